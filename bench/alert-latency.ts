@@ -24,7 +24,9 @@ async function measure(scope: Scope) {
   const folder = mkdtempSync(`${tmpdir()}/alert-bench-`);
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const { demo } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   const receiver = await startWebhookClock(scope);
   const api = new Api(demo);

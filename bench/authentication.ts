@@ -59,7 +59,9 @@ export async function run(): Promise<void> {
 async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   const host = await openHost(scope);
   const people = createIdentities({
-    ...{ host, clock: systemClock, random: systemRandom },
+    host,
+    clock: systemClock,
+    random: systemRandom,
     lastSeen: { note: () => {}, of: () => undefined },
     onFault(what, error) {
       throw new Error(what, { cause: error });
@@ -72,7 +74,10 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
     issuer: () => ORIGIN,
   });
   const authenticator = createAuthenticator({
-    ...{ host, clock: systemClock, tokens, noteUse: () => {} },
+    host,
+    clock: systemClock,
+    tokens,
+    noteUse: () => {},
     sessions: { people: people.people, readCookie: readSessionCookie, origin: () => ORIGIN },
   });
   scope.teardown(() => authenticator.close());
@@ -89,8 +94,10 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   const unknown = mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }).text;
   const one = `Bearer ${made[0]}`;
   const row = async (what: string, call: (i: number) => unknown): Promise<Row> => ({
-    ...{ 'keys in the project': keys.toLocaleString('en'), what },
-    ...{ 'µs each': (await microseconds(call)).toFixed(1), aim: AIM },
+    'keys in the project': keys.toLocaleString('en'),
+    what,
+    'µs each': (await microseconds(call)).toFixed(1),
+    aim: AIM,
   });
   return [
     await row('a key', () => authenticator.authenticateKey(one)),
@@ -139,7 +146,11 @@ async function openHost(scope: Scope): Promise<RunningHost> {
   const [clock, random] = [systemClock, systemRandom];
   const stream = openEmbeddedStream({ storage: join(folder, 'events.db'), clock, random });
   const host = createHost({
-    ...{ stream, store: openInstanceStore(database), clock, random, node: 'bench' },
+    stream,
+    store: openInstanceStore(database),
+    clock,
+    random,
+    node: 'bench',
     machines: machineDefinitions,
     expand: () => {},
   });
@@ -161,7 +172,8 @@ async function makeKeys(host: RunningHost, account: string, count: number): Prom
       mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }),
     );
     await host.submit({
-      ...{ project: PROJECT, by: BY },
+      project: PROJECT,
+      by: BY,
       decide(draft) {
         for (const key of minted) {
           const about = { project: PROJECT, displayName: 'k', owner, kind: 'sk' } as const;
@@ -213,8 +225,10 @@ async function sendRequests({ baseUrl, apiKey, projectName }: Demo): Promise<voi
 
 function requestRow(keys: string, cpuMs: number, fewMs: number): Row {
   return {
-    ...{ 'keys in the project': keys, what: 'a request with a key, of the program' },
-    ...{ 'CPU ms each': cpuMs.toFixed(3), compared: `${((cpuMs / fewMs - 1) * 100).toFixed(0)} %` },
+    'keys in the project': keys,
+    what: 'a request with a key, of the program',
+    'CPU ms each': cpuMs.toFixed(3),
+    compared: `${((cpuMs / fewMs - 1) * 100).toFixed(0)} %`,
     aim: '≤ 10 % more',
   };
 }

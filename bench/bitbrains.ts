@@ -60,8 +60,15 @@ function rowsOf(vm: string, text: string): Row[] {
     const perSecond = [read, written, received, sent].map((kilobytes) => kilobytes * 1024);
     const [milliseconds = 0, ...bytes] = counters([percent * cores * 10, ...perSecond]);
     return {
-      ...{ project: 'demo', vm, observedMs: time * 1000, sequence: i, boot: '', vcpus: cores },
-      ...{ state: cores > 0 ? 1 : 3, stateReason: '', series: SERIES },
+      project: 'demo',
+      vm,
+      observedMs: time * 1000,
+      sequence: i,
+      boot: '',
+      vcpus: cores,
+      state: cores > 0 ? 1 : 3,
+      stateReason: '',
+      series: SERIES,
       values: [milliseconds / 1000, memory * 1024, Math.round(used * 1024), ...bytes],
     };
   });

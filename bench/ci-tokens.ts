@@ -26,7 +26,9 @@ export async function run(): Promise<void> {
   const onceStore = openOnceStore({ path: `${folder}/claims.db`, clock: systemClock });
   try {
     const keys = createIssuerKeys({
-      ...{ name: 'github', clock: systemClock, log: silentLog },
+      name: 'github',
+      clock: systemClock,
+      log: silentLog,
       fetchKeys: platform.fetchKeys,
     });
     const issuers = createAssertionVerifier({

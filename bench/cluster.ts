@@ -123,9 +123,14 @@ function print(outcome: Outcome, kills: number): void {
   const { rows, fired, sent, duplicates, ...findings } = outcome;
   console.table([
     {
-      ...{ kills, 'rows acknowledged': rows, lost: findings.lostRows.length },
-      ...{ incidents: fired, wrong: findings.incidents.length },
-      ...{ messages: sent, twice: duplicates, faulty: findings.deliveries.length },
+      kills,
+      'rows acknowledged': rows,
+      lost: findings.lostRows.length,
+      incidents: fired,
+      wrong: findings.incidents.length,
+      messages: sent,
+      twice: duplicates,
+      faulty: findings.deliveries.length,
     },
   ]);
   for (const [what, found] of Object.entries(findings)) {

@@ -90,8 +90,10 @@ async function visit(browser: Browser, busy: BusyProject, path: string): Promise
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: CPU_SLOWDOWN });
   await devtools.send('Network.enable');
   await devtools.send('Network.emulateNetworkConditions', {
-    ...{ offline: false, latency: LINE.delayMs },
-    ...{ downloadThroughput: LINE.bytesPerSecond, uploadThroughput: LINE.bytesPerSecond },
+    offline: false,
+    latency: LINE.delayMs,
+    downloadThroughput: LINE.bytesPerSecond,
+    uploadThroughput: LINE.bytesPerSecond,
   });
   await page.goto(path);
   await showsItsData(page);

@@ -46,7 +46,9 @@ async function start(scope: Scope, keys: number): Promise<Started> {
   const platform = await startCiIssuer();
   scope.teardown(() => platform.close());
   const settings = {
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_METRICS_ON_API: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'on',
+    SVC_METRICS_ON_API: 'on',
     SVC_CI_ISSUERS: platform.setting,
   };
   const first = await startProgram(scope, folder, settings);
@@ -62,8 +64,10 @@ async function start(scope: Scope, keys: number): Promise<Started> {
 async function measure(scope: Scope, keys: number): Promise<Row[]> {
   const { demo, mint } = await start(scope, keys);
   const row = (what: string, figures: Row, aim = ''): Row => ({
-    ...{ 'keys in the project': keys.toLocaleString('en'), what },
-    ...{ ...figures, aim },
+    'keys in the project': keys.toLocaleString('en'),
+    what,
+    ...figures,
+    aim,
   });
   const rounds: Cost[] = [];
   let fresh: string[] = [];

@@ -46,8 +46,12 @@ async function line(what: string, service: MeasuredService) {
   const { p99, max } = await service.figures();
   const at = (share: number): string => (times[Math.floor(share * times.length)] ?? 0).toFixed(1);
   return {
-    ...{ what, 'packed bytes': bytes, 'scrape p50 ms': at(0.5), 'scrape p99 ms': at(0.99) },
-    ...{ 'event loop p99 ms': p99.toFixed(1), 'longest ms': max.toFixed(1) },
+    what,
+    'packed bytes': bytes,
+    'scrape p50 ms': at(0.5),
+    'scrape p99 ms': at(0.99),
+    'event loop p99 ms': p99.toFixed(1),
+    'longest ms': max.toFixed(1),
     aim: `longest < ${AIM_MS}`,
   };
 }
@@ -57,7 +61,9 @@ async function scrapes({ demo }: MeasuredService, count: number) {
   const times: number[] = [];
   let bytes = 0;
   const headers = {
-    ...{ authorization: `Bearer ${demo.apiKey}`, accept: ACCEPT, 'accept-encoding': 'gzip' },
+    authorization: `Bearer ${demo.apiKey}`,
+    accept: ACCEPT,
+    'accept-encoding': 'gzip',
   };
   for (let i = 0; i < count; i++) {
     const startedMs = performance.now();
@@ -83,7 +89,10 @@ async function writeShard({ demo }: MeasuredService): Promise<void> {
     const { vm = '' } = batch.vms[batch.vm[i] ?? 0] ?? {};
     const from = batch.valueOffset[i] ?? 0;
     return {
-      ...{ vmName: vm, observedUnixMs: BigInt(toMs), vcpus: 4, state: 1 as const },
+      vmName: vm,
+      observedUnixMs: BigInt(toMs),
+      vcpus: 4,
+      state: 1 as const,
       values: FLEET_SERIES.map((series, column) => ({
         ...nameAndLabels(series),
         value: batch.values[from + column] ?? 0,

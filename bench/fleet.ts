@@ -33,7 +33,8 @@ async function measure(scope: Scope, vms: number, rounds: number) {
   const folder = mkdtempSync(join(tmpdir(), 'fleet-bench-'));
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const program = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_METRICS_ON_API: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_METRICS_ON_API: 'on',
   });
   await liftLimits(folder);
   const send = preparedRounds({ demo: program.demo, connections: 4, rows: ROWS, vms });
@@ -60,11 +61,18 @@ async function measure(scope: Scope, vms: number, rounds: number) {
 /** Rules that nothing breaches. */
 async function saveRule({ call, demo }: Program, i: number): Promise<void> {
   const answer = await call('monitoring.v1.AlertService/SaveAlertRule', {
-    ...{ projectName: demo.projectName, id: randomUUID(), requestId: randomUUID() },
+    projectName: demo.projectName,
+    id: randomUUID(),
+    requestId: randomUUID(),
     expectedVersion: '0',
     spec: {
-      ...{ displayName: `Rule ${i}`, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 100 + i, sustainedSeconds: 300, severity: 'WARNING', allVms: true },
+      displayName: `Rule ${i}`,
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 100 + i,
+      sustainedSeconds: 300,
+      severity: 'WARNING',
+      allVms: true,
     },
   });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));

@@ -57,7 +57,9 @@ async function measure(
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const natsUrl = stream === 'embedded' ? undefined : await startNats(scope, folder);
   const { demo } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_METRICS_ON_API: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'on',
+    SVC_METRICS_ON_API: 'on',
     // The sender is one address: with the calls around it, it holds more than the default.
     SVC_CONNECTIONS_PER_ADDRESS: '512',
     ...(natsUrl !== undefined && { SVC_NATS_URL: natsUrl }),

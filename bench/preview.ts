@@ -38,9 +38,11 @@ async function measure(scope: Scope) {
     const asked = askAll(api, what);
     const [{ seconds, figures }, acknowledged] = await Promise.all([asked, writeUntil(api, asked)]);
     rows.push({
-      ...{ metric: what.rule.metricId, 'sustained s': what.rule.sustainedSeconds },
+      metric: what.rule.metricId,
+      'sustained s': what.rule.sustainedSeconds,
       days: what.days,
-      ...{ 'first s': round(seconds[0]), 'median s': round(quantile(seconds, 0.5)) },
+      'first s': round(seconds[0]),
+      'median s': round(quantile(seconds, 0.5)),
       ...figures,
       'write p50 ms': round(quantile(acknowledged, 0.5)),
       'write p99 ms': round(quantile(acknowledged, 0.99)),

@@ -45,7 +45,9 @@ async function measure(scope: Scope) {
   await fillOurs({ folder, vms: VMS, days: DAYS, endMs: Date.now() - 60_000 });
   process.stderr.write('\n');
   const { demo } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   const receiver = await startWebhookClock(scope);
   const api = new Api(demo);

@@ -64,9 +64,13 @@ async function start(scope: Scope, folder: string): Promise<Started> {
   const startedMs = performance.now();
   const child: ChildProcess = spawn(process.execPath, [program, 'serve'], {
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_DATA: folder },
-      ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on' },
-      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off' },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      SVC_DATA: folder,
+      SVC_COLLECT: 'none',
+      SVC_DEMO: 'on',
+      SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_METRICS_LISTEN: 'off',
     },
     stdio: 'ignore',
   });

@@ -25,9 +25,17 @@ const versionAlone: Plugin = {
 /** Its runner has any Node from 20 on, and nothing of this project installed. */
 const actionBundle: Page = { path: 'action/exchange.cjs', text: () => bundle };
 const { outputFiles } = await build({
-  ...{ entryPoints: ['src/cli/ci/exchange.ts'], bundle: true, write: false },
-  ...{ platform: 'node', format: 'cjs', target: 'node20', charset: 'utf8' },
-  ...{ minifyWhitespace: true, minifySyntax: true, legalComments: 'none', lineLimit: 120 },
+  entryPoints: ['src/cli/ci/exchange.ts'],
+  bundle: true,
+  write: false,
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20',
+  charset: 'utf8',
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  lineLimit: 120,
   banner: { js: '// Made by "npm run generate" from src/cli/ci/exchange.ts: do not edit.' },
   plugins: [versionAlone],
 });

@@ -194,8 +194,16 @@ function goName({ typeName, file }: DescMessage | DescEnum): string {
 
 /** Words that Go writes in capitals. */
 const INITIALS: Readonly<Record<string, string>> = {
-  ...{ id: 'ID', ids: 'IDs', vm: 'VM', vms: 'VMs', url: 'URL', http: 'HTTP', cpu: 'CPU' },
-  ...{ ci: 'CI', promql: 'PromQL', vcpus: 'VCPUs' },
+  id: 'ID',
+  ids: 'IDs',
+  vm: 'VM',
+  vms: 'VMs',
+  url: 'URL',
+  http: 'HTTP',
+  cpu: 'CPU',
+  ci: 'CI',
+  promql: 'PromQL',
+  vcpus: 'VCPUs',
 };
 
 function pascal(snake: string): string {

@@ -55,13 +55,15 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
   const lists = examples.filter(({ path }) => /^\/projects\/demo(\/[a-zA-Z]+)?$/.test(path));
   const pages = examples.map(({ page, path }) => ({ name: page, path, person: owner }));
   const empty = lists.map(({ page, path }) => ({
-    ...{ name: `${page}-empty`, person: owner },
+    name: `${page}-empty`,
+    person: owner,
     path: path.replace(`/${project}`, `/${busy.empty}`),
   }));
   const missing = examples
     .filter(({ path }) => path.split('/').length === 5)
     .map(({ page, path }) => ({
-      ...{ name: `${page}-missing`, person: owner },
+      name: `${page}-missing`,
+      person: owner,
       path: path.replace(/[^/]+$/, '00000000-0000-4000-8000-000000000000'),
     }));
   // Somebody's own pages are others for each person.
@@ -79,11 +81,15 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
     { name: 'vm-off', path: vm(80), person: owner },
     { name: 'vm-unavailable', path: vm(60), person: owner },
     {
-      ...{ name: 'audit-step', path: `/${project}/audit`, person: owner },
+      name: 'audit-step',
+      path: `/${project}/audit`,
+      person: owner,
       act: (browser) => browser.getByRole('row').nth(1).getByRole('link').first().click(),
     },
     {
-      ...{ name: 'audit-export', path: `/${project}/audit`, person: owner },
+      name: 'audit-export',
+      path: `/${project}/audit`,
+      person: owner,
       act: (browser) => browser.getByRole('button', { name: 'Export' }).click(),
     },
     ...empty,
@@ -91,17 +97,23 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
     ...asViewer,
     ...lists.slice(0, 3).flatMap(({ page, path }): Scene[] => [
       {
-        ...{ name: `${page}-loading`, path, person: owner },
+        name: `${page}-loading`,
+        path,
+        person: owner,
         prepare: (browser) => browser.route(RPC, () => {}),
         act: (browser) => browser.waitForTimeout(600),
       },
       {
-        ...{ name: `${page}-failed`, path, person: owner },
+        name: `${page}-failed`,
+        path,
+        person: owner,
         prepare: (browser) => browser.route(RPC, (route) => route.fulfill(FAILED)),
         act: (browser) => browser.waitForTimeout(600),
       },
       {
-        ...{ name: `${page}-away`, path, person: owner },
+        name: `${page}-away`,
+        path,
+        person: owner,
         async act(browser) {
           await showsItsData(browser);
           await browser.context().setOffline(true);
@@ -176,8 +188,11 @@ const pictures: readonly Picture[] = [
   { name: 'vm', scene: 'vm', size: lower(720) },
   { name: 'rule', scene: 'newAlertRule', query: '?template=cpu' },
   {
-    ...{ name: 'rule-preview', scene: 'newAlertRule', query: '?template=cpu' },
-    ...{ size: lower(720), act: previewRule },
+    name: 'rule-preview',
+    scene: 'newAlertRule',
+    query: '?template=cpu',
+    size: lower(720),
+    act: previewRule,
   },
   { name: 'destination', scene: 'destination', size: lower(560) },
   { name: 'incidents', scene: 'incidents', size: lower(600) },

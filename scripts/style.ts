@@ -8,7 +8,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const FILE_LINES_MAX = 600;
-const FUNCTION_LINES_MAX = 70;
+/** A literal takes a line for each of its properties, so a function that builds one is long and simple. */
+const FUNCTION_LINES_MAX = 90;
 
 interface Ban {
   readonly pattern: RegExp;
@@ -50,6 +51,10 @@ const bans: readonly Ban[] = [
     pattern: /@ts-(ignore|expect-error|nocheck)|biome-ignore(?!.*: )/,
     message: 'silences a check without a reason',
     except: /^scripts\/style\.ts$/,
+  },
+  {
+    pattern: /\.\.\.\{ /,
+    message: 'packs properties into a spread to save lines: write each property',
   },
   {
     pattern: /\b(TODO|FIXME|XXX)\b/,

@@ -79,7 +79,9 @@ export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
     eventOf: EventFor,
   ): Done =>
     host.submit({
-      ...{ project, by, request },
+      project,
+      by,
+      request,
       decide(draft) {
         const instance = firingInstance(draft, id, verb);
         draft.send('alertInstance', instance, eventOf({ by: by.name, at: draft.at }));
@@ -136,7 +138,9 @@ async function submitPart(
   eventOf: EventFor,
 ): DoneForSeveral {
   const { answer } = await host.submit({
-    ...{ project, by, request },
+    project,
+    by,
+    request,
     decide(draft) {
       const event = eventOf({ by: by.name, at: draft.at });
       const results = ids.map((id): ActResult => {

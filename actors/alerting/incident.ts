@@ -256,7 +256,8 @@ export interface IncidentHeldVmsBody {
 
 function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
   const body: IncidentHeldVmsBody = {
-    ...{ datacenter, count: vms.length },
+    datacenter,
+    count: vms.length,
     vms: vms.slice(0, HELD_VMS_MAX),
   };
   draft.putRecord({ kind: 'incidentHeldVms', id, body: { ...body } });
@@ -276,7 +277,10 @@ function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
   if (!incident) return { ordinal, decidedThrough, firing: false };
   const { startedMs, dataMissingReason } = incident;
   return {
-    ...{ ordinal, decidedThrough, firing: isOpen(incident), startedMs },
+    ordinal,
+    decidedThrough,
+    firing: isOpen(incident),
+    startedMs,
     dataMissing: incident.dataMissingSinceMs !== null,
     ...(dataMissingReason === null ? {} : { missingReason: dataMissingReason }),
     evaluatorFailed: incident.evaluatorError !== null,

@@ -88,7 +88,9 @@ export function createMaintenanceWindows(deps: {
     },
     end: ({ project, by, request, id }) =>
       host.submit({
-        ...{ project, by, request },
+        project,
+        by,
+        request,
         decide(draft) {
           const row = draft.instance('maintenanceWindow', id);
           if (!row) throw new Refusal('NOT_FOUND', `There is no maintenance window ${id}`);
@@ -245,7 +247,8 @@ function announceInDraft(draft: Draft, id: string, count: number): boolean {
   const after = context.announcedThrough ?? undefined;
   const { at } = draft;
   const page = draft.instances('alertInstance', {
-    ...{ limit: PAGE, final: false },
+    limit: PAGE,
+    final: false,
     ...(after !== undefined && { after }),
   });
   const firing = page.items.filter(

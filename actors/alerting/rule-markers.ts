@@ -116,7 +116,11 @@ function seedIncidentOf(
   const { recoveredObservedMs } = incident;
   return {
     key: {
-      ...{ project, rule, evaluationRevision, vm, labels },
+      project,
+      rule,
+      evaluationRevision,
+      vm,
+      labels,
       ...(generation !== undefined && { generation }),
     },
     startedMs: incident.startedMs,

@@ -61,7 +61,9 @@ export async function verifyLog(options: LogVerifierOptions): Promise<LogVerific
   endAtHeads(projects, reader, through);
   projects.endStarts(through);
   await checkRows({
-    ...{ reader, signal, isForgotten: (row) => isForgotten(options, row) },
+    reader,
+    signal,
+    isForgotten: (row) => isForgotten(options, row),
     findings: {
       transitionFault(project, sequence, fault) {
         const [commit] = reader.commits({ after: sequence - 1, through: sequence, limit: 1 });
@@ -121,7 +123,8 @@ class Projects {
       bodies,
       believedMs: () => clock.now() - RETENTION_MS + CLOCKS_APART_MS,
       checker: new StepChecker({
-        ...{ ...options, bodies },
+        ...options,
+        bodies,
         isForgotten: (row) => isForgotten({ ...options, clock }, row),
       }),
     };

@@ -71,11 +71,16 @@ export class ProjectCheck {
   readonly #parts: ProjectCheckParts;
   #head: Pick<StoredCommit, 'number' | 'hash' | 'sequence' | 'id'> = {
     ...GENESIS,
-    ...{ sequence: 0, id: '' },
+    sequence: 0,
+    id: '',
   };
   readonly #counts = {
-    ...{ commits: 0, headersAlone: 0, steps: 0, decidedAgain: 0 },
-    ...{ instances: 0, stateAlone: 0 },
+    commits: 0,
+    headersAlone: 0,
+    steps: 0,
+    decidedAgain: 0,
+    instances: 0,
+    stateAlone: 0,
   };
   /** Sequence of the first commit whose body was looked at. */
   #bodiesFrom = Number.POSITIVE_INFINITY;

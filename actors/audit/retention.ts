@@ -176,7 +176,8 @@ class ProjectRetention {
       if (!last) return;
       const { transitions: _, ...start } = last;
       await host.submit({
-        ...{ project: this.#project, by },
+        project: this.#project,
+        by,
         decide(draft) {
           draft.truncate(start);
           return {};
@@ -219,7 +220,8 @@ class ProjectRetention {
     for (let start = 0; start < ids.length && !this.#signal.aborted; start += BATCH) {
       const part = ids.slice(start, start + BATCH);
       await host.submit({
-        ...{ project: this.#project, by },
+        project: this.#project,
+        by,
         decide(draft) {
           for (const id of part) forget(draft, id);
           return {};

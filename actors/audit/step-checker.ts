@@ -143,7 +143,11 @@ export class StepChecker {
     const row = { value, context, timers, final, version };
     const { to, context: recorded, timers: due, final: ended, version: of } = step;
     return isDeepStrictEqual(row, {
-      ...{ value: to, context: recorded, timers: due, final: ended, version: of },
+      value: to,
+      context: recorded,
+      timers: due,
+      final: ended,
+      version: of,
     });
   }
 

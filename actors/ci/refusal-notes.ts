@@ -80,7 +80,9 @@ export class RefusalNotes {
       return note.correlation;
     }
     const note: Note = {
-      ...{ project, connection: id, correlation: this.correlation() },
+      project,
+      connection: id,
+      correlation: this.correlation(),
       codes: new Map([[code, 1]]),
       differences: new Map(differences.map((one) => [keyOf(one), one])),
     };

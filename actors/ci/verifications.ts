@@ -105,8 +105,16 @@ export async function startVerification(
       const capabilities = choosePermissions(request.capabilities, grants, bound);
       assertBelowMax(draft, MACHINE, OPEN_VERIFICATIONS_MAX);
       const input: CiVerificationInput = {
-        ...{ at: draft.at, project, serviceAccount, displayName, capabilities, issuer, issuerUrl },
-        ...{ audience: deps.audienceOf(project), codeHash: code.hash, createdBy: by.name },
+        at: draft.at,
+        project,
+        serviceAccount,
+        displayName,
+        capabilities,
+        issuer,
+        issuerUrl,
+        audience: deps.audienceOf(project),
+        codeHash: code.hash,
+        createdBy: by.name,
       };
       draft.start(MACHINE, id, { ...input });
       return { verification: id };
@@ -166,8 +174,12 @@ export async function approveVerification(
       draft.start('ciConnection', connection, { ...input });
       noteNewTrust(draft, connection, input);
       draft.send(MACHINE, verification, {
-        ...{ type: 'approved', at: draft.at, by: by.name },
-        ...{ connection, capabilities, digest },
+        type: 'approved',
+        at: draft.at,
+        by: by.name,
+        connection,
+        capabilities,
+        digest,
       });
       return { connection };
     },
@@ -201,7 +213,14 @@ function connectionInput(
   const grants = grantsOfActive(draft, serviceAccount);
   const chosen = choosePermissions(started, grants, 'the service account may do now');
   return {
-    ...{ at: draft.at, project, serviceAccount, issuer, issuerUrl, audience, bound, digest },
+    at: draft.at,
+    project,
+    serviceAccount,
+    issuer,
+    issuerUrl,
+    audience,
+    bound,
+    digest,
     displayName: displayName === '' ? context.displayName : displayName,
     capabilities: chosen,
     verification: row.instance,

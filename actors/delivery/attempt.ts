@@ -348,7 +348,11 @@ async function outcomeOf(
 ): Promise<AttemptOutcome> {
   try {
     return await notifier.attempt({
-      ...{ deliveryId, attemptId, body, target, incident },
+      deliveryId,
+      attemptId,
+      body,
+      target,
+      incident,
       event: eventName(context.event),
       timestampUnix: Math.floor(clock.now() / 1000),
       deadlineElapsedMs: deadlineMs,

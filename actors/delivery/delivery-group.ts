@@ -130,8 +130,12 @@ export function joinGroup(draft: Draft, notification: GroupedNotification, waitM
   const joined = { type: 'memberJoined', at: draft.at, incident, waitMs } as const;
   const { context } = draft.send('delivery', id, joined).instance;
   putMember(draft, id, {
-    ...{ incident, alertInstance, evaluationRevision, occurrence },
-    ...{ key, place: context.members },
+    incident,
+    alertInstance,
+    evaluationRevision,
+    occurrence,
+    key,
+    place: context.members,
   });
   draft.putRecord({ kind: 'grouped', id: key, body: { deliveries: [id] } });
 }
@@ -154,8 +158,17 @@ function gatheringGroup(draft: Draft, notification: GroupedNotification, key: st
   const { at, project } = draft;
   const id = idOf([groupKey, key]);
   draft.start('delivery', id, {
-    ...{ at, project, event, occurrence: 1, destination, recipient, rule, groupKey },
-    ...{ incident: '', alertInstance: '', evaluationRevision: 0 },
+    at,
+    project,
+    event,
+    occurrence: 1,
+    destination,
+    recipient,
+    rule,
+    groupKey,
+    incident: '',
+    alertInstance: '',
+    evaluationRevision: 0,
   });
   return id;
 }
@@ -199,8 +212,16 @@ export function continueGroup(
   const { event, occurrence, destination, recipient, rule, createdMs } = context;
   const earlierAttempts = context.earlierAttempts + context.attempts.length;
   draft.start('delivery', id, {
-    ...{ at, project, event, occurrence, destination, recipient, rule },
-    ...{ incident: '', alertInstance: '', evaluationRevision: 0 },
+    at,
+    project,
+    event,
+    occurrence,
+    destination,
+    recipient,
+    rule,
+    incident: '',
+    alertInstance: '',
+    evaluationRevision: 0,
     continued: { members: remaining.length, createdMs, earlierAttempts },
   });
   for (const [i, member] of remaining.entries()) {

@@ -77,7 +77,9 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
   const ours = [address.urlId, secretId];
   const { answer, ...committed } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
-      ...{ project, by, request },
+      project,
+      by,
+      request,
       decide(draft) {
         checkLimit(draft, 'destinations');
         const usualMs = kind === 'webhook' ? 0 : deps.groupWaitMs;
@@ -102,7 +104,9 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
   const ours = [prepared?.address.urlId ?? null];
   const { answer, replayed, sequence } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
-      ...{ project, by, request },
+      project,
+      by,
+      request,
       decide(draft) {
         const before = destinationOf(livingRow(draft, id));
         if (displayName !== undefined && displayName !== before.displayName) {
@@ -162,7 +166,9 @@ async function deleteDestination(
   { project, by, request, id }: OneDestination,
 ): Promise<Committed<Record<string, never>>> {
   const { answer, ...committed } = await deps.host.submit({
-    ...{ project, by, request },
+    project,
+    by,
+    request,
     decide(draft) {
       const context = destinationOf(livingRow(draft, id));
       removeRecipients(draft, recipientRows(draft, id), 'DESTINATION_DELETED');
@@ -248,7 +254,9 @@ async function rotateSecret(
   await sealed.put(secretId, webhookSecret);
   const { answer, sequence } = await submitSealed(sealed, [secretId], () =>
     host.submit({
-      ...{ project, by, request },
+      project,
+      by,
+      request,
       decide(draft) {
         const before = destinationOf(livingRow(draft, id));
         if (before.kind !== 'webhook') {
@@ -277,7 +285,9 @@ async function verify(
   const { mails } = mailOf(deps);
   const { allowed, waitMs } = invitationsNow(deps, project, id);
   const { answer, replayed, sequence } = await deps.host.submit({
-    ...{ project, by, request },
+    project,
+    by,
+    request,
     decide(draft) {
       const { kind } = destinationOf(livingRow(draft, id));
       if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
@@ -357,7 +367,9 @@ function sendTest(
   let waitMs: number | undefined;
   const isPersonActive = activePeople(host);
   return host.submit({
-    ...{ project, by, request },
+    project,
+    by,
+    request,
     decide(draft) {
       const row = livingRow(draft, id);
       const { pausedReason, kind } = destinationOf(row);
@@ -386,7 +398,9 @@ async function changed(
   change: (draft: Draft, row: Instance<'destination'>) => void,
 ): Promise<Changed> {
   const { sequence } = await host.submit({
-    ...{ project, by, request },
+    project,
+    by,
+    request,
     decide(draft) {
       change(draft, livingRow(draft, id));
       return {};

@@ -153,7 +153,8 @@ class OwnerNotices {
     if (isOver || mailed.size + failed.size > doneBefore) {
       const mails = { id, raisedMs, isOver, mailed: [...mailed], failed: [...failed] };
       await host.submit({
-        ...{ project, by: actor },
+        project,
+        by: actor,
         decide: (draft) => putNoticeMails(draft, mails),
       });
     }

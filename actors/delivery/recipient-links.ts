@@ -44,12 +44,14 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
       const before = host.view(project).instance('recipient', recipient);
       if (!before || before.final) return;
       await host.submit({
-        ...{ project, by: byUnsubscribeLink },
+        project,
+        by: byUnsubscribeLink,
         decide(draft) {
           const row = draft.instance('recipient', recipient);
           if (!row || row.final) return;
           const { changed } = draft.send('recipient', recipient, {
-            ...{ type: 'unsubscribed', at: draft.at },
+            type: 'unsubscribed',
+            at: draft.at,
           });
           if (changed) endBounceNotice(draft, recipientOf(row).destination);
         },

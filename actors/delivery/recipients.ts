@@ -124,7 +124,9 @@ export function endBounceNotice(draft: Draft, destination: string): void {
 /** Records that the address takes no mail: nothing more is sent, and a notice is raised. */
 export function noteBounce(draft: Draft, recipient: string, reason: string): void {
   const { changed, instance } = draft.send('recipient', recipient, {
-    ...{ type: 'bounced', at: draft.at, reason },
+    type: 'bounced',
+    at: draft.at,
+    reason,
   });
   if (!changed) return;
   const { destination } = recipientOf(instance);
@@ -161,11 +163,15 @@ export function mailInvitation(
   const { address, destination, tokenExpiresMs, updatedMs } = recipientOf(row);
   const about = view.instance('destination', destination)?.context as { displayName?: string };
   return mails.send({
-    ...{ project: row.project, address, token, isCurrent },
+    project: row.project,
+    address,
+    token,
+    isCurrent,
     async onBounced(status) {
       const reason = `The mail server says that the address takes no mail (${status})`;
       await host.submit({
-        ...{ project, by: byVerificationMail },
+        project,
+        by: byVerificationMail,
         decide(draft) {
           const now = draft.instance('recipient', id);
           if (now && recipientOf(now).tokenHash === tokenHash) noteBounce(draft, id, reason);

@@ -146,8 +146,15 @@ function begun(draft: Draft, last: AccessNotice | undefined): Placed {
   return {
     id,
     notice: {
-      ...{ kind: 'ACCESS_CHANGED', changes: [], more: 0, moreFor: [] },
-      ...{ raisedMs: at, endedMs: at, closesMs, beforeMs, ...leaks },
+      kind: 'ACCESS_CHANGED',
+      changes: [],
+      more: 0,
+      moreFor: [],
+      raisedMs: at,
+      endedMs: at,
+      closesMs,
+      beforeMs,
+      ...leaks,
     },
   };
 }
@@ -187,7 +194,9 @@ function added(notice: AccessNotice, change: AccessChange): AccessNotice {
   const { more, moreFor } = notice;
   const isNew = member !== null && !moreFor.includes(member) && moreFor.length < MORE_FOR_MAX;
   return {
-    ...{ ...after, changes, more: more + (isForOwners ? 1 : 0) },
+    ...after,
+    changes,
+    more: more + (isForOwners ? 1 : 0),
     moreFor: isNew ? [...moreFor, member] : moreFor,
   };
 }
@@ -230,7 +239,9 @@ function sparedId(draft: Draft): string {
     for (let place = 0; ; place++) if (!taken.has(placeId(place))) return placeId(place);
   }
   const ranked = kept.map(({ id, notice }) => ({
-    ...{ id, raisedMs: notice.raisedMs, waits: isMailed(draft, id, notice) ? 0 : 1 },
+    id,
+    raisedMs: notice.raisedMs,
+    waits: isMailed(draft, id, notice) ? 0 : 1,
     weight: Math.max(...notice.changes.map(weightOf)),
   }));
   ranked.sort((a, b) => a.waits - b.waits || a.weight - b.weight || a.raisedMs - b.raisedMs);

@@ -51,7 +51,8 @@ export async function finishAftermath(
 ): Promise<void> {
   while (host.view(project).record(AFTERMATH, account)) {
     await host.submit({
-      ...{ project, by },
+      project,
+      by,
       decide(draft) {
         const record = draft.record(AFTERMATH, account);
         if (record) note(draft, account, advance(draft, record.body));
@@ -92,7 +93,9 @@ function endTokens(draft: Draft, aftermath: Aftermath, batch: StepBatch): Afterm
   let { after } = aftermath;
   for (;;) {
     const page = draft.instances('ciConnection', {
-      ...{ owner: account, final: false, limit: PAGE },
+      owner: account,
+      final: false,
+      limit: PAGE,
       ...(after === undefined ? {} : { after }),
     });
     for (const connection of page.items) {

@@ -126,7 +126,8 @@ function createAccount(
   const granted = initialGrants(creation);
   const account = creation.account ?? ulid(clock.now(), random);
   return host.submit({
-    ...{ project, by },
+    project,
+    by,
     ...(request && { request }),
     decide(draft) {
       if (draft.countInstances('serviceAccount', { final: false }) >= ACCOUNTS_MAX) {
@@ -192,7 +193,8 @@ function decided(
   decide: (draft: Draft, row: Instance<'serviceAccount'>) => void,
 ): Promise<Committed<ChangedAccount>> {
   return host.submit({
-    ...{ project, by },
+    project,
+    by,
     ...(request && { request }),
     decide(draft) {
       const row = draft.instance('serviceAccount', account);

@@ -34,7 +34,8 @@ export async function completeClaimIndex(
     for await (const row of invitations) await claimOfInvitation(host, row);
   }
   await host.submit({
-    ...{ project: SYSTEM_PROJECT, by: SERVICE },
+    project: SYSTEM_PROJECT,
+    by: SERVICE,
     decide: (draft) => draft.putRecord({ ...DONE, body: {} }),
   });
 }
@@ -48,7 +49,8 @@ async function claimOfInvitation(
   if (email === '' || isByOperator(invitedBy)) return;
   if (!isUnmarked(host.view(SYSTEM_PROJECT), person)) return;
   await host.submit({
-    ...{ project: SYSTEM_PROJECT, by: SERVICE },
+    project: SYSTEM_PROJECT,
+    by: SERVICE,
     decide(draft) {
       if (isUnmarked(draft, person)) claimEmail(draft, person, email);
     },

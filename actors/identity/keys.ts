@@ -98,7 +98,8 @@ async function createKey(deps: KeysDeps, quota: KeyQuota, creation: CreateKey): 
   const capabilities = someCapabilities(creation.capabilities);
   const minted = deps.mint(kindFor(owner));
   const committed = await deps.host.submit({
-    ...{ project, by },
+    project,
+    by,
     ...(request && { request }),
     decide(draft) {
       checkGrants(draft, owner, capabilities);
@@ -120,7 +121,8 @@ async function rotateKey(deps: KeysDeps, quota: KeyQuota, rotation: RotateKey): 
   }
   const minted = deps.mint(kindFor(owner));
   const committed = await deps.host.submit({
-    ...{ project, by },
+    project,
+    by,
     ...(request && { request }),
     decide(draft) {
       const old = ownedKey(draft, owner, key);
@@ -143,7 +145,8 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
   const { project, by, request, owner, key, reason } = revocation;
   checkReason(reason);
   return deps.host.submit({
-    ...{ project, by },
+    project,
+    by,
     ...(request && { request }),
     decide(draft) {
       const before = ownedKey(draft, owner, key);

@@ -125,12 +125,14 @@ export async function noteLeaksOfPeople(
       const { displayName } = context;
       const text = `${what} of ${displayName} (people/${person}) leaked, and was ended`;
       await host.submit({
-        ...{ project, by: SERVICE },
+        project,
+        by: SERVICE,
         decide: (draft) => noteLeak(draft, text, member),
       });
     }
     await host.submit({
-      ...{ project: SYSTEM_PROJECT, by: SERVICE },
+      project: SYSTEM_PROJECT,
+      by: SERVICE,
       decide: (draft) => draft.putRecord({ kind: TO_NOTE, id: record.id, body: null }),
     });
   }
@@ -159,7 +161,10 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     end(draft, row, by) {
       const key = row.context;
       draft.send('credential', row.instance, {
-        ...{ type: 'revoked', at: draft.at, reason: REASON, by: by.name },
+        type: 'revoked',
+        at: draft.at,
+        reason: REASON,
+        by: by.name,
       });
       const owner = parseOwner(key.owner);
       const member = owner?.machine === 'membership' ? owner.id : null;
@@ -176,7 +181,10 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       row.context.tokenEpoch === found.tokenEpoch,
     end(draft, row, by) {
       draft.send('ciConnection', row.instance, {
-        ...{ type: 'tokensEnded', at: draft.at, reason: REASON, by: by.name },
+        type: 'tokensEnded',
+        at: draft.at,
+        reason: REASON,
+        by: by.name,
       });
       const name = ENDINGS.token.nameOf(row);
       const what = `An access token of the CI connection "${row.context.displayName}"`;
@@ -191,7 +199,10 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       isHash(row.context.codeHash, found) && !row.final && nowMs < row.context.expiresMs,
     end(draft, row, by) {
       draft.send('ciVerification', row.instance, {
-        ...{ type: 'rejected', at: draft.at, reason: REASON, by: by.name },
+        type: 'rejected',
+        at: draft.at,
+        reason: REASON,
+        by: by.name,
       });
       const name = ENDINGS.pair.nameOf(row);
       noteLeak(
@@ -210,7 +221,10 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       nowMs < row.context.expiresMs,
     end(draft, row, by) {
       draft.send('enrolment', row.instance, {
-        ...{ type: 'tokenWithdrawn', at: draft.at, reason: REASON, by: by.name },
+        type: 'tokenWithdrawn',
+        at: draft.at,
+        reason: REASON,
+        by: by.name,
       });
       const name = ENDINGS.enrol.nameOf(row);
       noteLeak(draft, `The enrolment token of ${name} leaked, and was withdrawn`, null);

@@ -136,7 +136,10 @@ function startLink(
   noteSignIn(draft, link.person, 'link', id);
   const confirmed = { challenge: cli?.challenge ?? null, confirmedBy: cli?.session ?? null };
   draft.start('signInLink', id, {
-    ...{ at: draft.at, ...about, tokenHash: hash, expiresMs },
+    at: draft.at,
+    ...about,
+    tokenHash: hash,
+    expiresMs,
     ...confirmed,
   });
   return expiresMs;

@@ -110,7 +110,9 @@ export async function restored(
   { by, request }: { readonly by: Actor; readonly request: RequestKey },
 ): Promise<Restoration> {
   await host.submit({
-    ...{ project: SYSTEM_PROJECT, by, request },
+    project: SYSTEM_PROJECT,
+    by,
+    request,
     decide: (draft) => begin(draft, by),
   });
   // Not the answer's generation: this may be a request resent much later.
@@ -121,7 +123,8 @@ export async function restored(
     for (const what of ORDER) ended[what] += counts[what];
   }
   const { answer: done } = await host.submit({
-    ...{ project: SYSTEM_PROJECT, by },
+    project: SYSTEM_PROJECT,
+    by,
     decide: (draft) => finish(draft, generation),
   });
   return { ...done, ended, credentials: workingCredentials(host, done.doneMs) };
@@ -179,7 +182,8 @@ function advance(draft: Draft, progress: Progress, by: string): Progress {
     const machine = ORDER[place];
     if (machine === undefined || batch.isFull) return { ...progress, place, after, ended };
     const page = draft.instances(machine, {
-      ...{ final: false, limit: PAGE },
+      final: false,
+      limit: PAGE,
       ...(after !== null && { after }),
     });
     for (const row of page.items) {
@@ -215,8 +219,12 @@ function progressOf(view: View, generation: number): Progress {
 
 function emptyCounts(): Record<Ending, number> {
   return {
-    ...{ session: 0, signInLink: 0, invitation: 0 },
-    ...{ ciVerification: 0, enrolment: 0, ciConnection: 0 },
+    session: 0,
+    signInLink: 0,
+    invitation: 0,
+    ciVerification: 0,
+    enrolment: 0,
+    ciConnection: 0,
   };
 }
 
@@ -241,8 +249,14 @@ function revivedKey(host: Deps, row: Instance<'credential'>): RevivedCredential 
   const context = row.context;
   const { kind, displayName, owner, lastFour, createdMs, expiresMs } = context;
   return {
-    ...{ kind, name: `${owner}/keys/${row.instance}`, displayName, owner },
-    ...{ ownerDisplayName: nameOfOwner(host, owner), lastFour, createdMs, expiresMs },
+    kind,
+    name: `${owner}/keys/${row.instance}`,
+    displayName,
+    owner,
+    ownerDisplayName: nameOfOwner(host, owner),
+    lastFour,
+    createdMs,
+    expiresMs,
   };
 }
 
@@ -252,8 +266,14 @@ function revivedTrust(host: Deps, row: Instance<'ciConnection'>): RevivedCredent
   const owner = ownerName({ project, machine: 'serviceAccount', id });
   const name = `projects/${project}/ciConnections/${row.instance}`;
   return {
-    ...{ kind: 'ci', name, displayName, owner, ownerDisplayName: nameOfOwner(host, owner) },
-    ...{ lastFour: '', createdMs, expiresMs: null },
+    kind: 'ci',
+    name,
+    displayName,
+    owner,
+    ownerDisplayName: nameOfOwner(host, owner),
+    lastFour: '',
+    createdMs,
+    expiresMs: null,
   };
 }
 

@@ -141,7 +141,9 @@ export function startSession(draft: Draft, { id, agent, ...about }: NewSession):
   const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
   noteSignIn(draft, about.person, 'session', id);
   draft.start('session', id, {
-    ...{ at: draft.at, ...about, expiresMs },
+    at: draft.at,
+    ...about,
+    expiresMs,
     agent: agent.replace(/\p{Cc}+/gu, ' ').slice(0, AGENT_LENGTH_MAX),
   });
   return expiresMs;
@@ -189,7 +191,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     async endOwnSession({ person, session, request }) {
       await host.submit({
-        ...{ project: SYSTEM_PROJECT, by: { kind: 'human', name: `people/${person}` }, request },
+        project: SYSTEM_PROJECT,
+        by: { kind: 'human', name: `people/${person}` },
+        request,
         decide(draft) {
           const row = draft.instance('session', session);
           if (!row || row.context.person !== person) {

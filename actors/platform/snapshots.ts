@@ -84,8 +84,13 @@ export class SnapshotKeeper {
       const { position, bytes } = taken;
       const createdMs = clock.now();
       const facts = {
-        ...{ id: ulid(createdMs, random), createdMs, writer: node, position, bytes },
-        ...{ ...programFormats(), schema: source.schema },
+        id: ulid(createdMs, random),
+        createdMs,
+        writer: node,
+        position,
+        bytes,
+        ...programFormats(),
+        schema: source.schema,
       };
       return await writeSnapshot(stream, facts, taken.content());
     } finally {

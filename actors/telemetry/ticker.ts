@@ -73,7 +73,8 @@ async function tickOne(
     }
     const livenessReport = deps.livenessReport?.(partition, atMs);
     await appendEntry(stream, partition, {
-      ...{ kind: 'tick', ...under },
+      kind: 'tick',
+      ...under,
       ...(livenessReport && { livenessReport }),
     });
   } catch (error) {

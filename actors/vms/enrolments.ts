@@ -249,8 +249,15 @@ function startAgentKey(draft: Draft, minted: MintedKey, vm: string, datacenter: 
   const { project } = draft;
   const owner = vmName(project, vm);
   return startCredential(draft, minted, {
-    ...{ project, kind: 'vm', capabilities: ['collector'], owner, createdBy: owner },
-    ...{ displayName: 'Agent', datacenter, vm, lifetimeMs: AGENT_KEY_MS },
+    project,
+    kind: 'vm',
+    capabilities: ['collector'],
+    owner,
+    createdBy: owner,
+    displayName: 'Agent',
+    datacenter,
+    vm,
+    lifetimeMs: AGENT_KEY_MS,
   });
 }
 
@@ -278,8 +285,11 @@ function putWatched(
   }
   const places = new ShardPlaces(draft);
   const body: VmBody = {
-    ...{ displayName: vm, ...watched, registeredMs: draft.at },
-    ...{ isExpected: true, exportShard: places.take() },
+    displayName: vm,
+    ...watched,
+    registeredMs: draft.at,
+    isExpected: true,
+    exportShard: places.take(),
   };
   draft.putRecord({ kind: 'vm', id: vm, body: { ...body } });
   places.store();

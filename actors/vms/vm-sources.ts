@@ -526,8 +526,13 @@ export function firstReporter(
   }
   const claim = { copy: 'RUNNING', isFresh: false, presentCopy: 'DOWN' } as const;
   const { instance } = draft.send('vmSource', id, {
-    ...{ type: 'claimed', at: draft.at, source, observedMs, ...claim },
-    ...{ presentSilentMs: 0, isPresentEnded: false },
+    type: 'claimed',
+    at: draft.at,
+    source,
+    observedMs,
+    ...claim,
+    presentSilentMs: 0,
+    isPresentEnded: false,
   });
   const { turn, sinceMs } = instance.context;
   return { source: instance.context.source, turn, sinceMs, turnsMs: [sinceMs] };

@@ -31,7 +31,10 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
   const received = new Map<string, number>();
   const waiting = new Map<string, (atMs: number) => void>();
   const receiver: Receiver = {
-    ...{ url: '', received, lastMs: 0, onMessage: () => {} },
+    url: '',
+    received,
+    lastMs: 0,
+    onMessage: () => {},
     next: (vm) =>
       new Promise((resolve, reject) => {
         const late = setTimeout(() => reject(new Error(`Nothing of ${vm} in a minute`)), WAIT_MS);

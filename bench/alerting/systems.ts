@@ -41,13 +41,17 @@ export async function startOurs(
   more: Readonly<Record<string, string>> = {},
 ): Promise<OurSystem> {
   const { demo, pid } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', ...more },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'on',
+    ...more,
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   const api = new Api(demo);
   let sequence = 0;
   return {
-    ...{ name: 'ours', pid },
+    name: 'ours',
+    pid,
     async write(vms, usedRatio) {
       sequence++;
       for (let start = 0; start < vms.length; start += ROWS_A_REQUEST) {

@@ -93,7 +93,8 @@ export async function ingestOurs(folder: string): Promise<Loaded> {
     await sendLoad({ ...load, durationMs: 2_000 });
     const cpuBefore = cpuSeconds(service.pid);
     const { samples, seconds } = await sendLoad({
-      ...{ ...load, durationMs: INGEST_MS },
+      ...load,
+      durationMs: INGEST_MS,
       fromMs: fromMs + 1.5 * 24 * HOUR_MS,
     });
     const used = cpuSeconds(service.pid) - cpuBefore;

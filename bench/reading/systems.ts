@@ -91,8 +91,12 @@ export async function startSystem(
   const executable = component === undefined ? process.execPath : componentPath(component);
   const child = spawn(executable, program.args(port, folder), {
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_DATA: folder },
-      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      SVC_DATA: folder,
+      SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_METRICS_LISTEN: 'off',
+      SVC_COLLECT: 'none',
     },
     stdio: 'ignore',
   });
@@ -107,7 +111,9 @@ export async function startSystem(
   // Ready is reported before the demo's keys are written.
   if (name === 'ours') await untilWritten(join(folder, 'demo.json'));
   return {
-    ...{ name, pid: child.pid ?? 0, origin },
+    name,
+    pid: child.pid ?? 0,
+    origin,
     headers: name === 'ours' ? { authorization: `Bearer ${demoOf(folder).apiKey}` } : {},
     urlOf({ path, parameters }) {
       return `${program.api}${path}?${new URLSearchParams({ ...parameters, ...program.extra })}`;

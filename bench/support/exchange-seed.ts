@@ -36,10 +36,18 @@ export async function seedConnection(folder: string, platform: CiIssuer): Promis
       by: BY,
       decide: (draft) =>
         void draft.start('ciConnection', CONNECTION, {
-          ...{ at: draft.at, project: DEMO_PROJECT, serviceAccount: ACCOUNT, bound },
-          ...{ displayName: 'Bench', capabilities: ['monitoring.read'] },
-          ...{ issuer: 'github', issuerUrl: platform.issuer.url },
-          ...{ audience: AUDIENCE, verification: 'bench', digest: '', createdBy: BY.name },
+          at: draft.at,
+          project: DEMO_PROJECT,
+          serviceAccount: ACCOUNT,
+          bound,
+          displayName: 'Bench',
+          capabilities: ['monitoring.read'],
+          issuer: 'github',
+          issuerUrl: platform.issuer.url,
+          audience: AUDIENCE,
+          verification: 'bench',
+          digest: '',
+          createdBy: BY.name,
         }),
     }),
   );
@@ -74,7 +82,11 @@ async function withHost(folder: string, use: (host: RunningHost) => Promise<unkn
   const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
   const stream = openEmbeddedStream({ storage: join(folder, 'events.db'), clock, random });
   const host = createHost({
-    ...{ stream, store: openInstanceStore(database), clock, random, node: 'bench' },
+    stream,
+    store: openInstanceStore(database),
+    clock,
+    random,
+    node: 'bench',
     machines: machineDefinitions,
     expand: () => {},
   });

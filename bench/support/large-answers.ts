@@ -22,7 +22,9 @@ export async function writeLarge(api: Api): Promise<void> {
   for (let first = 0; first < VMS; first += ROWS_A_REQUEST) {
     await api.write(
       Array.from({ length: ROWS_A_REQUEST }, (_, i) => ({
-        ...{ vmName: fleetVm(first + i), observedUnixMs: BigInt(now - 60_000), state: 1 },
+        vmName: fleetVm(first + i),
+        observedUnixMs: BigInt(now - 60_000),
+        state: 1,
         values: [{ series: 'svc_vm_cpu_utilization_pct', value: i % 100 }],
       })),
     );
@@ -31,9 +33,12 @@ export async function writeLarge(api: Api): Promise<void> {
     const rows = Math.min(minute, ROWS_A_REQUEST);
     await api.write(
       Array.from({ length: rows }, (_, i) => ({
-        ...{ vmName: LARGE_VM, observedUnixMs: BigInt(now - (minute - i) * 60_000), state: 1 },
+        vmName: LARGE_VM,
+        observedUnixMs: BigInt(now - (minute - i) * 60_000),
+        state: 1,
         values: Array.from({ length: MOUNTS }, (_, mount) => ({
-          ...{ series: 'svc_vm_filesystem_used_bytes', labels: { mountpoint: `/${mount}` } },
+          series: 'svc_vm_filesystem_used_bytes',
+          labels: { mountpoint: `/${mount}` },
           value: 1e9 + minute * mount + i,
         })),
       })),

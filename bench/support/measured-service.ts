@@ -33,9 +33,14 @@ export async function startMeasured(
 ): Promise<MeasuredService> {
   const child = fork(fileURLToPath(import.meta.url), {
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME },
-      ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-      ...{ SVC_COLLECT: 'none', SVC_LOG_LEVEL: 'warn', SVC_TEST_FSYNC_MS: String(fsyncDelayMs) },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      SVC_DATA: folder,
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      SVC_COLLECT: 'none',
+      SVC_LOG_LEVEL: 'warn',
+      SVC_TEST_FSYNC_MS: String(fsyncDelayMs),
     },
   });
   const exited = once(child, 'exit');
@@ -71,7 +76,9 @@ async function serve(): Promise<void> {
     ]);
   const { settings } = loadConfig([], process.env);
   const log = createLog({
-    ...{ level: settings.logLevel, readable: false, clock: systemClock },
+    level: settings.logLevel,
+    readable: false,
+    clock: systemClock,
     write: standardErrorLines(),
   });
   const fsyncDelayMs = Number(process.env.SVC_TEST_FSYNC_MS);
@@ -87,7 +94,9 @@ async function serve(): Promise<void> {
       return;
     }
     const figures: LoopFigures = {
-      ...{ p50: late(delay.percentile(50)), p99: late(delay.percentile(99)), max: late(delay.max) },
+      p50: late(delay.percentile(50)),
+      p99: late(delay.percentile(99)),
+      max: late(delay.max),
     };
     process.send?.(figures);
     delay.reset();

@@ -80,7 +80,8 @@ export function pathEndOf(events: readonly ObservedEvent[]): PathEnd {
   if (!end) {
     end = pathOf(
       events.map((event, i) => ({
-        ...{ ...event, eventMs: i + 1 },
+        ...event,
+        eventMs: i + 1,
         ...(event.type === 'sustained' && { startedMs: i }),
       })),
     );

@@ -430,7 +430,10 @@ function withoutLastError({ value, context }: MachineRow): MachineRow {
 /** Version 1 of a delivery was of one incident. */
 function withoutGroup({ value, context }: MachineRow): MachineRow {
   const none = {
-    ...{ groupKey: null, members: 0, isSettled: false, earlierAttempts: 0 },
+    groupKey: null,
+    members: 0,
+    isSettled: false,
+    earlierAttempts: 0,
   };
   return { value, context: { ...context, ...none } };
 }

@@ -55,11 +55,17 @@ const chart = setup({
       return { tokenHash, tokenExpiresMs: at + VERIFICATION_MS, reason: null, updatedMs: at };
     }),
     noteVerified: assign(({ event }) => ({
-      ...{ tokenHash: null, tokenExpiresMs: null, reason: null },
-      ...{ verifiedMs: event.at, updatedMs: event.at },
+      tokenHash: null,
+      tokenExpiresMs: null,
+      reason: null,
+      verifiedMs: event.at,
+      updatedMs: event.at,
     })),
     noteUnsubscribed: assign(({ event }) => ({
-      ...{ tokenHash: null, tokenExpiresMs: null, reason: null, updatedMs: event.at },
+      tokenHash: null,
+      tokenExpiresMs: null,
+      reason: null,
+      updatedMs: event.at,
     })),
     noteEnded: assign(({ event }) => {
       assertEvent(event, ['bounced', 'removed']);

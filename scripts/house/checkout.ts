@@ -37,7 +37,9 @@ export interface Checkout {
 /** Reads the checkout in `root`, as it lies on disk. */
 export function readCheckout(root: string): Checkout {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-    ...{ cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
   });
   const paths = [...new Set(listed.split('\n'))]
     .filter((path) => path !== '' && existsSync(join(root, path)))
@@ -60,7 +62,9 @@ export function sourcesOf(texts: ReadonlyMap<string, string>): Map<string, Sourc
     const floor = floorOf(path);
     if (floor === undefined) continue;
     sources.set(path, {
-      ...{ path, floor, text },
+      path,
+      floor,
+      text,
       lines: linesOf(text),
       generated: /(^|\/)gen\//.test(path),
       imports: importsOf(path, text, texts),

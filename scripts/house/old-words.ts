@@ -181,7 +181,9 @@ function linesIn(text: string, where: 'prose' | 'code' | 'header', place: Place)
     oldWords.flatMap(({ word, [where]: pattern }) => {
       if (pattern === undefined) return [];
       return [...line.matchAll(pattern)].map(() => ({
-        ...{ word, reader: place.reader, place: `${place.path}:${place.line + i}` },
+        word,
+        reader: place.reader,
+        place: `${place.path}:${place.line + i}`,
         text: line.trim().slice(0, TEXT_CHARACTERS_MAX),
       }));
     }),

@@ -21,7 +21,9 @@ export function textParts(source: string): TextPart[] {
   const add = (kind: 'comment' | 'string', text: string, at: { start: number; end: number }) =>
     void parts.push({ kind, text, line: lineAt(at.start), start: at.start, end: at.end });
   const program = parse(stripTypeScriptTypes(source), {
-    ...{ ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true },
+    ecmaVersion: 'latest',
+    sourceType: 'module',
+    allowHashBang: true,
     onComment: (_block, text, start, end) => add('comment', text, { start, end }),
   });
   full(program, (node) => {

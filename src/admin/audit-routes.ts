@@ -49,7 +49,11 @@ export function auditRoutes(parts: {
       const bodies = new CommitBodiesOfStream(parts.stream);
       try {
         return await verifyLog({
-          ...{ reader, bodies, machines: machineDefinitions, clock: parts.clock, signal },
+          reader,
+          bodies,
+          machines: machineDefinitions,
+          clock: parts.clock,
+          signal,
           onProgress(progress) {
             const { verified, commits } = progress;
             if (verified % TOLD_EACH === 0 || verified === commits) onProgress(progress);

@@ -125,12 +125,19 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
   const minted = mintKey('col', { nowMs: clock.now(), random });
   const change = changeOf(COLLECTOR_PATHS.create, body);
   const { answer } = await host.submit({
-    ...{ project, ...change },
+    project,
+    ...change,
     decide(draft) {
       const expiresMs = startCredential(draft, minted, {
-        ...{ project, kind: 'col', capabilities: ['collector'], owner: ownerIn(project) },
-        ...{ displayName: `Collector of ${datacenter}`, createdBy: change.by.name },
-        ...{ datacenter, lifetimeMs, ...(named && !only && { projects: named }) },
+        project,
+        kind: 'col',
+        capabilities: ['collector'],
+        owner: ownerIn(project),
+        displayName: `Collector of ${datacenter}`,
+        createdBy: change.by.name,
+        datacenter,
+        lifetimeMs,
+        ...(named && !only && { projects: named }),
       });
       return { id: minted.id, expiresMs };
     },
@@ -152,9 +159,14 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
       const isOne = project !== SYSTEM_PROJECT;
       const lastUsedMs = lastUsed.of(id);
       return {
-        ...{ id, datacenter: datacenter ?? '', lastFour, state: String(value) },
+        id,
+        datacenter: datacenter ?? '',
+        lastFour,
+        state: String(value),
         ...(isOne ? { project, projects: [project] } : { project: null, projects }),
-        ...{ createdMs, expiresMs, ...(lastUsedMs !== undefined && { lastUsedMs }) },
+        createdMs,
+        expiresMs,
+        ...(lastUsedMs !== undefined && { lastUsedMs }),
       };
     }),
   );
@@ -176,7 +188,8 @@ function collectors(deps: CollectorRouteDeps): ListedCollector[] {
   );
   return [
     ...own.map((id) => ({
-      ...{ id, datacenter: settings.datacenter },
+      id,
+      datacenter: settings.datacenter,
       readings: readingsOf(deps, id, [], sources.refusedOf(sources.nameOf({ source: id }))),
     })),
     ...keyed,
@@ -224,7 +237,8 @@ async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<Revoked
   }
   const change = changeOf(COLLECTOR_PATHS.revoke, body);
   const { answer } = await host.submit({
-    ...{ project: row.project, ...change },
+    project: row.project,
+    ...change,
     decide: (draft) => revokeInDraft(draft, id, change.by),
   });
   return { id, ...answer };

@@ -195,7 +195,9 @@ async function invite(
     throw invalidField('role', `--role is one of ${ROLES.join(', ')}`);
   }
   const { invitation, token } = await members.invitations.invite({
-    ...{ project, ...change, email: text(body, 'email') },
+    project,
+    ...change,
+    email: text(body, 'email'),
     role: role as Role,
   });
   const { email, expiresMs } = invitation.context;
@@ -229,7 +231,11 @@ function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
   return people.map((row) => {
     const { displayName, email, disabledReason, createdMs } = row.context;
     return {
-      ...{ person: row.instance, displayName, email, disabledReason, createdMs },
+      person: row.instance,
+      displayName,
+      email,
+      disabledReason,
+      createdMs,
       claimedEmail: claimOf(system, row.instance) ?? '',
       state: String(row.value),
       sessions: signInsOf(system, row.instance).sessions.length,

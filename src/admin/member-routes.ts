@@ -57,8 +57,19 @@ function listed(view: MemberView, newest: number, self: string): ListedMember {
   const { applied, shares, clockAheadMs } = view;
   const isThere = status === 'joining' || status === 'acting';
   return {
-    ...{ node, isSelf: node === self, address, host, pid, status, startedMs, seenMs },
-    ...{ applied, lag: isThere ? newest - applied : null, shares: shares.length },
-    ...{ hasSystem: shares.includes(SYSTEM_PROJECT), clockAheadMs, version },
+    node,
+    isSelf: node === self,
+    address,
+    host,
+    pid,
+    status,
+    startedMs,
+    seenMs,
+    applied,
+    lag: isThere ? newest - applied : null,
+    shares: shares.length,
+    hasSystem: shares.includes(SYSTEM_PROJECT),
+    clockAheadMs,
+    version,
   };
 }

@@ -29,8 +29,11 @@ export function createAlertingRules({ host, evaluator }: AlertingRulesDeps): Ale
 
   function factsOf(project: string, key: AlertKey, { spec }: AlertRuleContext): AlertFacts {
     return {
-      ...{ rule: key.rule, vm: key.vm, labels: key.labels },
-      ...{ ruleDisplayName: spec.displayName, severity: spec.severity },
+      rule: key.rule,
+      vm: key.vm,
+      labels: key.labels,
+      ruleDisplayName: spec.displayName,
+      severity: spec.severity,
       ...(spec.labels !== undefined && { ruleLabels: spec.labels }),
       datacenter: directory.vms(project).get(key.vm)?.datacenter ?? '',
     };
@@ -85,7 +88,10 @@ function ruleOf(
   alerts: readonly ActiveAlert[],
 ): AlertingRule {
   return {
-    ...{ id, displayName: spec.displayName, severity: spec.severity, alerts },
+    id,
+    displayName: spec.displayName,
+    severity: spec.severity,
+    alerts,
     expression: expressionOf(spec),
     sustainedSeconds: spec.sustainedSeconds,
     recoverySeconds: spec.recoverySeconds ?? 0,

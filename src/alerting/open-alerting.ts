@@ -43,7 +43,12 @@ export function openAlerting(options: AlertingOptions) {
   const { ownership } = options;
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const evaluator = new SamplePipeline({
-    ...{ host, stream, clock, history, ownership, recovery: history },
+    host,
+    stream,
+    clock,
+    history,
+    ownership,
+    recovery: history,
     clockAhead: (sinceMs) => clocks.ahead(sinceMs),
     onHeard: options.datacenters.heardInLog,
     onFault(what, error) {

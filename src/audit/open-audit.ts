@@ -56,7 +56,10 @@ export function withAuditExport(options: AuditOptions): RunningHost {
   const reader = new CommitReader(options.controlPath);
   closers.add('audit reader', () => reader.close());
   const exporter = new AuditExport({
-    ...{ reader, isRequired, clock, log },
+    reader,
+    isRequired,
+    clock,
+    log,
     sink: fileSink(path),
     cursor: cursorIn(join(settings.data, 'audit-export.json')),
     onExported: (count) => commits.inc({}, count),
@@ -124,7 +127,10 @@ export function retentionPart(
     'kind',
   ]);
   const deps = {
-    ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: ownership.owns },
+    host,
+    clock,
+    auditKeptMs: settings.auditRetentionDays * DAY_MS,
+    owns: ownership.owns,
     forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),
     onRemoved: (kind: string, count: number) => removed.inc({ kind }, count),
     onLost: lost('retention'),

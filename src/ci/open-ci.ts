@@ -48,7 +48,8 @@ export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
     ['outcome'],
   );
   const ci = createKeylessCi({
-    ...{ ...options, assertions },
+    ...options,
+    assertions,
     codes: {
       mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
       hash: hashKey,
@@ -91,7 +92,9 @@ export function openIssuers(options: IssuersOptions): AssertionVerifier {
   const issuers = settings.ciIssuers.map((issuer) => {
     const { name } = issuer;
     const keys = createIssuerKeys({
-      ...{ name, clock, log },
+      name,
+      clock,
+      log,
       fetchKeys: (signal) => fetcher.fetch(issuer, signal),
       onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
     });

@@ -300,7 +300,11 @@ export const restoredActs: readonly AdminAct[] = [
 ];
 
 const KINDS: Readonly<Record<RevivedCredential['kind'], string>> = {
-  ...{ pk: 'personal key', sk: 'service account', col: 'collector', vm: 'agent', ci: 'CI trust' },
+  pk: 'personal key',
+  sk: 'service account',
+  col: 'collector',
+  vm: 'agent',
+  ci: 'CI trust',
 };
 
 /** What to do about each kind of the table. */

@@ -96,8 +96,10 @@ async function run(context: ActionContext): Promise<number> {
   const lock = lockOf(folder);
   try {
     const log = createLog({
-      ...{ level: 'info', readable: surroundings.isTerminal },
-      ...{ clock: ports.clock, write: surroundings.log },
+      level: 'info',
+      readable: surroundings.isTerminal,
+      clock: ports.clock,
+      write: surroundings.log,
     });
     const agent = startAgent({ ...ports, folder, intervalMs, log });
     log.info({ folder, intervalMs }, 'The agent runs');
@@ -287,8 +289,12 @@ async function exchange(context: ActionContext, enrolmentToken: string): Promise
     const answer = await api.call(AutomationService.method.enrolAgent, request);
     const { projectName, vmName, key, expiresUnix } = answer;
     return {
-      ...{ endpoint: api.access.endpoint, projectName, vmName, key },
-      ...{ expiresUnix: Number(expiresUnix), machine: thisMachine() },
+      endpoint: api.access.endpoint,
+      projectName,
+      vmName,
+      key,
+      expiresUnix: Number(expiresUnix),
+      machine: thisMachine(),
     };
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;

@@ -27,7 +27,9 @@ export async function actorsCalled(api: Api, project: string, given: string): Pr
   if (given.includes('/')) return [`${project}/${given}`];
   // A part of the service, such as the evaluator.
   const asGiven = await api.call(AuditService.method.listTransitions, {
-    ...{ projectName: project, by: given, pageSize: 1 },
+    projectName: project,
+    by: given,
+    pageSize: 1,
   });
   if (asGiven.transitions.length > 0) return [given];
   const account = await known(api, project, 'serviceAccounts', given);
@@ -36,7 +38,8 @@ export async function actorsCalled(api: Api, project: string, given: string): Pr
   const meant = (await personCalled(api, project, given)) ?? member;
   if (meant !== undefined) return [meant];
   throw new Fault(`Nobody called ${quoted(given)} is known here`, {
-    ...{ exitCode: EXIT_NOT_FOUND, reason: 'NOT_FOUND' },
+    exitCode: EXIT_NOT_FOUND,
+    reason: 'NOT_FOUND',
     hint: '"svc members list" and "svc service-accounts list" show the names',
   });
 }

@@ -170,7 +170,8 @@ function verificationText(verification: LogVerification): string {
   const columns = [
     { title: 'project' },
     ...['commits', 'headers alone', 'steps', 'decided again'].map((title) => ({
-      ...{ title, align: 'right' as const },
+      title,
+      align: 'right' as const,
     })),
     { title: 'result' },
   ];
@@ -362,7 +363,8 @@ function stepFilter({ input }: ActionContext) {
     // The whole second.
     endTimeUnixMs: until === undefined ? 0n : BigInt(until) * 1000n + 999n,
     events: [...input.list('event')],
-    ...{ requestId: input.text('request') ?? '', oldestFirst: input.isOn('oldest-first') },
+    requestId: input.text('request') ?? '',
+    oldestFirst: input.isOn('oldest-first'),
   };
 }
 

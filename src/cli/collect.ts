@@ -176,7 +176,10 @@ const checkAction: Action = {
   async run(context) {
     const { clock, random } = context.ports;
     const { rows, faults } = await readFleet({
-      ...{ mapping: mappingOf(context), clock, random, run: runCommand },
+      mapping: mappingOf(context),
+      clock,
+      random,
+      run: runCommand,
     });
     const unmatched = rows.filter(({ project }) => project === undefined).length;
     if (context.json) context.print(json({ domains: rows, unmatched, faults }));
@@ -222,11 +225,18 @@ async function run(context: ActionContext): Promise<number> {
   const lock = lockOf(folder);
   try {
     const log = createLog({
-      ...{ level: 'info', readable: surroundings.isTerminal },
-      ...{ clock: ports.clock, write: surroundings.log },
+      level: 'info',
+      readable: surroundings.isTerminal,
+      clock: ports.clock,
+      write: surroundings.log,
     });
     const collect = startCollect({
-      ...{ clock: ports.clock, random: ports.random, folder, mappingPath, intervalMs, log },
+      clock: ports.clock,
+      random: ports.random,
+      folder,
+      mappingPath,
+      intervalMs,
+      log,
       bytesMax: (input.number('buffer-mib') ?? BUFFER_MIB_DEFAULT) * MIB,
       fileSystems: input.isOn('filesystems'),
     });

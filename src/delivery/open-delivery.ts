@@ -81,7 +81,10 @@ export function openDelivery(options: DeliveryOptions) {
     ],
     openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
       openDestinations({
-        ...{ ...options, ...api, guard, sealed },
+        ...options,
+        ...api,
+        guard,
+        sealed,
         groupWaitMs: settings.groupWaitSeconds * 1000,
       }),
   };
@@ -90,13 +93,19 @@ export function openDelivery(options: DeliveryOptions) {
 function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: ListedValues): Part {
   const { settings, secrets, clock, log, metrics, closers, publicUrl, resolve } = options;
   const notifier = openNotifier({
-    ...{ guard, clock, ...(resolve && { resolve }) },
+    guard,
+    clock,
+    ...(resolve && { resolve }),
     mail: { ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
     onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
   const contents = createContents({
-    ...{ sealed, clock, bodies: secrets.bodies, publicUrl, renderers },
+    sealed,
+    clock,
+    bodies: secrets.bodies,
+    publicUrl,
+    renderers,
     unsubscribeUrl: unsubscribeLinks(options.deriveKey, publicUrl),
   });
   const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', [
@@ -112,7 +121,10 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
     'Faults of this service while delivering',
   );
   const part = delivererPart({
-    ...{ ...options, notifier, contents, delivers: mayDeliver(settings) },
+    ...options,
+    notifier,
+    contents,
+    delivers: mayDeliver(settings),
     keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
     onFault(what, error) {
       faults.inc();
@@ -159,7 +171,11 @@ function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
     'Old secrets of destinations that could not be deleted',
   );
   const deps = {
-    ...{ host, clock, sealed, bodies: secrets.bodies, owns: ownership.owns },
+    host,
+    clock,
+    sealed,
+    bodies: secrets.bodies,
+    owns: ownership.owns,
     sweep: () => secrets.sweep(),
     onOrphans: (count: number) =>
       log.info({ count, part: 'destinations' }, 'Orphaned secrets were deleted'),
@@ -192,7 +208,9 @@ function ownerNoticeParts(options: DeliveryOptions): Part[] {
   ]);
   const send = ownerMails({ mailer, origin });
   const deps = {
-    ...{ host, clock, ownership: options.ownership },
+    host,
+    clock,
+    ownership: options.ownership,
     async send(mail: OwnerMail) {
       const isTaken = await send(mail);
       mails.inc({ outcome: isTaken ? 'sent' : 'refused' });

@@ -40,7 +40,9 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
     },
     send({ address, project, isCurrent, onBounced, ...verification }) {
       return mail.add({
-        ...{ kind: 'verification', project, isCurrent },
+        kind: 'verification',
+        project,
+        isCurrent,
         onRefused: async (fault) => {
           if (fault.isBounce()) await onBounced(fault.status ?? 0);
         },

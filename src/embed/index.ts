@@ -71,7 +71,9 @@ export async function createService(options: EmbedOptions = {}): Promise<Service
   const { settings, warnings } = configOf(options.settings ?? {});
   const { log: write = () => {}, signal: stopped } = options;
   const log = createLog({
-    ...{ level: settings.logLevel, readable: false, clock: systemClock },
+    level: settings.logLevel,
+    readable: false,
+    clock: systemClock,
     write: (line) => write(line.trimEnd()),
   });
   for (const warning of warnings) log.warn({ part: 'settings' }, warning);
@@ -83,7 +85,10 @@ export async function createService(options: EmbedOptions = {}): Promise<Service
   });
   const { address, metricsUrl, demoFile, fault } = running;
   return {
-    ...{ address, metricsUrl, demoFile, fault },
+    address,
+    metricsUrl,
+    demoFile,
+    fault,
     readiness: running.readiness,
     async whenReady(signal = new AbortController().signal) {
       while (!running.readiness().ready) {

@@ -34,7 +34,8 @@ export function inviteMail({
       return false;
     }
     return mail.add({
-      ...{ kind: 'invitation', project },
+      kind: 'invitation',
+      project,
       make: async () => {
         const nowMs = clock.now();
         const letter = invitationLetter({ ...invitation, origin: origin(), nowMs });

@@ -53,7 +53,11 @@ export async function openIdentity(options: IdentityOptions) {
   const { mail } = signIn;
   const sessions = { people, readCookie: readSessionCookie, origin };
   const authenticator = createAuthenticator({
-    ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
+    host,
+    clock,
+    tokens,
+    sessions,
+    noteUse: lastUsed.note,
     refusal: () => options.member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
@@ -62,7 +66,12 @@ export async function openIdentity(options: IdentityOptions) {
   closers.add('leak notices', keepNotingLeaks(options));
   const leaks = createLeakReports({ ...options, tokens });
   return {
-    ...{ ...identities, ...signIn, lastUsed, tokens, authenticator, leaks },
+    ...identities,
+    ...signIn,
+    lastUsed,
+    tokens,
+    authenticator,
+    leaks,
     ...(mail && { inviteMail: inviteMail({ ...options, mail }) }),
     async addIdentityRoutes(app: FastifyInstance, anonymousLimits: AnonymousLimits) {
       await addSignInRoutes(app);

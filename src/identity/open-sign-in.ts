@@ -51,7 +51,8 @@ export function openSignIn(options: SignInOptions): SignIn {
   const provider = openProvider(options);
   const loginStates = createLoginStates(deriveKey('login state'), clock);
   return {
-    ...{ rotateCookie, mail },
+    rotateCookie,
+    mail,
     addRoutes: (app) =>
       addAuthRoutes(app, { ...options, rotateCookie, mail, provider, loginStates }),
   };
@@ -74,7 +75,10 @@ function openProvider(options: SignInOptions): IdentityProvider | undefined {
     oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
   const { clock } = options;
   return createIdentityProvider({
-    ...{ issuer: oidcIssuer, clientId: oidcClientId, clientSecret, clock },
+    issuer: oidcIssuer,
+    clientId: oidcClientId,
+    clientSecret,
+    clock,
   });
 }
 

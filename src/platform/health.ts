@@ -70,7 +70,8 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
 
   const report = (): HealthReport => {
     const parts: PartReport[] = [...checks].map(([name, { kind, check }]) => ({
-      ...{ kind, name },
+      kind,
+      name,
       health: withoutLoginsIn(ask(check)),
     }));
     // A requested stop needs no further line in the log.
@@ -117,7 +118,8 @@ export function operatorReport({ ready, parts }: HealthReport): ShownReport {
   return {
     ready,
     parts: parts.map(({ name, health }) => ({
-      ...{ name, state: health.state },
+      name,
+      state: health.state,
       ...(health.state !== 'ready' && { reason: health.reason }),
     })),
   };
@@ -133,7 +135,8 @@ export function callerReport({ ready, parts }: HealthReport): ShownReport {
   return {
     ready,
     parts: [...worst].map(([name, health]) => ({
-      ...{ name, state: health.state },
+      name,
+      state: health.state,
       ...(health.state !== 'ready' && { reason: health.summary }),
     })),
   };
@@ -163,7 +166,8 @@ export function addHealthGauges(metrics: Pick<Metrics, 'gauge'>, health: Pick<He
 
 function stoppingPart(reason: string): PartReport {
   return {
-    ...{ kind: 'service', name: 'service' },
+    kind: 'service',
+    name: 'service',
     health: { state: 'notReady', reason, summary: 'The service is stopping' },
   };
 }

@@ -61,7 +61,8 @@ export async function openNats(
   const { authenticator } = login;
   try {
     return await openJetStream({
-      ...{ ...ports, url: natsUrl.servers },
+      ...ports,
+      url: natsUrl.servers,
       ...(replicas !== null && { replicas }),
       security: { ...(authenticator && { authenticator }), ...(tls && { tls }) },
     });

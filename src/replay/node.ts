@@ -70,15 +70,23 @@ export class ReplayNode {
     const stream = openEmbeddedStream({ storage: database, clock, random });
     const store = openInstanceStore(database);
     const host = createHost({
-      ...{ stream, store, clock, random, node: 'replay' },
+      stream,
+      store,
+      clock,
+      random,
+      node: 'replay',
       machines: machineDefinitions,
       expand: expandAlerting,
     });
     await host.start();
     return new ReplayNode({
-      ...{ host, project, clock },
+      host,
+      project,
+      clock,
       attempts: {
-        ...{ host, clock, random },
+        host,
+        clock,
+        random,
         notifier: {
           sendsTo: () => true,
           limitsOf,

@@ -38,8 +38,14 @@ export interface RuleReplaysOptions {
 export function openRuleReplays(options: RuleReplaysOptions): RuleReplays {
   const { history, controlPath, clock, log, closers, startWorker } = options;
   const threads = new QueryThreads({
-    ...{ clock, history: history.share, controlPath, entry: REPLAY_THREAD, startWorker },
-    ...{ name: 'replay thread', threads: REPLAY_THREADS, heapBytesMax: REPLAY_HEAP_BYTES_MAX },
+    clock,
+    history: history.share,
+    controlPath,
+    entry: REPLAY_THREAD,
+    startWorker,
+    name: 'replay thread',
+    threads: REPLAY_THREADS,
+    heapBytesMax: REPLAY_HEAP_BYTES_MAX,
     onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
   });
   closers.add('replay threads', () => threads.close());

@@ -68,7 +68,11 @@ function add(
 ): void {
   const { project, row, observedMs, index } = at;
   builder.add({
-    ...{ project, vm: row.vm, observedMs, sequence: index, boot: row.bootId },
+    project,
+    vm: row.vm,
+    observedMs,
+    sequence: index,
+    boot: row.bootId,
     vcpus: row.vcpus ?? Number.NaN,
     state: VM_STATES.indexOf(row.state),
     stateReason: row.stateReason,

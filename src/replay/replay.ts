@@ -350,8 +350,10 @@ export async function surround(
 
 function register(draft: Draft, id: string, more: Partial<VmBody>): void {
   const body: VmBody = {
-    ...{ displayName: id, datacenter: REPLAY_DATACENTER },
-    ...{ expandedMonitoring: false, registeredMs: draft.at },
+    displayName: id,
+    datacenter: REPLAY_DATACENTER,
+    expandedMonitoring: false,
+    registeredMs: draft.at,
     ...more,
   };
   draft.putRecord({ kind: 'vm', id, body: { ...body } });

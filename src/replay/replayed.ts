@@ -92,7 +92,9 @@ function deliveryOf(
   const { event, occurrence, destination, reason, createdMs } = delivery;
   return {
     atMs: recordedMs(pace, delivery.attempts[0]?.startedMs ?? createdMs),
-    ...{ event, occurrence, destination },
+    event,
+    occurrence,
+    destination,
     rule: incident?.ruleDisplayName ?? delivery.rule,
     vm: incident?.vm ?? '',
     labels: incident?.labels ?? '',

@@ -198,7 +198,10 @@ function* rowsOf(vm: string, columns: VmColumns): Generator<ObservedRow> {
   for (const [i, observedMs] of timesMs.entries()) {
     const count = vcpus[i] ?? Number.NaN;
     yield {
-      ...{ vm, displayName: vm, observedMs, sequence: i },
+      vm,
+      displayName: vm,
+      observedMs,
+      sequence: i,
       bootId: strings[boot[i] ?? 0] ?? '',
       state: VM_STATES[state[i] ?? 0] ?? 'UNKNOWN',
       stateReason: strings[stateReason[i] ?? 0] ?? '',
@@ -370,8 +373,13 @@ function notificationOf(
   const of = view.record('incident', incident)?.body;
   return {
     atMs: attempts[0]?.startedMs ?? createdMs,
-    ...{ event, vm: of?.vm ?? '', labels: of?.labels ?? '', destination, recipient },
-    ...{ state: String(value), reason: reason ?? '' },
+    event,
+    vm: of?.vm ?? '',
+    labels: of?.labels ?? '',
+    destination,
+    recipient,
+    state: String(value),
+    reason: reason ?? '',
     ...(body !== undefined && { body }),
   };
 }

@@ -74,7 +74,10 @@ export function createClient(options: ClientOptions): ServiceClient {
   const token = tokenGetter(options);
   const retries = { ...DEFAULT_RETRIES, ...options.retries };
   const connected = createConnectTransport({
-    ...{ baseUrl, httpVersion: '1.1', useBinaryFormat: false, readMaxBytes: ANSWER_BYTES_MAX },
+    baseUrl,
+    httpVersion: '1.1',
+    useBinaryFormat: false,
+    readMaxBytes: ANSWER_BYTES_MAX,
     interceptors: [
       repeated({ retries, clock, random }),
       // Innermost: a try that comes later may need a newer token.

@@ -138,7 +138,9 @@ async function post(
 ): Promise<Answer> {
   try {
     const response = await fetch(url, {
-      ...{ method: 'POST', body: new URLSearchParams(form), signal },
+      method: 'POST',
+      body: new URLSearchParams(form),
+      signal,
       headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
       // Followed, it would carry the credential on to another host.
       redirect: 'manual',

@@ -104,7 +104,8 @@ function openFleet(options: CollectingOptions): FleetCollecting | undefined {
   const { settings, log } = options;
   if (settings.collectMap === null) return undefined;
   return startFleetCollecting({
-    ...{ ...options, path: settings.collectMap },
+    ...options,
+    path: settings.collectMap,
     sinkOf: (source) => sinkOf(options, source),
     onFault: (fault) => logOnce(log, fault),
   });

@@ -79,7 +79,10 @@ function apiKeyOf(account: string): NewCredential {
 }
 
 const collectorKey: NewCredential = {
-  ...{ ...about, kind: 'col', owner: MAKER, displayName: 'Demo collector' },
+  ...about,
+  kind: 'col',
+  owner: MAKER,
+  displayName: 'Demo collector',
   capabilities: ['collector'],
 };
 
@@ -106,7 +109,10 @@ export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | un
   const signInUrl = await firstSignInUrl(options, link);
   const { apiKey, collectorKey } = keys;
   const content: DemoFile = {
-    ...{ baseUrl, projectName: `projects/${DEMO_PROJECT}`, apiKey, collectorKey },
+    baseUrl,
+    projectName: `projects/${DEMO_PROJECT}`,
+    apiKey,
+    collectorKey,
     ...(signInUrl !== undefined && { signInUrl }),
   };
   if (JSON.stringify(content) !== JSON.stringify(found)) write(path, content);

@@ -50,7 +50,8 @@ export function startFleetCollecting(options: FleetCollectingOptions): FleetColl
   const sinks = new Map<string, RowSink>();
   const absent = new Set<string>();
   const watch = new MappingWatch({
-    ...{ path, clock },
+    path,
+    clock,
     onMapping: (mapping) => {
       log.info({ rules: mapping.rules.length }, 'A new mapping is in use');
       absent.clear();
@@ -70,8 +71,11 @@ export function startFleetCollecting(options: FleetCollectingOptions): FleetColl
   };
   const state = readPlacements(placements);
   const fleet: Fleet = new Fleet({
-    ...{ mapping: watch.first, clock, random, onFault: options.onFault },
-    ...{ intervalMs: settings.sampleIntervalSeconds * 1000 },
+    mapping: watch.first,
+    clock,
+    random,
+    onFault: options.onFault,
+    intervalMs: settings.sampleIntervalSeconds * 1000,
     fileSystems: settings.libvirtFilesystems,
     ...(options.run && { run: options.run }),
     ...(state && { state }),

@@ -170,7 +170,11 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
 
   const isShared = !storage.member.isAlone;
   const demoOptions = {
-    ...{ ...base, ...api, host, isShared, dataFolder: settings.data },
+    ...base,
+    ...api,
+    host,
+    isShared,
+    dataFolder: settings.data,
     ...(stopped && { stopped }),
   };
   const demo = settings.demo
@@ -285,7 +289,9 @@ function membershipPart(
 /** Fires the timers of every machine. */
 function timersPart({ host, clock, log, ownership }: RoomOptions): Part {
   const timers = {
-    ...{ host, clock, ownership },
+    host,
+    clock,
+    ownership,
     onFault: (timer: DueTimer, error: unknown) =>
       log.error({ err: error, instance: timer.instance }, 'A timer did not fire'),
   };
@@ -300,7 +306,9 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
       ...historyRoutes(storage.history),
       ...auditRoutes({ ...storage, clock }),
       ...backupRoutes({
-        ...{ ...storage, clock, folder: settings.data },
+        ...storage,
+        clock,
+        folder: settings.data,
         ...(!storage.member.isAlone && {
           remote: { stream: storage.stream, specs: backedUpStreams },
         }),
@@ -324,7 +332,12 @@ async function startHost(
 ): Promise<RunningHost> {
   const { clock, random, health, closers } = base;
   const host = createHost({
-    ...{ stream, store, clock, random, node: member.node, admission },
+    stream,
+    store,
+    clock,
+    random,
+    node: member.node,
+    admission,
     machines: machineDefinitions,
     expand: expandAlerting,
   });
@@ -387,19 +400,26 @@ async function openApi(options: ApiOptions) {
   const parts = { ...options, ...identity, projectCreation, serviceInfo };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
   const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
-    ...{ origin, mail: identity.mail },
+    origin,
+    mail: identity.mail,
   });
   const anonymousLimits = createAnonymousLimits(options);
   const positions = createPositions({
-    ...{ ...options, samples: options.evaluator.stored },
+    ...options,
+    samples: options.evaluator.stored,
     key: options.deriveKey(SEQUENCE_PURPOSE),
   });
   const alertingRules = createAlertingRules(options);
   const { pending: pendingAlerts } = alertingRules;
   const rpc = {
-    ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
-    ...{ ...openQueries({ ...options, pendingAlerts }), ruleReplays: openRuleReplays(options) },
-    ...{ noteBrokenBody: countBrokenBodies(options.metrics) },
+    ...parts,
+    ...keylessCi,
+    destinations,
+    anonymousLimits,
+    positions,
+    ...openQueries({ ...options, pendingAlerts }),
+    ruleReplays: openRuleReplays(options),
+    noteBrokenBody: countBrokenBodies(options.metrics),
   };
   const dashboard = openDashboard({ ...options, ...identity });
   const http = await openHttpServer({
@@ -420,7 +440,9 @@ async function openApi(options: ApiOptions) {
   });
   closers.add('http', () => http.close());
   return {
-    ...{ http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault },
+    http,
+    metricsUrl: metricsServer?.url,
+    dashboardFault: dashboard.fault,
     ...identity,
   };
 }
@@ -465,7 +487,9 @@ export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(
   return {
     start() {
       supervision = supervise({
-        ...{ parts, clock, random },
+        parts,
+        clock,
+        random,
         onFailure(part, error) {
           failures.inc({ part: part.name });
           log.error({ err: error, part: part.name }, 'A part failed and is restarted');

@@ -41,7 +41,12 @@ export function openIngest(options: IngestOptions) {
   });
   const readings = new CollectorReadings(clock);
   const plain = createIngest({
-    ...{ clock, writer, registry, limits: ingestLimits, rates, clocks },
+    clock,
+    writer,
+    registry,
+    limits: ingestLimits,
+    rates,
+    clocks,
     onRows: datacenters.reported,
     onSamples: countSamples({ samples, refused }),
   });

@@ -30,13 +30,20 @@ const SILENT_INTERVALS = 3;
 export function openVms(options: VmsOptions) {
   const { settings, host, clock, member, projectLimits: limits, lost } = options;
   const datacenters = new Datacenters({
-    ...{ host, clock, datacenter: settings.datacenter, onLost: lost('datacenters') },
+    host,
+    clock,
+    datacenter: settings.datacenter,
+    onLost: lost('datacenters'),
     silenceMs: SILENT_INTERVALS * settings.sampleIntervalSeconds * 1000,
-    ...{ ownership: member, heardElsewhere: () => member.heardElsewhere() },
+    ownership: member,
+    heardElsewhere: () => member.heardElsewhere(),
   });
   addDatacenterGauges(options, datacenters);
   const registry = new VmRegistry({
-    ...{ host, clock, datacenter: settings.datacenter, limits },
+    host,
+    clock,
+    datacenter: settings.datacenter,
+    limits,
     newest: (project, vm) => newestReport(options.history.newest(project, vm)),
     ...(!member.isAlone && { machine: hostname() }),
   });
@@ -108,7 +115,8 @@ export function openEnrolments(
   const { host, clock, random, datacenters } = options;
   const now = () => ({ nowMs: clock.now(), random });
   return createEnrolments({
-    ...{ host, datacenters },
+    host,
+    datacenters,
     secrets: {
       mintToken: (id) => mintSecret('enrol', { ...now(), id }),
       mintKey: () => mintSecret('vm', now()),

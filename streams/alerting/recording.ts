@@ -69,7 +69,8 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
     return JSON.stringify({ tick, ...(ownReport && { census: ownReport }) });
   }
   const lists = {
-    ...{ upserts: own(rules.upserts), removals: own(rules.removals) },
+    upserts: own(rules.upserts),
+    removals: own(rules.removals),
     ...(rules.limits && { limits: own(rules.limits) }),
     ...(rules.retired && { retired: own(rules.retired) }),
   };

@@ -99,7 +99,9 @@ export async function writeSnapshot(
   const sha256 = hash.digest('hex');
   const manifest: SnapshotManifest = { ...facts, sha256, chunks, compressedBytes, firstSequence };
   await stream.append({
-    ...{ stream: SNAPSHOTS_STREAM, subject: LATEST, messageId: facts.id },
+    stream: SNAPSHOTS_STREAM,
+    subject: LATEST,
+    messageId: facts.id,
     data: new TextEncoder().encode(JSON.stringify(manifest)),
     expectedLastSubjectSequence: before?.sequence ?? 0,
   });

@@ -13,7 +13,9 @@ const RETIRE = 'ingest.v1.IngestService/RetireVms';
 const LIST = 'monitoring.v1.MonitoringService/ListVMMonitoring';
 
 const row = (vmName: string) => ({
-  ...{ vmName, observedUnixMs: String(Date.now()), state: 'RUNNING' },
+  vmName,
+  observedUnixMs: String(Date.now()),
+  state: 'RUNNING',
   values: [{ series: 'svc_vm_cpu_utilization_pct', value: 1 }],
 });
 const writeAs = (program: Program, key: string, project: string, vms: readonly string[]) =>
@@ -121,8 +123,14 @@ t.test(
     }
 
     t.same(await reachOfTwoProjects(program, admin), {
-      ...{ shop: 200, demo: 200, blog: 403, nowhere: 403 },
-      ...{ 'fast blog': 403, 'retire shop': 200, 'retire blog': 403, 'list shop': 403 },
+      shop: 200,
+      demo: 200,
+      blog: 403,
+      nowhere: 403,
+      'fast blog': 403,
+      'retire shop': 200,
+      'retire blog': 403,
+      'list shop': 403,
     });
 
     const listed = await admin('collector-key', 'list', '--json');

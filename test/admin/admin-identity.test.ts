@@ -47,11 +47,9 @@ t.test('a project is made with its owner, who signs in by a link, once', async (
   ]);
 
   t.match(await admin('project', 'create', 'web', '--owner', 'bob@x.org'), {
-    ...{
-      code: 1,
-      stdout: '',
-      stderr: 'svc admin project create: The project web exists already\n',
-    },
+    code: 1,
+    stdout: '',
+    stderr: 'svc admin project create: The project web exists already\n',
   });
   t.equal(world.people.personByEmail('bob@x.org'), undefined, 'nobody is made for nothing');
 });
@@ -74,10 +72,12 @@ t.test('an invitation of the operator makes an owner', async (t) => {
     stdout: /known here: signs in first, "svc admin login-link cy@x\.org"/,
   });
   t.match(await admin('invite', 'none', 'bob@x.org', '--role', 'OWNER'), {
-    ...{ code: 1, stderr: 'svc admin invite: There is no project none\n' },
+    code: 1,
+    stderr: 'svc admin invite: There is no project none\n',
   });
   t.match(await admin('invite', 'web', 'bob@x.org', '--role', 'OWNER'), {
-    ...{ code: 1, stderr: /bob@x\.org is a member already/ },
+    code: 1,
+    stderr: /bob@x\.org is a member already/,
   });
   t.match(await admin('invite', 'web', 'bob', '--role', 'OWNER'), {
     code: 1,
@@ -94,7 +94,10 @@ t.test('people are listed, locked out, let in again, and signed out', async (t) 
   const look = () => reasonOf(() => world.people.sessionOf(session.secret));
   t.match(await asJson('people', 'list'), [
     {
-      ...{ person: ann, email: 'ann@x.org', state: 'active', sessions: 1 },
+      person: ann,
+      email: 'ann@x.org',
+      state: 'active',
+      sessions: 1,
       projects: ['web OWNER'],
     },
   ]);
@@ -181,7 +184,8 @@ t.test('a key is revoked in an emergency, by name or id, whosever it is', async 
   });
   t.equal((await admin('revoke-key', `${owner}/keys/k2`)).code, 0);
   t.match(world.host.findInstance('credential', 'k2'), {
-    ...{ value: 'revoked', context: { revokedReason: 'REVOKED_BY_OPERATOR' } },
+    value: 'revoked',
+    context: { revokedReason: 'REVOKED_BY_OPERATOR' },
   });
   for (const none of ['k3', 'projects/other/serviceAccounts/a/keys/k2']) {
     t.match(await admin('revoke-key', none), { code: 1, stderr: `There is no key ${none}` });
@@ -259,8 +263,12 @@ t.test('what belongs to no project is in the audit that the operator reads', asy
   t.match(all, [
     { machine: 'session', instance: session.session, event: 'xstate.init', fromJson: '' },
     {
-      ...{ machine: 'signInLink', event: 'used', fromJson: '"issued"', toJson: '"used"' },
-      ...{ by: `people/${ann}`, byDisplayName: 'ann@x.org' },
+      machine: 'signInLink',
+      event: 'used',
+      fromJson: '"issued"',
+      toJson: '"used"',
+      by: `people/${ann}`,
+      byDisplayName: 'ann@x.org',
     },
     { machine: 'signInLink', by: ME, requestId: /^[0-9a-f-]{36}$/ },
     { machine: 'person', instance: ann, by: ME, requestId: id },
@@ -336,7 +344,8 @@ t.test('a faulty command line is refused with what to write instead', async (t) 
     stderr: `no service runs on ${folder}: start it ("svc serve", or "systemctl start svc" where it is installed), or pass --data`,
   });
   t.match(await svc(['admin', 'project', 'list'], { SVC_DATA: folder }), {
-    ...{ code: 1, stderr: `no service runs on ${folder}` },
+    code: 1,
+    stderr: `no service runs on ${folder}`,
   });
   const help = await svc(['help', 'admin']);
   t.match(help, { code: 0, stdout: /svc admin invite PROJECT EMAIL --role ROLE/ });

@@ -21,8 +21,10 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
   t.match((await admin('limits', 'set', 'demo', '--rules', '30')).stdout, /^rules +0 +30$/m);
   const set = await admin('limits', 'set', 'projects/demo', '--instances', '7', '--json');
   t.match(JSON.parse(set.stdout), {
-    ...{ project: 'demo', limits: { rules: 30, destinations: 5, instances: 7 } },
-    ...{ used: { rules: 0, destinations: 0, instances: 0 }, unevaluated: 0 },
+    project: 'demo',
+    limits: { rules: 30, destinations: 5, instances: 7 },
+    used: { rules: 0, destinations: 0, instances: 0 },
+    unevaluated: 0,
   });
   for (const wrong of [
     ['demo'],
@@ -44,7 +46,9 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
 
   const rows = [
     {
-      ...{ vmName: 'vm-1', observedUnixMs: String(Date.now()), state: 'RUNNING' },
+      vmName: 'vm-1',
+      observedUnixMs: String(Date.now()),
+      state: 'RUNNING',
       values: [{ series: 'svc_vm_cpu_utilization_pct', value: 1 }],
     },
   ];

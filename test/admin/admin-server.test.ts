@@ -39,7 +39,9 @@ t.test('another user learns who may ask', async (t) => {
       process.stdout.write(error.message);
     });`;
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
-    ...{ encoding: 'utf8', timeout: 10_000, stdio: ['ignore', 'pipe', 'ignore'] },
+    encoding: 'utf8',
+    timeout: 10_000,
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   t.match(said, /^Only the user that the service runs as, and root, may ask the service on /);
 });

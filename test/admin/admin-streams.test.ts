@@ -39,7 +39,8 @@ t.test(
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
-      ...{ program: componentPath(newest), folder: dataFolder(t) },
+      program: componentPath(newest),
+      folder: dataFolder(t),
     });
     t.teardown(() => server.kill());
     const folder = dataFolder(t);
@@ -75,11 +76,20 @@ t.test('the setting is 1, 3 or 5, and needs NATS', (t) => {
 
 function stream(name: string, wanted: number, set: number, away: readonly string[] = []) {
   const followers = ['nats-2', 'nats-3'].slice(0, set - 1).map((server) => ({
-    ...{ server, lag: 7, isCurrent: !away.includes(server), isOffline: server === 'nats-3' },
+    server,
+    lag: 7,
+    isCurrent: !away.includes(server),
+    isOffline: server === 'nats-3',
   }));
   const copies = { wanted, set, current: set - away.length };
   return {
-    ...{ name, subjects: [], messages: 4, bytes: 1_000, consumers: 0, copies, followers },
+    name,
+    subjects: [],
+    messages: 4,
+    bytes: 1_000,
+    consumers: 0,
+    copies,
+    followers,
   } satisfies StreamDescription;
 }
 

@@ -54,8 +54,11 @@ const changes: readonly (readonly [string, string, (world: Firing) => Promise<un
     'RULE_DELETED',
     (world) =>
       world.alerting.deleteRule({
-        ...{ project: PROJECT, by, request: freshRequest() },
-        ...{ id: RULE, expectedVersion: '1' },
+        project: PROJECT,
+        by,
+        request: freshRequest(),
+        id: RULE,
+        expectedVersion: '1',
       }),
   ],
 ];
@@ -133,7 +136,11 @@ t.test('of concurrent edits of one version exactly one wins', async (t) => {
   const world = await firing(t);
   const edit = (threshold: number) =>
     world.alerting.saveRule({
-      ...{ project: PROJECT, by, request: freshRequest(), id: RULE, expectedVersion: '1' },
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id: RULE,
+      expectedVersion: '1',
       spec: ruleSpec({ threshold }),
     });
   const settled = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => edit(i)));
@@ -151,7 +158,8 @@ t.test('a rule that this program cannot evaluate has FAILED, and watches nothing
   // As a later version may have accepted it, before the program was put back to this one.
   const spec = ruleSpec({ metricId: 'of_a_later_version' });
   await world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide(draft) {
       const edit = {
         type: 'edited',

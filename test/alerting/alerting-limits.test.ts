@@ -90,7 +90,11 @@ async function knowing(t: Parameters<typeof openAlertingWorld>[0]) {
   const alerting = createAlerting({ host: world.host, known });
   const save = (id: string, spec: Parameters<typeof ruleSpec>[0], expectedVersion = '0') =>
     alerting.saveRule({
-      ...{ project: PROJECT, by, request: freshRequest(), id, expectedVersion },
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id,
+      expectedVersion,
       spec: ruleSpec(spec),
     });
   return { ...world, labelSets, save };
@@ -112,7 +116,8 @@ t.test(
       metadata: { of: 'instances', limit: '10000', current: '8000', wanted: '12000' },
     });
     const some = (count: number) => ({
-      ...{ allVms: false, metricId: 'filesystem_used_pct' },
+      allVms: false,
+      metricId: 'filesystem_used_pct',
       vmNames: vms(count).map((vm) => `projects/${PROJECT}/vms/${vm}`),
     });
     for (const vm of vms(1_000)) world.labelSets.set(`${vm} filesystem_used_pct`, 3);
@@ -226,8 +231,11 @@ t.test('a notice of the limit ends with its rule', async (t) => {
   await world.pass(10_000, 5_000);
   t.match(world.notices(), [{ endedMs: null }]);
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: RULE, expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: RULE,
+    expectedVersion: '1',
   });
   await world.pass(10_000, 5_000);
   t.match(world.notices(), [{ endedMs: Number }]);

@@ -46,7 +46,8 @@ async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
 /** Recipients beside the bound, as no decision makes them; none has confirmed. */
 const addRecipients = ({ host }: World, destination: string, more: readonly string[]) =>
   host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide(draft) {
       for (const id of more) {
         const about = { project: PROJECT, destination, membership: id, address: `${id}@x.example` };
@@ -75,7 +76,8 @@ t.test('a rule notifies 100 at most, whichever edit would exceed it', async (t) 
   const refused = { name: 'Refusal', reason: 'LIMIT_EXCEEDED', message: /"CPU is high"/ };
   const metadata = { of: 'audience', limit: '100', wanted: '101' };
   await t.rejects(world.saveRule({ destinationNames: [first, second, hook] }), {
-    ...{ ...refused, metadata },
+    ...refused,
+    metadata,
   });
   t.same(world.live('alertRule'), []);
   await world.saveRule({ destinationNames: [first, second] });
@@ -84,7 +86,10 @@ t.test('a rule notifies 100 at most, whichever edit would exceed it', async (t) 
     ids(prefix, count).map((id) => `${id}@example.com`);
   const update = (...addresses: string[]) =>
     world.destinations.update({
-      ...{ project: PROJECT, by, request: freshRequest(), id: idOf(first) },
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id: idOf(first),
       target: { kind: 'email', addresses },
     });
   await update(...addresses('a', 49));

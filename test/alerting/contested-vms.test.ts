@@ -8,7 +8,8 @@ t.test('SRC-19: a VM that runs in two places has a notice for as long as it does
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   await world.ingest.write({
-    ...{ project: PROJECT, batchId: '' },
+    project: PROJECT,
+    batchId: '',
     rows: [{ ...cpuRow('vm-1', clock.now(), 1), displayName: 'web' }],
   });
   const about = { project: PROJECT, source: 'collectors/keys/a', other: 'collectors/keys/b' };
@@ -18,7 +19,9 @@ t.test('SRC-19: a VM that runs in two places has a notice for as long as it does
     world.run((signal) =>
       announceContested(
         {
-          ...{ host, clock, ownership: { owns: () => true } },
+          host,
+          clock,
+          ownership: { owns: () => true },
           sources: { contested: () => contested },
         },
         signal,

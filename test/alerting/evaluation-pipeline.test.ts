@@ -37,7 +37,10 @@ const batch = (at: number, cpu: number, vms = ['vm-1']): LogEntry => ({
 });
 const tick = (at: number): LogEntry => ({ kind: 'tick', atMs: START_MS + at * 1000 });
 const marker = (at: number, ...upserts: EvaluationRule[]): LogEntry => ({
-  ...{ kind: 'rules', atMs: START_MS + at * 1000, upserts, removals: [] },
+  kind: 'rules',
+  atMs: START_MS + at * 1000,
+  upserts,
+  removals: [],
 });
 
 /** Entries in one partition, in the order in which they arrive. */

@@ -147,7 +147,10 @@ const kinds: readonly Kind[] = [
       ),
   },
   {
-    ...{ metricId: 'vm_running', operator: 'LESS_THAN', threshold: 1, reportsState: true },
+    metricId: 'vm_running',
+    operator: 'LESS_THAN',
+    threshold: 1,
+    reportsState: true,
     series: () => ({}),
   },
 ];
@@ -227,8 +230,11 @@ class StoredWorld {
 
   preview(rule: EvaluationRule, vm: string, fromMs: number, checkpoint = () => {}): VmPreview {
     const columns = this.#view.read({
-      ...{ project: PROJECT, vm, names: seriesNamesOf(rule.metricId) },
-      ...{ fromMs: previewFromMs(rule, fromMs), toMs: Number.MAX_SAFE_INTEGER },
+      project: PROJECT,
+      vm,
+      names: seriesNamesOf(rule.metricId),
+      fromMs: previewFromMs(rule, fromMs),
+      toMs: Number.MAX_SAFE_INTEGER,
     });
     const toMs = columns.timesMs.at(-1) ?? fromMs;
     return previewVm({ rule, vm, columns, fromMs, toMs, checkpoint });
@@ -265,7 +271,11 @@ t.test('A preview fires when the live fold does, over any history of any metric'
     const { sustainedMs, recoveryMs, hasRecoveryThreshold } = how.durations;
     const better = operator === 'GREATER_THAN' ? threshold * 0.6 : threshold;
     const rule = cpuRule({
-      ...{ metricId, threshold, operator, sustainedMs, recoveryMs },
+      metricId,
+      threshold,
+      operator,
+      sustainedMs,
+      recoveryMs,
       ...(hasRecoveryThreshold ? { recoveryThreshold: better } : {}),
     });
     const rows = rowsOf(steps, kind, vm);

@@ -14,7 +14,10 @@ const LOW = 10;
 const now = cpuRule({ sustainedMs: 0 });
 
 const rulesEntry = (at: number, more: Partial<Extract<LogEntry, { kind: 'rules' }>>): LogEntry => ({
-  ...{ kind: 'rules', atMs: START_MS + at * 1000, upserts: [], removals: [] },
+  kind: 'rules',
+  atMs: START_MS + at * 1000,
+  upserts: [],
+  removals: [],
   ...more,
 });
 const limit = (at: number, instances: number) =>
@@ -147,7 +150,10 @@ t.test('a retired VM leaves silently; what was observed before is history alone'
 
 t.test('the telemetry of a retired VM is not unavailable', (t) => {
   const rule = cpuRule({
-    ...{ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0, recoveryMs: 0 },
+    metricId: 'telemetry_age_seconds',
+    threshold: 300,
+    sustainedMs: 0,
+    recoveryMs: 0,
   });
   const world = new EvaluationWorld([rule]);
   for (let at = 0; at <= 120; at += 30) {

@@ -52,7 +52,9 @@ t.test(
 t.test('a marker that comes late neither ends what was resumed nor brings back what ended', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   const ends = (evaluationRevision: number) => ({
-    ...{ kind: 'rules' as const, atMs: START_MS, upserts: [] },
+    kind: 'rules' as const,
+    atMs: START_MS,
+    upserts: [],
     removals: [{ project: PROJECT, rule: 'rule-1', evaluationRevision }],
   });
   world.entry(ends(2));
@@ -232,10 +234,16 @@ t.test(
   'EVAL-16: an edited telemetry rule knows past observations and replaces the old one silently',
   (t) => {
     const silent = cpuRule({
-      ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
+      rule: 'silent',
+      metricId: 'telemetry_age_seconds',
+      threshold: 300,
+      sustainedMs: 0,
     });
     const stopped = cpuRule({
-      ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
+      rule: 'stopped',
+      metricId: 'unexpected_stop',
+      operator: 'EQUAL',
+      threshold: 1,
       sustainedMs: 60_000,
     });
     const world = new EvaluationWorld([silent, stopped]);
@@ -262,7 +270,9 @@ t.test(
 
 t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
   const silent = cpuRule({
-    ...{ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 300_000 },
+    metricId: 'telemetry_age_seconds',
+    threshold: 60,
+    sustainedMs: 300_000,
   });
   const world = new EvaluationWorld([silent]);
   world.tick(0);

@@ -21,15 +21,22 @@ const [RUNNING, PAUSED, OFF, CRASHED] = [1, 2, 3, 4] as const;
 /** Nothing heard for more than 300 s. */
 function unavailable(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
   return cpuRule({
-    ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
+    rule: 'silent',
+    metricId: 'telemetry_age_seconds',
+    threshold: 300,
+    sustainedMs: 0,
     ...overrides,
   });
 }
 
 function stopped(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
   return cpuRule({
-    ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
-    ...{ sustainedMs: 0, ...overrides },
+    rule: 'stopped',
+    metricId: 'unexpected_stop',
+    operator: 'EQUAL',
+    threshold: 1,
+    sustainedMs: 0,
+    ...overrides,
   });
 }
 
@@ -275,7 +282,8 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   };
   const outage: LivenessReport = {
     outages: [{ datacenter: 'DC-1', sinceMs: START_MS + 60_000 }],
-    ...{ placed: [], clockAhead: [] },
+    placed: [],
+    clockAhead: [],
   };
   return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
 }

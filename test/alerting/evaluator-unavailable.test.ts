@@ -14,7 +14,9 @@ import { openAlertingWorld, PROJECT, RULE, START_MS } from '../support/alerting-
 
 const OTHER = 'other';
 const SILENT = {
-  ...{ metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN', threshold: 300 },
+  metricId: 'telemetry_age_seconds',
+  operator: 'GREATER_THAN',
+  threshold: 300,
   sustainedSeconds: 0,
 };
 const vms = (from: number, to: number) =>
@@ -225,9 +227,15 @@ t.test('EVAL-18: a restart at any moment of an outage changes nothing', async (t
 t.test('EVAL-18: a VM silent since before the log’s floor is still known', async (t) => {
   const lastMs = START_MS + 60_000;
   const columns = {
-    ...{ timesMs: Float64Array.of(lastMs), series: new Map(), vcpus: Float64Array.of(2) },
-    ...{ state: Uint8Array.of(1), boot: Uint32Array.of(0), stateReason: Uint32Array.of(0) },
-    ...{ strings: [''], conflicted: new Uint8Array(1), conflicts: 0 },
+    timesMs: Float64Array.of(lastMs),
+    series: new Map(),
+    vcpus: Float64Array.of(2),
+    state: Uint8Array.of(1),
+    boot: Uint32Array.of(0),
+    stateReason: Uint32Array.of(0),
+    strings: [''],
+    conflicted: new Uint8Array(1),
+    conflicts: 0,
   };
   const newest: Ports['newest'] = (project, vm) =>
     project === PROJECT && vm === 'vm-2'

@@ -28,7 +28,10 @@ const person = { kind: 'human', name: 'people/p1' } as const;
 function actsOf(world: Pick<DeliveryWorld, 'host' | 'incidents' | 'clock'>) {
   const acts = createIncidentActs(world.host);
   const about = (id = world.incidents().at(-1)?.id ?? '') => ({
-    ...{ project: PROJECT, id, by: person, request: freshRequest() },
+    project: PROJECT,
+    id,
+    by: person,
+    request: freshRequest(),
   });
   return {
     acts,
@@ -272,7 +275,8 @@ t.test('Every act names the alert instance, its incident and who it was', async 
   const key = { project: PROJECT, rule: RULE, evaluationRevision: 1, vm: 'vm-1', labels: '' };
   const startedMs = world.clock.now() - MINUTE;
   await world.host.submit({
-    ...{ project: PROJECT, by: person },
+    project: PROJECT,
+    by: person,
     decide(draft) {
       draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 1 });
       const fired = { key, atMs: draft.at, startedMs, value: 95, notify: true, window: [] };
@@ -284,7 +288,10 @@ t.test('Every act names the alert instance, its incident and who it was', async 
   await acknowledge();
   await snooze(MINUTE);
   const { items } = world.host.view(PROJECT).transitions({
-    ...{ limit: 10, machine: 'alertInstance', instance: instanceIdOf(key), descending: true },
+    limit: 10,
+    machine: 'alertInstance',
+    instance: instanceIdOf(key),
+    descending: true,
   });
   t.match(items.slice(0, 2), [
     { by: person, event: { type: 'snoozed' } },

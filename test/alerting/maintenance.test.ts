@@ -209,7 +209,9 @@ t.test(
   async (t) => {
     const world = await maintaining(t);
     const refused = (field: string) => ({
-      ...{ name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field } },
+      name: 'Refusal',
+      reason: 'INVALID_FIELD',
+      metadata: { field },
     });
     await t.rejects(world.plan({ untilMs: 0 }), refused('untilUnix'));
     await t.rejects(world.plan({ fromMs: HOUR_MS, untilMs: HOUR_MS }), refused('untilUnix'));

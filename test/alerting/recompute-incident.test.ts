@@ -51,8 +51,15 @@ function recompute(
   isCancelled = () => false,
 ) {
   const call = {
-    ...{ rule, startedMs, window, vm: key.vm, labels: key.labels, heldVms: held?.vms ?? [] },
-    ...{ firedObservedMs: observedMs ?? atMs, firedMs: atMs, retainedFromMs: 0 },
+    rule,
+    startedMs,
+    window,
+    vm: key.vm,
+    labels: key.labels,
+    heldVms: held?.vms ?? [],
+    firedObservedMs: observedMs ?? atMs,
+    firedMs: atMs,
+    retainedFromMs: 0,
   };
   return recomputeIncident(view, call, isCancelled);
 }
@@ -68,18 +75,23 @@ interface Kind {
 
 const kinds: readonly Kind[] = [
   {
-    ...{ metricId: 'cpu_utilization_pct', threshold: 90 },
+    metricId: 'cpu_utilization_pct',
+    threshold: 90,
     series: (value) => ({ svc_vm_cpu_utilization_pct: value }),
   },
   {
-    ...{ metricId: 'disk_read_bytes_per_second', threshold: 90 },
+    metricId: 'disk_read_bytes_per_second',
+    threshold: 90,
     series: (_, counter) => ({ [READ]: counter }),
   },
   {
-    ...{ metricId: 'filesystem_used_pct', threshold: 90 },
+    metricId: 'filesystem_used_pct',
+    threshold: 90,
     series: (value) => ({
-      ...{ [mount('/', 'used')]: value, [mount('/', 'size')]: 100 },
-      ...{ [mount('/var', 'used')]: 95, [mount('/var', 'size')]: 100 },
+      [mount('/', 'used')]: value,
+      [mount('/', 'size')]: 100,
+      [mount('/var', 'used')]: 95,
+      [mount('/var', 'size')]: 100,
     }),
   },
 ];
@@ -143,14 +155,16 @@ t.test('Where history has become another, deciding again differs and says how', 
   t.match(await compared(rows), { status: 'AGREES', startedMs: START_MS + 300_000 });
   t.match(await compared([]), { status: 'DIFFERS', detail: /do not lead to a firing by/ });
   t.match(await compared([{ at: 90, cpu: 99 }, ...rows]), {
-    ...{ status: 'AGREES', before: { observedMs: START_MS + 90_000 } },
+    status: 'AGREES',
+    before: { observedMs: START_MS + 90_000 },
   });
   t.match(await compared([...rows.slice(0, 2), { at: 360, cpu: 5 }, ...rows.slice(3)]), {
     status: 'DIFFERS',
   });
   t.match(await compared(without(0)), { status: 'DIFFERS' });
   t.match(await compared([...rows.slice(0, 2), { at: 360, cpu: 97 }, ...rows.slice(3)]), {
-    ...{ status: 'DIFFERS', detail: /one sample has another value, the first at/ },
+    status: 'DIFFERS',
+    detail: /one sample has another value, the first at/,
   });
 });
 

@@ -24,7 +24,10 @@ async function openWorld(test: Parameters<typeof openAlertingWorld>[0]) {
   world.run((signal) => noticeRefusedReadings({ ...world, refused }, signal));
   const write = (change: Partial<WriteRequest> = {}) =>
     ingest.write({
-      ...{ project: PROJECT, batchId: '', reach: key, rows: [cpuRow('vm-1', START_MS, 1)] },
+      project: PROJECT,
+      batchId: '',
+      reach: key,
+      rows: [cpuRow('vm-1', START_MS, 1)],
       ...change,
     });
   const notices = () =>
@@ -36,7 +39,11 @@ async function openWorld(test: Parameters<typeof openAlertingWorld>[0]) {
 }
 
 const bad = (change: Partial<RejectedSample> = {}): RejectedSample => ({
-  ...{ row: 1, vm: 'vm-2', series: 'displayName', reason: 'BAD_FIELD', message: 'Too long.' },
+  row: 1,
+  vm: 'vm-2',
+  series: 'displayName',
+  reason: 'BAD_FIELD',
+  message: 'Too long.',
   ...change,
 });
 
@@ -105,8 +112,10 @@ t.test('SRC-16: a notice names the VM and the cause, and ends when they do', asy
   await again(2, [bad()]);
   const [first] = world.notices();
   t.match(first, {
-    ...{ kind: 'READINGS_REFUSED', subject: { collection: 'projects', id: PROJECT } },
-    ...{ text: /^Readings of 1 VM arrive and are not stored\. web 2: Too long\./, endedMs: null },
+    kind: 'READINGS_REFUSED',
+    subject: { collection: 'projects', id: PROJECT },
+    text: /^Readings of 1 VM arrive and are not stored\. web 2: Too long\./,
+    endedMs: null,
   });
   await again(20, [bad(), bad({ series: 'x', message: 'And this.' })]);
   t.match(world.notices(), [{ text: /And this\./, raisedMs: first?.raisedMs, endedMs: null }]);
@@ -118,7 +127,8 @@ t.test('SRC-16: a notice of an earlier run is ended after a restart', async (t) 
   const world = await openWorld(t);
   const subject = { collection: 'projects', id: PROJECT } as const;
   await world.host.submit({
-    ...{ project: PROJECT, by: { kind: 'service', name: 'test' } },
+    project: PROJECT,
+    by: { kind: 'service', name: 'test' },
     decide: (draft) => raiseNotice(draft, { kind: 'READINGS_REFUSED', subject, text: 'Earlier.' }),
   });
   await world.pass(14 * MINUTE, MINUTE / 2);

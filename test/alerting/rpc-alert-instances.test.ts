@@ -14,10 +14,19 @@ const PROJECT = 'projects/demo';
 async function saveRule(world: RpcWorld, change: object = {}): Promise<string> {
   const id = randomUUID();
   const answer = await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id, requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, sustainedSeconds: 60, severity: 'WARNING', allVms: true, ...change },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      sustainedSeconds: 60,
+      severity: 'WARNING',
+      allVms: true,
+      ...change,
     },
   });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
@@ -27,7 +36,8 @@ async function saveRule(world: RpcWorld, change: object = {}): Promise<string> {
 /** One row for each pair: seconds ago, and the CPU then. */
 const cpu = (...pairs: readonly (readonly [secondsAgo: number, value: number])[]) =>
   pairs.map(([secondsAgo, value]) => ({
-    ...{ vm: 'vm-1', observedUnixMs: START_MS - secondsAgo * 1000 },
+    vm: 'vm-1',
+    observedUnixMs: START_MS - secondsAgo * 1000,
     values: [{ series: CPU, value }],
   }));
 
@@ -103,7 +113,10 @@ t.test('API-32: a firing instance has a recorded path with a time per step', asy
     const [, id = ''] = rule.split('alertRules/');
     const { spec } = (await world.call('GetAlertRule', { name: rule })).body;
     await world.call('SaveAlertRule', {
-      ...{ projectName: PROJECT, id, requestId: randomUUID(), expectedVersion: '1' },
+      projectName: PROJECT,
+      id,
+      requestId: randomUUID(),
+      expectedVersion: '1',
       spec: { ...spec, threshold: 80 },
     });
     await world.settled();

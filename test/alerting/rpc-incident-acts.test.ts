@@ -23,10 +23,19 @@ const PROJECT = 'projects/demo';
 async function saveRule(world: RpcWorld, spec: object = {}) {
   const id = randomUUID();
   const answer = await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id, requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, sustainedSeconds: 60, severity: 'WARNING', allVms: true, ...spec },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      sustainedSeconds: 60,
+      severity: 'WARNING',
+      allVms: true,
+      ...spec,
     },
   });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
@@ -35,7 +44,9 @@ async function saveRule(world: RpcWorld, spec: object = {}) {
 
 /** Observed so many seconds ago; of `vm-1` unless it says otherwise. */
 const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
-  ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, values: [{ series: CPU, value }] },
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  values: [{ series: CPU, value }],
 });
 
 async function firing(world: RpcWorld): Promise<string> {
@@ -149,7 +160,8 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
   const { alertInstance } = (record?.body ?? {}) as unknown as IncidentBody;
   const send = (eventOf: (at: number) => EventOf<'alertInstance'>) =>
     world.host.submit({
-      ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'service', name: 'test' },
       decide: (draft) => draft.send('alertInstance', alertInstance, eventOf(draft.at)),
     });
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
@@ -164,7 +176,9 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
   await send((at) => ({ ...missing, reason: 'DATACENTER_STALE', eventMs: laterMs, at }));
   await send((at) => ({ type: 'evaluatorFailed', reason: 'out of memory', at }));
   await world.call('DeleteAlertRule', {
-    ...{ name: `${PROJECT}/alertRules/${rule}`, requestId: randomUUID(), expectedVersion: '1' },
+    name: `${PROJECT}/alertRules/${rule}`,
+    requestId: randomUUID(),
+    expectedVersion: '1',
   });
   await watch.received(5);
   t.match(
@@ -200,7 +214,8 @@ t.test('A long timeline is shortened to its beginning and its end', async (t) =>
   const { alertInstance } = (record?.body ?? {}) as unknown as IncidentBody;
   for (let i = 0; i < 300; i++) {
     await world.host.submit({
-      ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'service', name: 'test' },
       decide(draft) {
         const at = draft.at;
         draft.send('alertInstance', alertInstance, {
@@ -242,8 +257,13 @@ t.test(
       const body = await explain();
       t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
       t.match(body.condition, {
-        ...{ metricId: 'cpu_utilization_pct', unit: 'percent', operator: 'GREATER_THAN' },
-        ...{ threshold: 90, sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 },
+        metricId: 'cpu_utilization_pct',
+        unit: 'percent',
+        operator: 'GREATER_THAN',
+        threshold: 90,
+        sustainedSeconds: 150,
+        recoveryThreshold: 80,
+        recoverySeconds: 60,
         gapToleranceSeconds: 90,
       });
       t.same(
@@ -259,7 +279,9 @@ t.test(
         { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
       ]);
       t.match(body.recomputation, {
-        ...{ status: 'AGREES', startedUnixMs: at(150), firedObservedUnixMs: at(0) },
+        status: 'AGREES',
+        startedUnixMs: at(150),
+        firedObservedUnixMs: at(0),
       });
       t.match(
         body.summary,
@@ -305,17 +327,37 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   const vms = ['vm-1', 'vm-2'];
   await world.write([...vms.map((vm) => cpu(600, 10, vm)), cpu(0, 10, 'vm-3')]);
   const body: IncidentBody = {
-    ...{ id: 'inc_dc', alertInstance: 'ins_dc', rule, ruleVersion: 1, ruleDisplayName: 'Silent' },
-    ...{ severity: 'CRITICAL', metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN' },
-    ...{ threshold: 120, sustainedSeconds: 60, vm: '', labels: '{datacenter="DC-1"}' },
-    ...{ state: 'FIRING', startedMs: START_MS - 60_000, firedMs: START_MS, recoveredMs: null },
-    ...{ retiredMs: null, retireReason: null, value: 180, valueMs: START_MS },
-    ...{ dataMissingSinceMs: null, acknowledged: null, snoozedUntilMs: null },
-    ...{ correctedAfterNotification: false, datacenter: 'DC-1', heldVmCount: 2 },
+    id: 'inc_dc',
+    alertInstance: 'ins_dc',
+    rule,
+    ruleVersion: 1,
+    ruleDisplayName: 'Silent',
+    severity: 'CRITICAL',
+    metricId: 'telemetry_age_seconds',
+    operator: 'GREATER_THAN',
+    threshold: 120,
+    sustainedSeconds: 60,
+    vm: '',
+    labels: '{datacenter="DC-1"}',
+    state: 'FIRING',
+    startedMs: START_MS - 60_000,
+    firedMs: START_MS,
+    recoveredMs: null,
+    retiredMs: null,
+    retireReason: null,
+    value: 180,
+    valueMs: START_MS,
+    dataMissingSinceMs: null,
+    acknowledged: null,
+    snoozedUntilMs: null,
+    correctedAfterNotification: false,
+    datacenter: 'DC-1',
+    heldVmCount: 2,
   };
   const put = (held: readonly string[]) =>
     world.host.submit({
-      ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'service', name: 'test' },
       decide(draft) {
         draft.putRecord({ kind: 'incident', id: 'inc_dc', body });
         draft.putRecord({
@@ -351,18 +393,22 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   });
   await put([...vms, 'vm-3']);
   t.match((await world.call('ExplainIncident', { name })).body.recomputation, {
-    ...{ status: 'DIFFERS', detail: /Of 3 of its silent VMs 1 have stored samples/ },
+    status: 'DIFFERS',
+    detail: /Of 3 of its silent VMs 1 have stored samples/,
   });
 });
 
 t.test('Notices are listed newest first, with what they are about', async (t) => {
   const world = await startRpcWorld(t);
   const notice = (kind: NoticeKind, collection: NoticeSubject['collection']) => ({
-    ...{ kind, subject: { collection, id: 'x' }, text: `${kind} text` },
+    kind,
+    subject: { collection, id: 'x' },
+    text: `${kind} text`,
   });
   const decide = (change: (draft: Draft) => void) =>
     world.host.submit({
-      ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'service', name: 'test' },
       decide: (draft) => change(draft),
     });
   await decide((draft) => raiseNotice(draft, notice('INSTANCE_LIMIT', 'alertRules')));
@@ -375,8 +421,10 @@ t.test('Notices are listed newest first, with what they are about', async (t) =>
   t.match(notices, [
     { kind: 'DESTINATION_PAUSED', subjectName: `${PROJECT}/destinations/x` },
     {
-      ...{ kind: 'INSTANCE_LIMIT', subjectName: `${PROJECT}/alertRules/x` },
-      ...{ text: 'INSTANCE_LIMIT text', raisedUnix: String(START_SECONDS) },
+      kind: 'INSTANCE_LIMIT',
+      subjectName: `${PROJECT}/alertRules/x`,
+      text: 'INSTANCE_LIMIT text',
+      raisedUnix: String(START_SECONDS),
       endedUnix: String(START_SECONDS + 60),
     },
   ]);

@@ -10,16 +10,26 @@ const CPU = 'svc_vm_cpu_utilization_pct';
 const by = { kind: 'operator', name: 'test' } as const;
 
 const cpu = (vm: string, secondsAgo: number, value: number) => ({
-  ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, values: [{ series: CPU, value }] },
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  values: [{ series: CPU, value }],
 });
 
 async function saveRule(world: RpcWorld, spec: object = {}): Promise<string> {
   const id = randomUUID();
   await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id, requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, severity: 'WARNING', allVms: true, ...spec },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      severity: 'WARNING',
+      allVms: true,
+      ...spec,
     },
   });
   return `${PROJECT}/alertRules/${id}`;
@@ -37,7 +47,10 @@ async function pagesOf(world: RpcWorld, method: string, field: string, filter: o
   let pageToken = '';
   do {
     const { status, body } = await world.call(method, {
-      ...{ projectName: PROJECT, pageToken, pageSize: 20, ...filter },
+      projectName: PROJECT,
+      pageToken,
+      pageSize: 20,
+      ...filter,
     });
     if (status !== 200) throw new Error(JSON.stringify(body));
     pages.push(body[field]);
@@ -121,10 +134,12 @@ t.test(
     const world = await startRpcWorld(t);
     const place = (datacenter: string, vm: string) =>
       world.host.submit({
-        ...{ project: 'demo', by },
+        project: 'demo',
+        by,
         decide: (draft) =>
           draft.putRecord({
-            ...{ kind: 'vm', id: vm },
+            kind: 'vm',
+            id: vm,
             body: { displayName: vm, datacenter, expandedMonitoring: false, registeredMs: 0 },
           }),
       });
@@ -193,11 +208,13 @@ t.test('API-34: deliveries are filtered by state, event and time', async (t) => 
   const world = await startRpcWorld(t);
   const start = (destination: string, test: string) =>
     world.host.submit({
-      ...{ project: 'demo', by },
+      project: 'demo',
+      by,
       decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test }),
     });
   await world.host.submit({
-    ...{ project: 'demo', by },
+    project: 'demo',
+    by,
     decide(draft) {
       const { at } = draft;
       const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
@@ -211,7 +228,8 @@ t.test('API-34: deliveries are filtered by state, event and time', async (t) => 
   await world.clock.advance(60_000);
   const { answer: late } = await start('dst_2', 'late');
   await world.host.submit({
-    ...{ project: 'demo', by },
+    project: 'demo',
+    by,
     decide: (draft) =>
       draft.send('delivery', late, { type: 'suppressed', at: draft.at, reason: 'PAUSED' }),
   });

@@ -8,7 +8,9 @@ const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
 
 const cpu = (vm: string, secondsAgo: number, value: number) => ({
-  ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, values: [{ series: CPU, value }] },
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  values: [{ series: CPU, value }],
 });
 
 /** Incidents of `vm-1`, `vm-2` (both fire) and `vm-3` (recovered), by VM. */
@@ -16,10 +18,17 @@ async function startFiring(t: Parameters<typeof startRpcWorld>[0]) {
   const world = await startRpcWorld(t);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
   await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      severity: 'WARNING',
+      allVms: true,
     },
   });
   await world.write(['vm-1', 'vm-2', 'vm-3'].map((vm) => cpu(vm, 60, 95)));
@@ -31,7 +40,10 @@ async function startFiring(t: Parameters<typeof startRpcWorld>[0]) {
 }
 
 const about = (names: readonly string[], more: object = {}) => ({
-  ...{ projectName: PROJECT, requestId: randomUUID(), names, ...more },
+  projectName: PROJECT,
+  requestId: randomUUID(),
+  names,
+  ...more,
 });
 
 /** Commits of the project so far. */
@@ -129,7 +141,9 @@ t.test('API-33: 200 incidents are acknowledged once, in commits of bounded size'
   t.same(resent.body, answer.body);
   t.equal(commitsOf(world), after, 'a resend changes nothing');
   const { body } = await world.call('ListTransitions', {
-    ...{ projectName: PROJECT, requestId: request.requestId, pageSize: 1000 },
+    projectName: PROJECT,
+    requestId: request.requestId,
+    pageSize: 1000,
   });
   t.equal(body.transitions.length, 200, 'all under the id of the request');
 });

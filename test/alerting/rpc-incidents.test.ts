@@ -49,10 +49,20 @@ t.test('Incidents, instances and transitions', async (t) => {
     t.equal(incidents.length, 1);
     const [incident] = incidents;
     t.match(incident, {
-      ...{ ruleName, ruleVersion: '1', ruleDisplayName: 'CPU', vmName: VM, labels: {} },
-      ...{ severity: 'WARNING', state: 'FIRING', dataState: 'OBSERVED', value: 90 },
-      ...{ metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN', threshold: 50 },
-      ...{ startedUnix: String(START_SECONDS), firedUnix: String(START_SECONDS) },
+      ruleName,
+      ruleVersion: '1',
+      ruleDisplayName: 'CPU',
+      vmName: VM,
+      labels: {},
+      severity: 'WARNING',
+      state: 'FIRING',
+      dataState: 'OBSERVED',
+      value: 90,
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 50,
+      startedUnix: String(START_SECONDS),
+      firedUnix: String(START_SECONDS),
       correctedAfterNotification: false,
     });
     for (const field of ['recoveredUnix', 'snoozedUntilUnix', 'acknowledged']) {

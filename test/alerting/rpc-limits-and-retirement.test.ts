@@ -14,17 +14,23 @@ const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
 
 const row = (vmName: string, ms = 0) => ({
-  ...{ vmName, observedUnixMs: String(START_MS + ms), state: 'RUNNING' },
+  vmName,
+  observedUnixMs: String(START_MS + ms),
+  state: 'RUNNING',
   values: [{ series: CPU, value: 99 }],
 });
 const write = (world: RpcWorld, ...rows: object[]) =>
   world.call('WriteSamples', { projectName: PROJECT, rows }, { key: world.keys.collector });
 const save = (spec: object) => ({
-  ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+  projectName: PROJECT,
+  id: randomUUID(),
+  requestId: randomUUID(),
+  expectedVersion: '0',
   spec,
 });
 const retirement = (...vmNames: string[]) => ({
-  ...{ projectName: PROJECT, requestId: randomUUID() },
+  projectName: PROJECT,
+  requestId: randomUUID(),
   vmNames,
 });
 
@@ -61,7 +67,8 @@ t.test(
     const world = await startRpcWorld(t);
     const limit = (instances: number) =>
       world.host.submit({
-        ...{ project: 'demo', by: tester },
+        project: 'demo',
+        by: tester,
         decide: (draft) => ({ ...setLimits(draft, { instances }) }),
       });
     await limit(2);
@@ -70,7 +77,8 @@ t.test(
     const first = await world.call('SaveAlertRule', save(spec));
     t.equal(first.status, 200);
     t.match(await world.call('SaveAlertRule', save(spec)), {
-      ...{ status: 400, reason: 'LIMIT_EXCEEDED' },
+      status: 400,
+      reason: 'LIMIT_EXCEEDED',
       metadata: { of: 'instances', limit: '2', current: '2', wanted: '4' },
     });
     await write(world, row('vm-3'), row('vm-4'));
@@ -105,14 +113,18 @@ t.test(
     const other = { ...request, vmNames: ['vm-2'] };
     t.match(await world.call('RetireVms', other, { key }), { reason: 'REQUEST_ID_REUSED' });
     t.same((await world.call('RetireVms', retirement('vm-1'), { key })).body, {
-      ...{ retiredVmNames: [], refused: [] },
+      retiredVmNames: [],
+      refused: [],
     });
     t.same(await listed(), [`${PROJECT}/vms/vm-2`]);
     await world.settled();
     const seconds = START_MS / 1000;
     const history = await world.call('QueryVMMonitoring', {
-      ...{ name: vmName, metricIds: ['cpu_utilization_pct'], stepSeconds: 30 },
-      ...{ startTimeUnix: String(seconds - 600), endTimeUnix: String(seconds) },
+      name: vmName,
+      metricIds: ['cpu_utilization_pct'],
+      stepSeconds: 30,
+      startTimeUnix: String(seconds - 600),
+      endTimeUnix: String(seconds),
     });
     t.match(history.body.series, [{ points: [{ value: 99 }] }]);
     const rule = { ...RULE_TEMPLATES[0]?.spec, allVms: false, vmNames: [vmName] };
@@ -139,7 +151,8 @@ t.test('What cannot be meant by RetireVms is refused', async (t) => {
   const elsewhere = await world.issue('demo', ['monitoring.write']);
   t.match(await ask(retirement('vm-1'), elsewhere), { reason: 'MISSING_CAPABILITY' });
   const { body } = await world.call('ListVMMonitoring', {
-    ...{ projectName: PROJECT, inventoryOnly: true },
+    projectName: PROJECT,
+    inventoryOnly: true,
   });
   t.equal(body.vms.length, 1, 'nothing was retired');
 });

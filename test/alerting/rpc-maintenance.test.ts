@@ -32,7 +32,10 @@ t.test('HOOK-29: people plan, list and end maintenance windows', async (t) => {
   const end = (name: string) =>
     world.call('EndMaintenanceWindow', { name, requestId: randomUUID() }, person);
   t.match((await end(planned.name)).body, {
-    ...{ state: 'CANCELLED', endedBy: /./, endedByDisplayName: 'EDITOR', endedUnix: /^\d+$/ },
+    state: 'CANCELLED',
+    endedBy: /./,
+    endedByDisplayName: 'EDITOR',
+    endedUnix: /^\d+$/,
   });
   t.match((await end(body.name)).body, { state: /ANNOUNCING|OVER/ });
   t.match(await end(planned.name), { status: 400, reason: 'INVALID_STATE' });
@@ -62,7 +65,9 @@ t.test('HOOK-29: an invalid maintenance window is refused with its field', async
   }
   t.match(await create({ vmName: 'projects/other/vms/vm-1' }), { reason: 'PROJECT_BOUNDARY' });
   const asKey = await world.call('CreateMaintenanceWindow', {
-    ...{ projectName, requestId: randomUUID(), untilUnix },
+    projectName,
+    requestId: randomUUID(),
+    untilUnix,
   });
   t.match(asKey, { status: 403, reason: 'HUMAN_OPERATION' });
 });

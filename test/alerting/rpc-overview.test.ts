@@ -8,7 +8,9 @@ const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
 
 const cpu = (vm: string, secondsAgo: number, value: number) => ({
-  ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, values: [{ series: CPU, value }] },
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  values: [{ series: CPU, value }],
 });
 
 t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveries', async (t) => {
@@ -18,17 +20,26 @@ t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveri
     await world.call('GetProjectOverview', { projectName }, { key });
   t.match((await overview()).body, {
     countedUnix: String(START_SECONDS),
-    ...{ vms: { total: '0', expanded: '0' }, datacenters: [] },
+    vms: { total: '0', expanded: '0' },
+    datacenters: [],
     incidents: { firing: '0', attention: '0' },
     rules: { applied: '0', pending: '0', failed: '0', paused: '0' },
     deliveries: { underWay: '0', sent: '0', failed: '0' },
   });
   const save = (spec: object) =>
     world.call('SaveAlertRule', {
-      ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+      projectName: PROJECT,
+      id: randomUUID(),
+      requestId: randomUUID(),
+      expectedVersion: '0',
       spec: {
-        ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-        ...{ threshold: 90, severity: 'WARNING', allVms: true, ...spec },
+        displayName: 'CPU',
+        metricId: 'cpu_utilization_pct',
+        operator: 'GREATER_THAN',
+        threshold: 90,
+        severity: 'WARNING',
+        allVms: true,
+        ...spec,
       },
     });
   await save({});
@@ -46,10 +57,16 @@ t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveri
   await world.call('SnoozeIncident', act(second, { untilUnix }), editor);
   const { body } = await overview();
   t.match(body, {
-    ...{ vms: { total: '5' }, telemetry: { live: '4', stale: '1', never: '0', error: '0' } },
+    vms: { total: '5' },
+    telemetry: { live: '4', stale: '1', never: '0', error: '0' },
     incidents: {
-      ...{ firing: '3', attention: '1', acknowledged: '1', snoozed: '2' },
-      ...{ critical: '0', warning: '3', info: '0' },
+      firing: '3',
+      attention: '1',
+      acknowledged: '1',
+      snoozed: '2',
+      critical: '0',
+      warning: '3',
+      info: '0',
     },
     rules: { applied: '1', pending: '0', failed: '0', paused: '1' },
     datacenters: [{ name: 'DC-1', state: 'LIVE', vms: '5' }],

@@ -20,8 +20,13 @@ import { START_MS } from '../support/host-in-memory.ts';
 const CPU = 'svc_vm_cpu_utilization_pct';
 const OTHER = 'projects/demo/vms/vm-2';
 const spec = {
-  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90, sustainedSeconds: 300, severity: 'WARNING', allVms: true },
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  sustainedSeconds: 300,
+  severity: 'WARNING',
+  allVms: true,
 };
 
 /** Unix seconds, as the API writes them. */
@@ -34,7 +39,9 @@ function preview(
   key = world.keys.write,
 ) {
   const whole = {
-    ...{ projectName: 'projects/demo', historySeconds: 3600, spec: { ...spec, ...change } },
+    projectName: 'projects/demo',
+    historySeconds: 3600,
+    spec: { ...spec, ...change },
     ...request,
   };
   return world.call('PreviewAlertRule', whole, { key });
@@ -67,8 +74,11 @@ t.test('A preview reports when the rule would have fired, and when recovered', a
   t.match(await preview(world), {
     status: 200,
     body: {
-      ...{ queryStatus: 'OK', historyStatus: 'COMPLETE', truncated: false },
-      ...{ evaluatedSamples: '240', expectedSamples: '240' },
+      queryStatus: 'OK',
+      historyStatus: 'COMPLETE',
+      truncated: false,
+      evaluatedSamples: '240',
+      expectedSamples: '240',
       wouldHaveFired: [
         { vmName: VM, labels: {}, startUnix: ago(2400), endUnix: ago(1800) },
         { vmName: VM, labels: {}, startUnix: ago(600), endUnix: undefined },
@@ -90,7 +100,9 @@ t.test('A preview says of the past what the rule, in force, then decided', async
   const id = '00000000-0000-4000-8000-000000000001';
   const request = { id, requestId: id.replace('1', '2'), expectedVersion: '0' };
   const saved = await world.call('SaveAlertRule', {
-    ...{ projectName: 'projects/demo', ...request, spec: { ...spec, sustainedSeconds: 60 } },
+    projectName: 'projects/demo',
+    ...request,
+    spec: { ...spec, sustainedSeconds: 60 },
   });
   t.equal(saved.status, 200);
   const cpu = [95, 95, 10, 95, 96, 97, 95, 10, 10, 95, 95, 95, 95];
@@ -120,7 +132,9 @@ t.test(
     await world.write(rows(600, 0, () => 95));
     const short = await preview(world, {}, { historySeconds: 60 });
     t.match(short.body, {
-      ...{ historyStatus: 'COMPLETE', evaluatedSamples: '2', expectedSamples: '2' },
+      historyStatus: 'COMPLETE',
+      evaluatedSamples: '2',
+      expectedSamples: '2',
       wouldHaveFired: [{ startUnix: ago(60 + 300 + 90) }],
     });
     const week = 604_800;
@@ -140,7 +154,8 @@ t.test('Each mount is evaluated by itself, and named by its labels', async (t) =
       ['svc_vm_filesystem_used_bytes', used],
       ['svc_vm_filesystem_size_bytes', 100],
     ].map(([series, value]) => ({
-      ...{ series: String(series), value: Number(value) },
+      series: String(series),
+      value: Number(value),
       labels: { mountpoint, fstype: 'ext4' },
     }));
   const stored = rows(3600, 0, () => undefined).map((row, i) => ({
@@ -150,7 +165,8 @@ t.test('Each mount is evaluated by itself, and named by its labels', async (t) =
   await world.write(stored);
   const { body } = await preview(world, { metricId: 'filesystem_used_pct' });
   t.match(body, {
-    ...{ evaluatedSamples: '120', expectedSamples: '120' },
+    evaluatedSamples: '120',
+    expectedSamples: '120',
     wouldHaveFired: [
       { vmName: VM, labels: { mountpoint: '/data', fstype: 'ext4' }, startUnix: ago(1800) },
     ],
@@ -163,8 +179,11 @@ t.test('What is missing is reported: it is no zero, no firing and no recovery', 
   await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
   const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
   t.match((await preview(world, below)).body, {
-    ...{ queryStatus: 'OK', historyStatus: 'COMPLETE', wouldHaveFired: [] },
-    ...{ evaluatedSamples: '60', expectedSamples: '120' },
+    queryStatus: 'OK',
+    historyStatus: 'COMPLETE',
+    wouldHaveFired: [],
+    evaluatedSamples: '60',
+    expectedSamples: '120',
   });
   const { body } = await preview(world);
   t.match(body.wouldHaveFired, [{ startUnix: ago(3600), endUnix: undefined }]);
@@ -178,16 +197,22 @@ t.test('What is missing is reported: it is no zero, no firing and no recovery', 
   );
   t.match((await preview(world)).body, { historyStatus: 'PARTIAL', queryStatus: 'OK' });
   t.match((await preview(world, { metricId: 'memory_used_bytes' })).body, {
-    ...{ historyStatus: 'NONE', queryStatus: 'OK', wouldHaveFired: [] },
-    ...{ evaluatedSamples: '0', expectedSamples: '141' },
+    historyStatus: 'NONE',
+    queryStatus: 'OK',
+    wouldHaveFired: [],
+    evaluatedSamples: '0',
+    expectedSamples: '141',
   });
 });
 
 t.test('A project without VMs has no history', async (t) => {
   const world = await startRpcWorld(t);
   t.match((await preview(world)).body, {
-    ...{ queryStatus: 'OK', historyStatus: 'NONE', wouldHaveFired: [] },
-    ...{ evaluatedSamples: '0', expectedSamples: '0' },
+    queryStatus: 'OK',
+    historyStatus: 'NONE',
+    wouldHaveFired: [],
+    evaluatedSamples: '0',
+    expectedSamples: '0',
   });
 });
 
@@ -216,7 +241,7 @@ t.test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet'
   t.match(world.lines.join(), /"vms":1.*"vm":"vm-1".*Chunk \d+/, 'the log says which');
   damage(world, 'vm-2');
   t.match(await preview(world), {
-    ...{ status: 200 },
+    status: 200,
     body: { queryStatus: 'FAILED', historyStatus: 'NONE', wouldHaveFired: [] },
   });
 });
@@ -306,7 +331,9 @@ t.test('More samples than a thread can look at are refused before one is read', 
   await world.write(fleet as SampleRow[]);
   const answer = await preview(world, {}, { historySeconds: 604_800 });
   t.match(answer, {
-    ...{ status: 400, reason: 'TOO_MANY_POINTS', body: { message: /500 VMs .* shorter history/ } },
+    status: 400,
+    reason: 'TOO_MANY_POINTS',
+    body: { message: /500 VMs .* shorter history/ },
     metadata: { points: '10080000', limit: '10000000' },
   });
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
@@ -389,14 +416,19 @@ t.test('API-01: a preview’s trace equals the path of ExplainAlertInstance', as
   await world.write(rows(3600, 0, (at) => (at > 1200 || at < 900 ? busyTwice(at) : undefined)));
   const id = '00000000-0000-4000-8000-000000000001';
   const saved = await world.call('SaveAlertRule', {
-    ...{ projectName: 'projects/demo', id, requestId: id.replace('1', '2'), expectedVersion: '0' },
+    projectName: 'projects/demo',
+    id,
+    requestId: id.replace('1', '2'),
+    expectedVersion: '0',
     spec,
   });
   t.equal(saved.status, 200);
   const { body } = await preview(world, {}, { traceVmName: VM });
   const explained = await world.call('ExplainAlertInstance', {
-    ...{ ruleName: saved.body.name, vmName: VM },
-    ...{ startTimeUnix: ago(3600), endTimeUnix: ago(0) },
+    ruleName: saved.body.name,
+    vmName: VM,
+    startTimeUnix: ago(3600),
+    endTimeUnix: ago(0),
   });
   t.equal(explained.status, 200);
   const { ruleName, ruleDisplayName, path, ...readings } = explained.body;
@@ -432,7 +464,9 @@ t.test('API-01: a preview lists each series with its segments, firing ones first
       { vmName: OTHER, firings: 1, segmentsTruncated: false },
       { vmName: VM, firings: 0, segmentsTruncated: false },
     ],
-    ...{ instancesOmitted: '0', unknownVms: '1', unknownVmNames: ['projects/demo/vms/vm-3'] },
+    instancesOmitted: '0',
+    unknownVms: '1',
+    unknownVmNames: ['projects/demo/vms/vm-3'],
   });
   t.equal(body.instances.length, 2, 'of the third VM nothing is known');
   t.same(

@@ -54,112 +54,136 @@ const badSaves: readonly BadSave[] = [
   {
     name: 'no request id',
     request: save({ requestId: '' }),
-    ...{ field: 'requestId', message: /missing/ },
+    field: 'requestId',
+    message: /missing/,
   },
   {
     name: 'a request id equal to the id',
     request: save({ id, requestId: id }),
-    ...{ field: 'requestId', message: /equals id/ },
+    field: 'requestId',
+    message: /equals id/,
   },
   {
     name: 'no expected version',
     request: save({ expectedVersion: '' }),
-    ...{ field: 'expectedVersion', message: /"0" to create/ },
+    field: 'expectedVersion',
+    message: /"0" to create/,
   },
   {
     name: 'an expected version of a rule that is not there',
     request: save({ expectedVersion: '3' }),
-    ...{ status: 404, reason: 'NOT_FOUND', message: /alert rule/ },
+    status: 404,
+    reason: 'NOT_FOUND',
+    message: /alert rule/,
   },
   {
     name: 'another project',
     request: save({ projectName: 'projects/other' }),
-    ...{ status: 403, reason: 'PROJECT_BOUNDARY', message: /another project/ },
+    status: 403,
+    reason: 'PROJECT_BOUNDARY',
+    message: /another project/,
   },
   {
     name: 'an unknown metric',
     request: save({}, { metricId: 'cpu' }),
-    ...{ reason: 'UNKNOWN_METRIC', message: /known: cpu_utilization_pct/ },
+    reason: 'UNKNOWN_METRIC',
+    message: /known: cpu_utilization_pct/,
   },
   {
     name: 'a name of two lines',
     request: save({}, { displayName: 'CPU\nDear owner' }),
-    ...{ field: 'spec.displayName', message: /line breaks/ },
+    field: 'spec.displayName',
+    message: /line breaks/,
   },
   ...['__name__', '__a', 'vm', 'a-b', '1a', ''].map((label) => ({
     name: `a label called "${label}"`,
     request: save({}, { labels: { [label]: 'x' } }),
-    ...{ field: 'spec.labels', message: /without __ in front, and none of ours/ },
+    field: 'spec.labels',
+    message: /without __ in front, and none of ours/,
   })),
   ...['a\rb', 'a\nb', 'a\0b', 'a\u202eb'].map((value) => ({
     name: `a label of ${JSON.stringify(value)}`,
     request: save({}, { labels: { team: value } }),
-    ...{ field: 'spec.labels', message: /labels\.team holds line breaks/ },
+    field: 'spec.labels',
+    message: /labels\.team holds line breaks/,
   })),
   {
     name: 'no operator',
     request: save({}, { operator: undefined }),
-    ...{ field: 'spec.operator', message: /missing; one of GREATER_THAN/ },
+    field: 'spec.operator',
+    message: /missing; one of GREATER_THAN/,
   },
   {
     name: 'no severity',
     request: save({}, { severity: undefined }),
-    ...{ field: 'spec.severity', message: /missing/ },
+    field: 'spec.severity',
+    message: /missing/,
   },
   {
     name: 'no threshold, which is not 0',
     request: save({}, { threshold: undefined }),
-    ...{ field: 'spec.threshold', message: /missing/ },
+    field: 'spec.threshold',
+    message: /missing/,
   },
   {
     name: 'a threshold of NaN',
     request: save({}, { threshold: 'NaN' }),
-    ...{ field: 'spec.threshold', message: /NaN: a finite number/ },
+    field: 'spec.threshold',
+    message: /NaN: a finite number/,
   },
   {
     name: 'an endless threshold',
     request: save({}, { threshold: '-Infinity' }),
-    ...{ field: 'spec.threshold', message: /-Infinity/ },
+    field: 'spec.threshold',
+    message: /-Infinity/,
   },
   {
     name: 'a negative duration',
     request: save({}, { sustainedSeconds: -60 }),
-    ...{ field: 'spec.sustainedSeconds', message: /-60/ },
+    field: 'spec.sustainedSeconds',
+    message: /-60/,
   },
   {
     name: 'a duration over a day',
     request: save({}, { sustainedSeconds: 86_401 }),
-    ...{ field: 'spec.sustainedSeconds', message: /86401/ },
+    field: 'spec.sustainedSeconds',
+    message: /86401/,
   },
   {
     name: 'a repeat under a minute',
     request: save({}, { repeatIntervalSeconds: 59 }),
-    ...{ field: 'spec.repeatIntervalSeconds', message: /59/ },
+    field: 'spec.repeatIntervalSeconds',
+    message: /59/,
   },
   {
     name: 'all VMs and some',
     request: save({}, { vmNames: [VM] }),
-    ...{ field: 'spec.vmNames', message: /use one of them/ },
+    field: 'spec.vmNames',
+    message: /use one of them/,
   },
   {
     name: 'no VM',
     request: save({}, { allVms: false }),
-    ...{ field: 'spec.vmNames', message: /No VM/ },
+    field: 'spec.vmNames',
+    message: /No VM/,
   },
   {
     name: 'a VM that does not exist',
     request: save({}, { allVms: false, vmNames: [`${PROJECT}/vms/nobody`] }),
-    ...{ field: 'spec.vmNames', message: /nobody/ },
+    field: 'spec.vmNames',
+    message: /nobody/,
   },
   {
     name: 'a VM of another project',
     request: save({}, { allVms: false, vmNames: ['projects/other/vms/vm-1'] }),
-    ...{ field: 'spec.vmNames', message: /projects\/other/ },
+    field: 'spec.vmNames',
+    message: /projects\/other/,
   },
   {
     name: 'a destination that does not exist',
     request: save({}, { destinationNames: [`${PROJECT}/destinations/dst_1`] }),
-    ...{ field: 'spec.destinationNames', message: /dst_1/ },
+    field: 'spec.destinationNames',
+    message: /dst_1/,
   },
 ];
 
@@ -197,8 +221,13 @@ t.test('Saving a rule', async (t) => {
     const { body } = await world.call('GetAlertRule', { name });
     t.match(body, { name, version: '1', appliedVersion: '1', syncStatus: 'APPLIED' });
     t.match(body.spec, {
-      ...{ ...spec, allVms: false, vmNames: [VM] },
-      ...{ enabled: true, sustainedSeconds: 0, repeatIntervalSeconds: 0, destinationNames: [] },
+      ...spec,
+      allVms: false,
+      vmNames: [VM],
+      enabled: true,
+      sustainedSeconds: 0,
+      repeatIntervalSeconds: 0,
+      destinationNames: [],
     });
     t.notOk('recoveryThreshold' in body.spec, 'absent, not 0');
     t.match(body.updatedBy, /^projects\/demo\/serviceAccounts\/\w+\/keys\//);
@@ -227,7 +256,9 @@ t.test('Saving a rule', async (t) => {
       const stale = { ...save(), id: first.id };
       const answer = await world.call('SaveAlertRule', stale);
       t.match(answer, {
-        ...{ status: 409, reason: 'STALE_VERSION', metadata: { currentVersion: '1' } },
+        status: 409,
+        reason: 'STALE_VERSION',
+        metadata: { currentVersion: '1' },
       });
     },
   );

@@ -88,7 +88,9 @@ const losses: readonly Loss[] = [
     reason: 'CREDENTIAL_REVOKED',
     begin: ofKey(async (world, { id }) => {
       await world.step('demo', 'credential', id, {
-        ...{ type: 'rotated', successor: 's', overlapMs: 3_600_000 },
+        type: 'rotated',
+        successor: 's',
+        overlapMs: 3_600_000,
       });
       world.clock.jump(3_600_000);
     }),
@@ -112,7 +114,9 @@ const losses: readonly Loss[] = [
     reason: 'GRANT_REMOVED',
     begin: ofKey((world, { account }) =>
       world.step('demo', 'serviceAccount', account, {
-        ...{ type: 'edited', displayName: 'Robot', capabilities: ['monitoring.write'] },
+        type: 'edited',
+        displayName: 'Robot',
+        capabilities: ['monitoring.write'],
       }),
     ),
   },
@@ -128,7 +132,10 @@ const losses: readonly Loss[] = [
     reason: 'TOKEN_EPOCH',
     begin: ofToken((world, { connection }) =>
       world.step('demo', 'ciConnection', connection, {
-        ...{ type: 'edited', displayName: 'CI', capabilities: READ, permissionsChanged: true },
+        type: 'edited',
+        displayName: 'CI',
+        capabilities: READ,
+        permissionsChanged: true,
       }),
     ),
   },
@@ -214,10 +221,13 @@ t.test('What changes of others, or changes nothing that is needed, ends no watch
   await Promise.all(streams.map((stream) => stream.received(1)));
   await world.step('demo', 'credential', other.id, { type: 'revoked', reason: 'x' });
   await world.step('demo', 'membership', memberOf(world, viewer.person), {
-    ...{ type: 'roleChanged', role: 'VIEWER' },
+    type: 'roleChanged',
+    role: 'VIEWER',
   });
   await world.step('demo', 'serviceAccount', made.account, {
-    ...{ type: 'edited', displayName: 'Robot', capabilities: ['monitoring.read'] },
+    type: 'edited',
+    displayName: 'Robot',
+    capabilities: ['monitoring.read'],
   });
   await world.clock.advance(HEARTBEAT_MS);
   await Promise.all(streams.map((stream) => stream.received(2)));

@@ -31,7 +31,8 @@ t.test('API-17: a watch sends open incidents, then each change, then heartbeats'
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
   t.match(stream.messages[0], {
-    ...{ kind: 'SNAPSHOT', snapshotContinues: false },
+    kind: 'SNAPSHOT',
+    snapshotContinues: false,
     incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-1`, value: 90 }],
   });
   await world.write([reading(1, 95, 'vm-2')]);
@@ -133,8 +134,12 @@ t.test(
         .set(cutOffKey, () => void cutOffs++);
       const method = AlertService.method.watchIncidents;
       const context = createHandlerContext({
-        ...{ service: AlertService, method, contextValues, url: WATCH_PATH },
-        ...{ protocolName: 'connect', requestMethod: 'POST' },
+        service: AlertService,
+        method,
+        contextValues,
+        url: WATCH_PATH,
+        protocolName: 'connect',
+        requestMethod: 'POST',
       });
       const { host, clock, gate } = world;
       const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
@@ -153,11 +158,29 @@ t.test(
 
 function incidentBody(note: string) {
   return {
-    ...{ id: 'i', alertInstance: 'a', rule: 'r', ruleVersion: 1, ruleDisplayName: 'R' },
-    ...{ severity: 'WARNING', metricId: 'm', operator: 'GREATER_THAN', threshold: 1 },
-    ...{ sustainedSeconds: 0, vm: 'vm-1', labels: '', state: 'FIRING', startedMs: 1, firedMs: 1 },
-    ...{ recoveredMs: null, retiredMs: null, retireReason: null, value: 1, valueMs: 1 },
-    ...{ dataMissingSinceMs: null, snoozedUntilMs: null, correctedAfterNotification: false },
+    id: 'i',
+    alertInstance: 'a',
+    rule: 'r',
+    ruleVersion: 1,
+    ruleDisplayName: 'R',
+    severity: 'WARNING',
+    metricId: 'm',
+    operator: 'GREATER_THAN',
+    threshold: 1,
+    sustainedSeconds: 0,
+    vm: 'vm-1',
+    labels: '',
+    state: 'FIRING',
+    startedMs: 1,
+    firedMs: 1,
+    recoveredMs: null,
+    retiredMs: null,
+    retireReason: null,
+    value: 1,
+    valueMs: 1,
+    dataMissingSinceMs: null,
+    snoozedUntilMs: null,
+    correctedAfterNotification: false,
     acknowledged: { by: 'people/p', atMs: 1, note },
   };
 }
@@ -174,7 +197,9 @@ t.test('A feed holds so many changes and no more, and none once it has ended', (
   };
   const feed = new IncidentFeed(host, 'demo');
   const records = Array.from({ length: WAITING_MAX }, (_, i) => ({
-    ...{ kind: 'incident', id: `i-${i}`, body: incidentBody('') },
+    kind: 'incident',
+    id: `i-${i}`,
+    body: incidentBody(''),
   }));
   const commit = (project: string, more: object[]) =>
     ({ project, decisions: [{ records: more }] }) as unknown as Commit;

@@ -125,8 +125,11 @@ async function attemptCutOff(
   const accepted =
     answer.status === 200 && / cut to |bomb|MiB/.test(name) ? 'it was accepted' : undefined;
   arena.tally.note({
-    ...{ name, why: why ?? accepted, isLimited: answer.status === 429 },
-    ...{ request: request.path, answer: shown(answer) },
+    name,
+    why: why ?? accepted,
+    isLimited: answer.status === 429,
+    request: request.path,
+    answer: shown(answer),
   });
 }
 
@@ -238,15 +241,11 @@ const LOADS: Readonly<Record<string, Load>> = {
 /** Some 900 KiB of texts that were never there before. */
 function madeUpRows({ project }: Tenant, number: number): object[] {
   return Array.from({ length: 1_000 }, (_, i) => ({
-    ...{
-      vmName: `${project}/vms/made-up-${number % 50}-${i % 100}`,
-      observedUnixMs: String(Date.now()),
-    },
-    ...{
-      bootId: `${randomUUID()}-${'b'.repeat(200)}`,
-      state: 'RUNNING',
-      stateReason: `${randomUUID()}-${'r'.repeat(100)}`,
-    },
+    vmName: `${project}/vms/made-up-${number % 50}-${i % 100}`,
+    observedUnixMs: String(Date.now()),
+    bootId: `${randomUUID()}-${'b'.repeat(200)}`,
+    state: 'RUNNING',
+    stateReason: `${randomUUID()}-${'r'.repeat(100)}`,
     values: [
       {
         series: `made_up_${number}_${i}`,

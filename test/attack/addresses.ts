@@ -131,7 +131,8 @@ interface DestinationTry {
 async function tryDestination(arena: Arena, one: DestinationTry, number: number): Promise<void> {
   const { attacker } = arena;
   const body = {
-    ...{ projectName: attacker.project, requestId: randomUUID() },
+    projectName: attacker.project,
+    requestId: randomUUID(),
     destination: { displayName: `Try ${number}`, [one.kind]: { url: one.url } },
   };
   const request = rpcRequest(

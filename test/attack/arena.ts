@@ -63,7 +63,9 @@ export function rpcRequest(
 ): WireRequest {
   const { host } = new URL(target.origin);
   return {
-    ...{ method: 'POST', path, body: typeof body === 'string' ? body : JSON.stringify(body) },
+    method: 'POST',
+    path,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
     headers: [['host', host], ['content-type', 'application/json'], ...headers],
   };
 }

@@ -121,11 +121,17 @@ async function floodWithEdits(arena: Arena) {
 
 function save(arena: Arena, tenant: Tenant, id: string, version: number): Promise<WireAnswer> {
   const body = {
-    ...{ projectName: tenant.project, id, requestId: randomUUID() },
+    projectName: tenant.project,
+    id,
+    requestId: randomUUID(),
     expectedVersion: String(version),
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 99, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 99,
+      severity: 'WARNING',
+      allVms: true,
       runbookText: `${version} ${RUNBOOK}`,
     },
   };

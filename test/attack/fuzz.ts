@@ -97,7 +97,9 @@ async function fuzzOnce(
   const sent = bytesOf(request).toString('utf8');
   const why = problemOf(judged, sentInFull(sent), forbidden);
   tally.note({
-    ...{ name: `request ${number}`, why, isLimited: status === 429 },
+    name: `request ${number}`,
+    why,
+    isLimited: status === 429,
     ...(why !== undefined && { request: sent, answer: shown(answer) }),
   });
 }

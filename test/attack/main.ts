@@ -42,12 +42,10 @@ function optionsOf(args: readonly string[]) {
   if (unknown !== undefined) throw new Error(`There is no class ${unknown}`);
   const requests = values.requests ?? (values.long ? String(LONG_REQUESTS) : 'Infinity');
   return {
-    ...{
-      only: only as (keyof typeof ATTACKS)[],
-      json: values.json,
-      judgesDelays: !values['busy-machine'],
-      seed: numberOf('seed', values.seed),
-    },
+    only: only as (keyof typeof ATTACKS)[],
+    json: values.json,
+    judgesDelays: !values['busy-machine'],
+    seed: numberOf('seed', values.seed),
     requests: numberOf('requests', requests),
     minutes: numberOf(
       'minutes',

@@ -45,8 +45,11 @@ export async function neighbourTurn(
     const answer = await arena.target.wire.send(request, { source: NEIGHBOUR });
     times.push(performance.now() - beganMs);
     arena.tally.note({
-      ...{ name: `neighbour beside ${when}: ${request.path}`, isLimited: answer.status === 429 },
-      ...{ why: answer.failure ?? judge(answer), request: request.path, answer: shown(answer) },
+      name: `neighbour beside ${when}: ${request.path}`,
+      isLimited: answer.status === 429,
+      why: answer.failure ?? judge(answer),
+      request: request.path,
+      answer: shown(answer),
     });
   }
   await pause(20);

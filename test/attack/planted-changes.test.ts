@@ -14,7 +14,8 @@ import type { Tenant } from './tenants.ts';
 import { Wire } from './wire.ts';
 
 const REFUSED = JSON.stringify({
-  ...{ code: 'resource_exhausted', message: 'Too many changes' },
+  code: 'resource_exhausted',
+  message: 'Too many changes',
   details: [{ debug: { reason: 'TOO_MANY_REQUESTS', metadata: { limit: 'changesPerSecond' } } }],
 });
 
@@ -42,12 +43,20 @@ async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') 
   const target = { wire, origin } as Target;
   const names: Readonly<Record<string, string>> = { CiVerification: 'a/b' };
   const tenant = {
-    ...{ id: 'acme', project: 'projects/acme', names, secrets: {} },
+    id: 'acme',
+    project: 'projects/acme',
+    names,
+    secrets: {},
     credentials: { owner: [], writeKey: [], readKey: [] },
   } as unknown as Tenant;
   const arena: Arena = {
-    ...{ target, attacker: tenant, victim: tenant, dice: new Dice(1), isOver: () => false },
-    ...{ tally: new Tally('planted'), forbidden: { secrets: [], texts: [], paths: [] } },
+    target,
+    attacker: tenant,
+    victim: tenant,
+    dice: new Dice(1),
+    isOver: () => false,
+    tally: new Tally('planted'),
+    forbidden: { secrets: [], texts: [], paths: [] },
   };
   const method = methods.find(({ name }) => name === 'SaveAlertRule');
   if (!method) throw new Error('There is no SaveAlertRule');

@@ -29,19 +29,35 @@ function tenant(id: string): Tenant {
   const canary = `kanary${id}1f`;
   const thing = (kind: string) => `${project}/${kind}/${canary}-1`;
   const names = {
-    ...{ Project: project, Member: thing('members'), Invitation: thing('invitations') },
-    ...{ Vm: thing('vms'), AlertRule: thing('alertRules'), Incident: thing('incidents') },
-    ...{ Destination: thing('destinations'), Delivery: thing('deliveries') },
+    Project: project,
+    Member: thing('members'),
+    Invitation: thing('invitations'),
+    Vm: thing('vms'),
+    AlertRule: thing('alertRules'),
+    Incident: thing('incidents'),
+    Destination: thing('destinations'),
+    Delivery: thing('deliveries'),
     MaintenanceWindow: thing('maintenanceWindows'),
-    ...{ ServiceAccount: thing('serviceAccounts'), Key: thing('keys') },
-    ...{ CiVerification: thing('ciVerifications'), CiConnection: thing('ciConnections') },
+    ServiceAccount: thing('serviceAccounts'),
+    Key: thing('keys'),
+    CiVerification: thing('ciVerifications'),
+    CiConnection: thing('ciConnections'),
   };
   const credential = [['authorization', `Bearer ${id}`]] as const;
   return {
-    ...{ id, project, canary, names },
+    id,
+    project,
+    canary,
+    names,
     credentials: {
-      ...{ owner: credential, viewer: credential, personalKey: credential, readKey: credential },
-      ...{ writeKey: credential, collectorKey: credential, vmKey: credential, ciToken: credential },
+      owner: credential,
+      viewer: credential,
+      personalKey: credential,
+      readKey: credential,
+      writeKey: credential,
+      collectorKey: credential,
+      vmKey: credential,
+      ciToken: credential,
     },
     secrets: { readKey: `svc_sk_of_${id}`, vmKey: `svc_vm_of_${id}` },
     texts: [canary, `secret id of ${id}`],

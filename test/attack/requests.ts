@@ -38,8 +38,11 @@ export interface AttackedMethod {
 
 export const methods: readonly AttackedMethod[] = SERVICES.flatMap((service) =>
   service.methods.map((desc) => ({
-    ...{ name: desc.name, path: `/${service.typeName}/${desc.name}`, desc },
-    ...{ policy: getOption(desc, policy), isStream: desc.methodKind !== 'unary' },
+    name: desc.name,
+    path: `/${service.typeName}/${desc.name}`,
+    desc,
+    policy: getOption(desc, policy),
+    isStream: desc.methodKind !== 'unary',
   })),
 );
 
@@ -154,21 +157,37 @@ function textOf(name: string, { method, tenant }: Place): string {
   const { names, project, secrets } = tenant;
   const noun = OF_DESTINATIONS.has(method) ? 'Destination' : nounOf(method);
   const known: Readonly<Record<string, string | undefined>> = {
-    ...{ projectName: project, name: names[noun], parent: names.ServiceAccount },
-    ...{ vmName: names.Vm, vmNames: `${project}/vms/none`, ruleName: names.AlertRule },
-    ...{ incidentName: names.Incident, destinationName: names.Destination },
-    ...{ destinationNames: names.Destination, instanceName: names.AlertRule },
-    ...{ serviceAccountName: names.ServiceAccount, trustName: names.CiConnection },
-    ...{ setupId: names.CiVerification.split('/').at(-1), pairingCode: secrets.pairingCode },
-    ...{ id: randomUUID(), requestId: randomUUID(), batchId: randomUUID() },
-    ...{
-      expectedVersion: method === 'DeleteAlertRule' ? '99' : '0',
-      metricId: 'cpu_utilization_pct',
-    },
-    ...{ metricIds: 'cpu_utilization_pct', capabilities: 'monitoring.read' },
-    ...{ values: 'monitoring.read', machine: 'alertRule', datacenter: 'DC-1', issuer: 'github' },
-    ...{ email: 'new@example.test', address: 'new@example.test', series: 'svc_vm_load1' },
-    ...{ url: 'https://hooks.example.com/x', projectId: 'another', assertion: 'e30.e30.AAAA' },
+    projectName: project,
+    name: names[noun],
+    parent: names.ServiceAccount,
+    vmName: names.Vm,
+    vmNames: `${project}/vms/none`,
+    ruleName: names.AlertRule,
+    incidentName: names.Incident,
+    destinationName: names.Destination,
+    destinationNames: names.Destination,
+    instanceName: names.AlertRule,
+    serviceAccountName: names.ServiceAccount,
+    trustName: names.CiConnection,
+    setupId: names.CiVerification.split('/').at(-1),
+    pairingCode: secrets.pairingCode,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    batchId: randomUUID(),
+    expectedVersion: method === 'DeleteAlertRule' ? '99' : '0',
+    metricId: 'cpu_utilization_pct',
+    metricIds: 'cpu_utilization_pct',
+    capabilities: 'monitoring.read',
+    values: 'monitoring.read',
+    machine: 'alertRule',
+    datacenter: 'DC-1',
+    issuer: 'github',
+    email: 'new@example.test',
+    address: 'new@example.test',
+    series: 'svc_vm_load1',
+    url: 'https://hooks.example.com/x',
+    projectId: 'another',
+    assertion: 'e30.e30.AAAA',
     enrolmentToken: secrets.vmKey?.replace('svc_vm_', 'svc_enrol_'),
   };
   return known[name] ?? 'text';

@@ -68,8 +68,11 @@ export class Tally {
     const alike = this.#failures.filter((failure) => kindOf(failure.why) === kindOf(why)).length;
     if (alike >= FAILURES_KEPT_OF_A_KIND || this.#failures.length >= FAILURES_KEPT) return;
     this.#failures.push({
-      ...{ class: this.#name, name, why },
-      ...{ request: request.slice(0, CUT), answer: answer.slice(0, CUT) },
+      class: this.#name,
+      name,
+      why,
+      request: request.slice(0, CUT),
+      answer: answer.slice(0, CUT),
     });
   }
 
@@ -79,8 +82,12 @@ export class Tally {
 
   result(): ClassResult {
     return {
-      ...{ class: this.#name, tries: this.#tries, held: this.#tries - this.#failed },
-      ...{ limited: this.#limited, failures: this.#failures, figures: this.#figures },
+      class: this.#name,
+      tries: this.#tries,
+      held: this.#tries - this.#failed,
+      limited: this.#limited,
+      failures: this.#failures,
+      figures: this.#figures,
     };
   }
 }

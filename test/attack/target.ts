@@ -67,10 +67,13 @@ export async function startTarget(
   const receiverUrl = await startReceiver(undo);
   const known = new Set<string>(Object.values(settingsTable).map(({ name }) => name));
   const program = await startProgram(undo, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_CI_ISSUERS: platform.setting },
-    ...{ SVC_OIDC_ISSUER: provider.issuer, SVC_OIDC_CLIENT_ID: client.id },
+    SVC_COLLECT: 'none',
+    SVC_CI_ISSUERS: platform.setting,
+    SVC_OIDC_ISSUER: provider.issuer,
+    SVC_OIDC_CLIENT_ID: client.id,
     SVC_OIDC_CLIENT_SECRET_FILE: secretFile,
-    ...{ SVC_WEBHOOK_ALLOW: ALLOWED_ADDRESS, SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_WEBHOOK_ALLOW: ALLOWED_ADDRESS,
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
     ...Object.fromEntries(Object.entries(limits).filter(([name]) => known.has(name))),
   });
   const origin = program.demo.baseUrl;
@@ -79,7 +82,12 @@ export async function startTarget(
   const masterKey = readFileSync(join(folder, 'master.key'), 'utf8').trim();
   const { apiKey, collectorKey } = program.demo;
   return {
-    ...{ origin, folder, program, wire, platform, receiverUrl },
+    origin,
+    folder,
+    program,
+    wire,
+    platform,
+    receiverUrl,
     secrets: [client.secret, masterKey, apiKey, collectorKey],
     admin: (...args) => admin(folder, args),
     residentBytes: () => residentBytes(program.pid),

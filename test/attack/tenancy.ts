@@ -252,7 +252,8 @@ async function tryIngest(arena: Arena): Promise<void> {
   const { attacker, victim } = arena;
   const path = '/svc.ingest.v1.IngestService/WriteSamples';
   const row = (vmName: string, labels: Readonly<Record<string, string>> = {}) => ({
-    ...{ vmName, observedUnixMs: String(Date.now()) },
+    vmName,
+    observedUnixMs: String(Date.now()),
     values: [{ series: 'svc_vm_load1', labels, value: 1 }],
   });
   const own = `${attacker.project}/vms/another`;

@@ -86,7 +86,9 @@ export class Api {
   post(path: string, body: object, headers: readonly Header[]): Promise<WireAnswer> {
     const { wire, origin } = this.#target;
     return wire.send({
-      ...{ method: 'POST', path, body: JSON.stringify(body) },
+      method: 'POST',
+      path,
+      body: JSON.stringify(body),
       headers: [['host', new URL(origin).host], ['content-type', 'application/json'], ...headers],
     });
   }
@@ -136,30 +138,48 @@ export async function createTenant(target: Target, id: string): Promise<Tenant> 
     account: keys.account,
   });
   const secrets = {
-    ...{ ownerSession: owner.secret, viewerSession: people.viewer.secret },
-    ...{ personalKey: keys.personal, readKey: keys.read, writeKey: keys.write },
-    ...{ collectorKey: keys.collector, vmKey: keys.vm, ciToken: ci.token },
-    ...{ webhookSecret: alerting.webhookSecret, pairingCode: ci.pairingCode },
+    ownerSession: owner.secret,
+    viewerSession: people.viewer.secret,
+    personalKey: keys.personal,
+    readKey: keys.read,
+    writeKey: keys.write,
+    collectorKey: keys.collector,
+    vmKey: keys.vm,
+    ciToken: ci.token,
+    webhookSecret: alerting.webhookSecret,
+    pairingCode: ci.pairingCode,
   };
   const names: Names = {
-    ...{ Project: project, Member: people.member, Invitation: people.invitation },
-    ...{ Vm: keys.vmName, ServiceAccount: keys.account, Key: keys.keyName },
-    ...{ AlertRule: alerting.rule, Incident: alerting.incident, Delivery: alerting.delivery },
-    ...{
-      Destination: alerting.destination,
-      MaintenanceWindow: window,
-      CiVerification: ci.verification,
-      CiConnection: ci.connection,
-    },
+    Project: project,
+    Member: people.member,
+    Invitation: people.invitation,
+    Vm: keys.vmName,
+    ServiceAccount: keys.account,
+    Key: keys.keyName,
+    AlertRule: alerting.rule,
+    Incident: alerting.incident,
+    Delivery: alerting.delivery,
+    Destination: alerting.destination,
+    MaintenanceWindow: window,
+    CiVerification: ci.verification,
+    CiConnection: ci.connection,
   };
   const ids = Object.values(names).flatMap((name) => [name, name.split('/').at(-1) ?? name]);
   return {
-    ...{ id, project, canary, names, secrets },
+    id,
+    project,
+    canary,
+    names,
+    secrets,
     credentials: {
-      ...{ owner: owner.headers, viewer: people.viewer.headers },
-      ...{ personalKey: bearer(keys.personal), readKey: bearer(keys.read) },
-      ...{ writeKey: bearer(keys.write), collectorKey: bearer(keys.collector) },
-      ...{ vmKey: bearer(keys.vm), ciToken: bearer(ci.token) },
+      owner: owner.headers,
+      viewer: people.viewer.headers,
+      personalKey: bearer(keys.personal),
+      readKey: bearer(keys.read),
+      writeKey: bearer(keys.write),
+      collectorKey: bearer(keys.collector),
+      vmKey: bearer(keys.vm),
+      ciToken: bearer(ci.token),
     },
     // The project's id is a word that is sent all the time; what is behind it is not.
     texts: [
@@ -239,13 +259,14 @@ async function createKeys(
     [],
   );
   return {
-    ...{ account: account.name as string, keyName: read.key.name as string, vmName },
-    ...{
-      read: read.secret as string,
-      write: write.secret as string,
-      personal: personal.secret as string,
-    },
-    ...{ collector: String(collector.key), vm: agent.key as string },
+    account: account.name as string,
+    keyName: read.key.name as string,
+    vmName,
+    read: read.secret as string,
+    write: write.secret as string,
+    personal: personal.secret as string,
+    collector: String(collector.key),
+    vm: agent.key as string,
   };
 }
 
@@ -259,8 +280,10 @@ async function planWindow(
   const { name } = await api.change(
     'monitoring.v1.MaintenanceService/CreateMaintenanceWindow',
     {
-      ...{ projectName: project, note: `${canary} disks` },
-      ...{ fromUnix: String(fromUnix), untilUnix: String(fromUnix + 3_600) },
+      projectName: project,
+      note: `${canary} disks`,
+      fromUnix: String(fromUnix),
+      untilUnix: String(fromUnix + 3_600),
     },
     owner,
   );
@@ -296,12 +319,13 @@ async function createAlerting(
       id: randomUUID(),
       expectedVersion: '0',
       spec: {
-        ...{
-          displayName: `${canary} CPU`,
-          metricId: 'cpu_utilization_pct',
-          operator: 'GREATER_THAN',
-        },
-        ...{ threshold: 50, severity: 'WARNING', allVms: true, labels: { team: `${canary}-team` } },
+        displayName: `${canary} CPU`,
+        metricId: 'cpu_utilization_pct',
+        operator: 'GREATER_THAN',
+        threshold: 50,
+        severity: 'WARNING',
+        allVms: true,
+        labels: { team: `${canary}-team` },
         destinationNames: [destination],
       },
     },
@@ -332,8 +356,12 @@ function rowsOf(
   atMs: number,
 ) {
   const row = {
-    ...{ vmName, observedUnixMs: String(atMs), bootId: `${canary}-boot`, vcpus: 2 },
-    ...{ state: 'RUNNING', displayName: `${canary} database` },
+    vmName,
+    observedUnixMs: String(atMs),
+    bootId: `${canary}-boot`,
+    vcpus: 2,
+    state: 'RUNNING',
+    displayName: `${canary} database`,
     values: [
       { series: 'svc_vm_cpu_utilization_pct', value },
       { series: `${canary}_metric`, labels: { [`${canary}_label`]: `${canary}-value` }, value: 42 },
@@ -375,7 +403,11 @@ async function createCi(
     [],
   );
   return {
-    ...{ verification, audience, claims, pairingCode, token: exchanged.accessToken as string },
+    verification,
+    audience,
+    claims,
+    pairingCode,
+    token: exchanged.accessToken as string,
     connection: connection.name as string,
   };
 }

@@ -136,8 +136,12 @@ function ruleRequest(
   ...vmNames: readonly string[]
 ) {
   const spec = {
-    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    displayName: 'CPU',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 50,
+    severity: 'WARNING',
+    allVms: true,
   };
   const body = { projectName: project, spec, historySeconds, ...(vmNames[0] && { vmNames }) };
   return rpcRequest(arena, `${ALERT}${method}`, body, credentials.readKey);
@@ -154,8 +158,11 @@ async function floodBeside(
     const request = flood.little(arena, third);
     const answer = await target.wire.send(request, { source: THIRD });
     tally.note({
-      ...{ name: `the third project beside ${flood.name}`, isLimited: answer.status === 429 },
-      ...{ why: answeredProblem(answer), request: request.path, answer: shown(answer) },
+      name: `the third project beside ${flood.name}`,
+      isLimited: answer.status === 429,
+      why: answeredProblem(answer),
+      request: request.path,
+      answer: shown(answer),
     });
     return answer;
   };
@@ -232,8 +239,11 @@ async function seed(target: Arena['target'], { project, credentials }: Tenant): 
   const api = new Api(target);
   const nowMs = Date.now();
   const row = (vm: number, atMs: number) => ({
-    ...{ vmName: `${project}/vms/fleet-${vm}`, observedUnixMs: String(atMs), bootId: 'boot-1' },
-    ...{ vcpus: 2, state: 'RUNNING' },
+    vmName: `${project}/vms/fleet-${vm}`,
+    observedUnixMs: String(atMs),
+    bootId: 'boot-1',
+    vcpus: 2,
+    state: 'RUNNING',
     values: [
       { series: 'svc_vm_cpu_utilization_pct', value: (atMs / 30_000) % 100 },
       { series: 'svc_vm_memory_used_bytes', value: atMs % 1_000_000 },
@@ -247,7 +257,9 @@ async function seed(target: Arena['target'], { project, credentials }: Tenant): 
   ];
   for (let i = 0; i < rows.length; i += ROWS_A_REQUEST) {
     const body = {
-      ...{ projectName: project, batchId: randomUUID(), rows: rows.slice(i, i + ROWS_A_REQUEST) },
+      projectName: project,
+      batchId: randomUUID(),
+      rows: rows.slice(i, i + ROWS_A_REQUEST),
     };
     await api.call('ingest.v1.IngestService/WriteSamples', body, credentials.collectorKey);
   }

@@ -175,7 +175,13 @@ t.test('The comparison notices what a line says, and a gap that the log has let 
     commits: (range: Parameters<typeof reader.commits>[0]) =>
       reader.commits(range).filter((commit) => commit.number > number),
     start: () => ({
-      ...{ project: 'demo', number, hash: '', at: 0, sequence: number, decided: 1, decision: '' },
+      project: 'demo',
+      number,
+      hash: '',
+      at: 0,
+      sequence: number,
+      decided: 1,
+      decision: '',
     }),
     transitions: (sequence: number) => reader.transitions(sequence),
   });

@@ -34,8 +34,12 @@ t.test('Each commit is a line, with its place in the chain and public fields alo
   t.match(second, { number: 2 });
   t.match(first.transitions, [
     {
-      ...{ by: 'people/olga', byKind: 'human', machine: 'serviceAccount', instance: 'account-0' },
-      ...{ event: { type: 'xstate.init', input: { displayName: 'Robot' } }, from: null },
+      by: 'people/olga',
+      byKind: 'human',
+      machine: 'serviceAccount',
+      instance: 'account-0',
+      event: { type: 'xstate.init', input: { displayName: 'Robot' } },
+      from: null,
     },
   ]);
   t.notMatch(linesOf().join(), /secretNote/);
@@ -190,18 +194,21 @@ t.test(
     closers.add('metrics', () => metrics.close());
     closers.add('health', () => health.close());
     const settings = { auditSink: path, auditSinkRequired: true, data };
-    const parts = { ...{ clock, log: silentLog, metrics, health, closers }, controlPath: control };
+    const parts = { clock, log: silentLog, metrics, health, closers, controlPath: control };
     t.equal(withAuditExport({ ...parts, host, settings: { ...settings, auditSink: null } }), host);
     const gated = withAuditExport({ ...parts, host, settings });
     const change = (by: Actor, { id = by.name, makesCredential = false } = {}) =>
       gated.submit({
-        ...{ project: 'demo', by, makesCredential },
+        project: 'demo',
+        by,
+        makesCredential,
         decide: (draft) => draft.putRecord({ kind: 'note', id, body: {} }),
       });
     await change(others.evaluator);
     await clock.advance(1_000);
     await t.rejects(change(person), {
-      ...{ reason: 'NOT_READY', metadata: { retryAfterSeconds: '10' } },
+      reason: 'NOT_READY',
+      metadata: { retryAfterSeconds: '10' },
       message: /SVC_AUDIT_SINK_REQUIRED.*nothing was changed/,
     });
     t.match(await metrics.text(), /svc_audit_export_refused_total 1/);

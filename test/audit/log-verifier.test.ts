@@ -18,7 +18,8 @@ async function history(t: Test): Promise<string> {
   for (const project of ['alpha', 'beta']) {
     for (const id of ['a', 'b', 'c']) {
       await host.submit({
-        ...{ project, by: tester },
+        project,
+        by: tester,
         decide: (draft) => void draft.putRecord({ kind: 'note', id, body: {} }),
       });
     }

@@ -44,7 +44,10 @@ async function retainOnce(world: DeliveryWorld, more: Partial<RetentionDeps> = {
   const stop = world.run((signal) =>
     retain(
       {
-        ...{ host: world.host, clock: world.clock, auditKeptMs: 400 * DAY_MS, owns: () => true },
+        host: world.host,
+        clock: world.clock,
+        auditKeptMs: 400 * DAY_MS,
+        owns: () => true,
         forgetExcerpts: async (ids) => void excerpts.push(...ids),
         onRemoved: (kind, count) => {
           removed[kind] = (removed[kind] ?? 0) + count;
@@ -88,7 +91,8 @@ function notices(world: DeliveryWorld, change: typeof raiseNotice | typeof endNo
   const subject = { collection: 'alertRules' as const, id };
   const notice = { kind: 'INSTANCE_LIMIT' as const, subject, text: 'Too many' };
   return world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide: (draft) => change(draft, notice),
   });
 }
@@ -101,7 +105,8 @@ t.test(
     await world.putInForce({ destinationNames: [hook] });
     await world.delivered(() => world.fire(['vm-old', 'vm-firing', 'vm-gone']));
     await world.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide(draft) {
         for (const { id } of world.incidents()) {
           draft.putRecord({
@@ -152,7 +157,10 @@ t.test(
         ['vm-firing FIRING', 'vm-new RECOVERED'],
       );
       t.match(countsOf(world), {
-        ...{ incident: 2, incidentWindow: 2, incidentHeldVms: 1, notice: 1 },
+        incident: 2,
+        incidentWindow: 2,
+        incidentHeldVms: 1,
+        notice: 1,
         'alertInstance rows': 3,
       });
       t.same((await retainOnce(world)).removed, {}, 'and nothing more');
@@ -277,7 +285,9 @@ t.test('A running part looks every hour, and leaves projects of other nodes alon
   await world.recover(['vm-1']);
   await world.rest();
   const deps = {
-    ...{ host: world.host, clock: world.clock, auditKeptMs: 400 * DAY_MS },
+    host: world.host,
+    clock: world.clock,
+    auditKeptMs: 400 * DAY_MS,
     forgetExcerpts: async () => {},
   };
   const others = world.run((signal) => retain({ ...deps, owns: () => false }, signal));
@@ -304,7 +314,8 @@ t.test(
     const live = rows.find(({ final }) => !final)?.instance ?? '';
     const decide = (forgotten: string) =>
       world.host.submit({
-        ...{ project: PROJECT, by },
+        project: PROJECT,
+        by,
         decide(draft) {
           draft.forget('alertInstance', forgotten);
           return {

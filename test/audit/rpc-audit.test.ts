@@ -23,7 +23,9 @@ async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
   const made = await world.call(
     'CreateServiceAccount',
     {
-      ...{ projectName: PROJECT, requestId, displayName: 'Robot' },
+      projectName: PROJECT,
+      requestId,
+      displayName: 'Robot',
       capabilities: ['monitoring.read'],
     },
     { person: owner },
@@ -33,7 +35,9 @@ async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
   const issued = await world.call(
     'CreateKey',
     {
-      ...{ parent: account, requestId: keyRequestId, displayName: 'k' },
+      parent: account,
+      requestId: keyRequestId,
+      displayName: 'k',
       capabilities: ['monitoring.read'],
     },
     { person: owner },
@@ -60,14 +64,21 @@ t.test('An owner reads who did what to an identity, when, and by which request',
     (await list(world, filter, { person: owner })).body.transitions;
   t.match(await of({ instanceName: account }), [
     {
-      ...{ machine: 'serviceAccount', event: 'xstate.init', toJson: '"active"' },
-      ...{ requestId: world.requestId, by: `people/${owner.person}`, byDisplayName: 'OWNER' },
-      ...{ atUnixMs: String(world.clock.now()), instanceDisplayName: 'Robot' },
+      machine: 'serviceAccount',
+      event: 'xstate.init',
+      toJson: '"active"',
+      requestId: world.requestId,
+      by: `people/${owner.person}`,
+      byDisplayName: 'OWNER',
+      atUnixMs: String(world.clock.now()),
+      instanceDisplayName: 'Robot',
     },
   ]);
   const [key] = await of({ instanceName: keyName });
   t.match(key, {
-    ...{ machine: 'credential', requestId: world.keyRequestId, instanceDisplayName: 'k' },
+    machine: 'credential',
+    requestId: world.keyRequestId,
+    instanceDisplayName: 'k',
   });
   t.match(key.eventJson, /monitoring\.read/);
   t.notMatch(JSON.stringify(key), /"hash"/, 'and nothing of the secret, its digest included');
@@ -136,8 +147,12 @@ t.test('API-22: only owners are shown identities, by filter, by name or in passi
 t.test('A credential sees that a person acted and not which; a person sees who', async (t) => {
   const world = await startAudited(t);
   const spec = {
-    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    displayName: 'CPU',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 50,
+    severity: 'WARNING',
+    allVms: true,
   };
   const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
   const save = { projectName: PROJECT, ...ids, spec };
@@ -145,10 +160,13 @@ t.test('A credential sees that a person acted and not which; a person sees who',
   const saved = async (who: CallOptions) =>
     (await list(world, { machine: 'alertRule' }, who)).body.transitions.at(-1);
   t.match(await saved({ key: world.keys.read }), {
-    ...{ by: 'human', byDisplayName: '', requestId: ids.requestId },
+    by: 'human',
+    byDisplayName: '',
+    requestId: ids.requestId,
   });
   t.match(await saved({ person: await world.signedInAs('demo', 'VIEWER') }), {
-    ...{ by: `people/${world.owner.person}`, byDisplayName: 'OWNER' },
+    by: `people/${world.owner.person}`,
+    byDisplayName: 'OWNER',
     instanceDisplayName: 'CPU',
   });
 });
@@ -224,7 +242,8 @@ t.test(
     t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
     t.same(await found({ by: 'people/nobody' }), []);
     t.match(edits[0], {
-      ...{ instanceName: world.account, fromStates: ['serviceAccount.active'] },
+      instanceName: world.account,
+      fromStates: ['serviceAccount.active'],
       toStates: ['serviceAccount.active'],
     });
     t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
@@ -273,10 +292,14 @@ t.test('API-34: filters are validated and find nothing by a hidden name', async 
     const answer = await list(world, filter, { person: owner });
     t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
   }
-  const rule = { ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID() } };
+  const rule = { projectName: PROJECT, id: randomUUID(), requestId: randomUUID() };
   const spec = {
-    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-    ...{ threshold: 90, severity: 'WARNING', allVms: true },
+    displayName: 'CPU',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 90,
+    severity: 'WARNING',
+    allVms: true,
   };
   const saved = { ...rule, spec, expectedVersion: '0' };
   await world.call('SaveAlertRule', saved, { person: owner });

@@ -23,7 +23,9 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
   t.teardown(() => platform.close());
   const unknown: string[] = [];
   const keys = createIssuerKeys({
-    ...{ name: 'github', clock, log: silentLog },
+    name: 'github',
+    clock,
+    log: silentLog,
     fetchKeys: platform.fetchKeys,
   });
   const issuers: AssertionVerifierOptions['issuers'] = [
@@ -67,7 +69,8 @@ t.test('a genuine token is valid, and says whose it is and until when it is burn
   const { verify, platform, mint, checked } = await world(t);
   const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
-    ...{ issuerUrl: platform.url, jti: 'once' },
+    issuerUrl: platform.url,
+    jti: 'once',
     issuedMs: (NOW - 20) * 1000,
     // Its end, the tolerance and a minute.
     burnUntilMs: (NOW + 300 + 30 + 60) * 1000,

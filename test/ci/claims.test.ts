@@ -39,24 +39,34 @@ t.test(
     const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
     const { bound, ownerClaims, recorded, warnings } = read('github');
     t.same(bound, {
-      ...{ repository_id: '74', repository_owner_id: '65' },
-      ...{ repository: 'octo-org/octo-repo', repository_owner: 'octo-org' },
-      ...{ workflow_ref: workflow, job_workflow_ref: workflow },
-      ...{ ref: 'refs/heads/main', ref_type: 'branch', head_ref: '', base_ref: '' },
-      ...{ event_name: 'push', runner_environment: 'github-hosted' },
+      repository_id: '74',
+      repository_owner_id: '65',
+      repository: 'octo-org/octo-repo',
+      repository_owner: 'octo-org',
+      workflow_ref: workflow,
+      job_workflow_ref: workflow,
+      ref: 'refs/heads/main',
+      ref_type: 'branch',
+      head_ref: '',
+      base_ref: '',
+      event_name: 'push',
+      runner_environment: 'github-hosted',
       environment: null,
     });
     t.same(ownerClaims, ['repository_id', 'repository_owner_id']);
     t.same(warnings, []);
     t.match(recorded, {
-      ...{ actor: 'octocat', actor_id: '12', run_id: '22259804324', run_attempt: '1' },
-      ...{
-        check_run_id: '90000001',
-        sha: /^5f8d/,
-        workflow_sha: /^5f8d/,
-        job_workflow_sha: /^5f8d/,
-      },
-      ...{ ref_protected: 'true', repository_visibility: 'private', enterprise: null },
+      actor: 'octocat',
+      actor_id: '12',
+      run_id: '22259804324',
+      run_attempt: '1',
+      check_run_id: '90000001',
+      sha: /^5f8d/,
+      workflow_sha: /^5f8d/,
+      job_workflow_sha: /^5f8d/,
+      ref_protected: 'true',
+      repository_visibility: 'private',
+      enterprise: null,
     });
     t.same(
       Object.keys(recorded).filter((claim) => claim in bound),
@@ -288,11 +298,17 @@ t.test(
   async (t) => {
     const { bound, ownerClaims, warnings } = read('gitlab');
     t.same(bound, {
-      ...{ project_id: '20', namespace_id: '72' },
-      ...{ project_path: 'group/project', namespace_path: 'group' },
+      project_id: '20',
+      namespace_id: '72',
+      project_path: 'group/project',
+      namespace_path: 'group',
       ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
-      ...{ ref: 'main', ref_type: 'branch', ref_path: 'refs/heads/main', pipeline_source: 'push' },
-      ...{ runner_environment: 'gitlab-hosted', environment: 'production' },
+      ref: 'main',
+      ref_type: 'branch',
+      ref_path: 'refs/heads/main',
+      pipeline_source: 'push',
+      runner_environment: 'gitlab-hosted',
+      environment: 'production',
     });
     t.same(ownerClaims, ['project_id', 'namespace_id']);
     t.same(warnings, []);
@@ -325,9 +341,14 @@ t.test('GitLab: a reviewer is warned of what the claims cannot settle', async (t
 
 t.test('CI-16: Buildkite organisation, pipeline, branch, step and source are bound', async (t) => {
   t.same(read('buildkite').bound, {
-    ...{ organization_id: 'o-1', pipeline_id: 'p-1' },
-    ...{ organization_slug: 'acme', pipeline_slug: 'app', build_branch: 'main' },
-    ...{ build_source: 'webhook', step_key: 'deploy', build_tag: null },
+    organization_id: 'o-1',
+    pipeline_id: 'p-1',
+    organization_slug: 'acme',
+    pipeline_slug: 'app',
+    build_branch: 'main',
+    build_source: 'webhook',
+    step_key: 'deploy',
+    build_tag: null,
     runner_environment: 'buildkite-hosted',
   });
   t.match(read('buildkite').warnings, [/pull request/]);
@@ -348,8 +369,11 @@ t.test(
   async (t) => {
     const p = 'oidc.circleci.com/';
     t.same(read('circleci').bound, {
-      ...{ [`${p}org-id`]: 'o-1', [`${p}project-id`]: 'p-1', [`${p}ssh-rerun`]: 'false' },
-      ...{ [`${p}vcs-origin`]: 'github.com/acme/app', [`${p}vcs-ref`]: 'refs/heads/main' },
+      [`${p}org-id`]: 'o-1',
+      [`${p}project-id`]: 'p-1',
+      [`${p}ssh-rerun`]: 'false',
+      [`${p}vcs-origin`]: 'github.com/acme/app',
+      [`${p}vcs-ref`]: 'refs/heads/main',
       [`${p}pipeline-definition-id`]: 'd-1',
     });
     t.match(read('circleci').warnings, [/does not say what started/]);

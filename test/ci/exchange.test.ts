@@ -153,8 +153,13 @@ t.test(
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => exchange(id, raced)));
     t.equal(outcomes.filter((refusal) => refusal === undefined).length, 1, 'at once: one wins');
     const { answer } = await world.ci.start({
-      ...{ project: PROJECT, by: owner, request: world.request(), issuer: '' },
-      ...{ serviceAccount: 'deployer', displayName: 'x', capabilities: ['monitoring.read'] },
+      project: PROJECT,
+      by: owner,
+      request: world.request(),
+      issuer: '',
+      serviceAccount: 'deployer',
+      displayName: 'x',
+      capabilities: ['monitoring.read'],
     });
     const { verification: setupId, pairingCode = '' } = answer;
     const submit = (assertion: string) =>
@@ -204,13 +209,18 @@ t.test('An issuer’s name that stands for another issuer moves no trust to it',
   const world = await startCiWorld(t);
   const id = await world.connect();
   const { answer } = await world.ci.start({
-    ...{ ...change(world), issuer: '', serviceAccount: ACCOUNT, displayName: 'x' },
+    ...change(world),
+    issuer: '',
+    serviceAccount: ACCOUNT,
+    displayName: 'x',
     capabilities: ['monitoring.read'],
   });
   world.issuers.github = 'https://elsewhere.example';
   const moved = await denied(world, id);
   t.match(moved, {
-    ...{ reason: 'EXCHANGE_DENIED', cause: 'ISSUER_CHANGED', claims: [] },
+    reason: 'EXCHANGE_DENIED',
+    cause: 'ISSUER_CHANGED',
+    claims: [],
     message: /SVC_CI_ISSUERS.*new verification/,
   });
   t.match(notesOf(world, id), [{ codes: { ISSUER_CHANGED: 1 } }]);

@@ -31,7 +31,9 @@ const notReady = { name: 'Refusal', reason: 'NOT_READY' };
 
 t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
   const github = {
-    ...{ name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
+    name: 'github',
+    kind: 'github',
+    url: 'https://token.actions.githubusercontent.com',
     keysUrl: undefined,
   };
   t.same(ciIssuers.parse('github'), [github]);
@@ -318,7 +320,9 @@ t.test(
     const platform = await startCiIssuer({ now: () => clock.now() });
     t.teardown(() => platform.close());
     const keys = createIssuerKeys({
-      ...{ name: 'github', clock, log: silentLog },
+      name: 'github',
+      clock,
+      log: silentLog,
       fetchKeys: platform.fetchKeys,
     });
     const issuers = createAssertionVerifier({
@@ -345,7 +349,9 @@ async function running(t: Test) {
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());
   const keys = createIssuerKeys({
-    ...{ name: 'github', clock: systemClock, log: silentLog },
+    name: 'github',
+    clock: systemClock,
+    log: silentLog,
     fetchKeys: platform.fetchKeys,
   });
   t.teardown(() => keys.close());

@@ -134,7 +134,9 @@ async function live(history: readonly Step[]): Promise<void> {
   let underWay: { readonly answer: Answer; readonly atMs: number } | undefined;
   const sentMs: number[] = [];
   const keys = createIssuerKeys({
-    ...{ name: 'github', clock, log: silentLog },
+    name: 'github',
+    clock,
+    log: silentLog,
     fetchKeys(signal) {
       underWay = { answer, atMs: clock.elapsed() };
       sentMs.push(underWay.atMs);

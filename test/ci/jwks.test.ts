@@ -46,7 +46,9 @@ function world() {
   const issuer = { answer: setOf('a') as string | Error | 'never', fetches: 0, atOnce: 0, most: 0 };
   const aborted: boolean[] = [];
   const keys = createIssuerKeys({
-    ...{ name: 'github', clock, log },
+    name: 'github',
+    clock,
+    log,
     fetchKeys: async (signal) => {
       issuer.fetches++;
       issuer.most = Math.max(issuer.most, ++issuer.atOnce);

@@ -98,8 +98,13 @@ t.test(
     });
     const { connection: id } = (await approve()).answer;
     t.match(connection(world, id), {
-      ...{ serviceAccount: ACCOUNT, capabilities: READ, bound: BOUND, digest },
-      ...{ verification: started.setupId, createdBy: owner.name, displayName: 'Deploy' },
+      serviceAccount: ACCOUNT,
+      capabilities: READ,
+      bound: BOUND,
+      digest,
+      verification: started.setupId,
+      createdBy: owner.name,
+      displayName: 'Deploy',
     });
     t.equal(verification(world, started.setupId).connection, id);
     t.equal(await world.tryExchange(id), 'EXCHANGED');
@@ -141,12 +146,17 @@ t.test('Approval: only permissions that the verification and the account have', 
   const approve = (capabilities: readonly string[]) =>
     world.ci.approve({
       ...change(world),
-      ...{ verification: open.setupId, displayName: '', capabilities, digest },
+      verification: open.setupId,
+      displayName: '',
+      capabilities,
+      digest,
     });
   t.match(await refusalOf(approve(BOTH)), { message: /started with: monitoring.read$/ });
   t.match(await refusalOf(approve([])), { reason: 'INVALID_FIELD' });
   await send(world, 'serviceAccount', ACCOUNT, {
-    ...{ type: 'edited', displayName: 'x', capabilities: ['monitoring.write'] },
+    type: 'edited',
+    displayName: 'x',
+    capabilities: ['monitoring.write'],
   });
   t.match(await refusalOf(approve(READ)), { message: /may do now: monitoring.write$/ });
   await send(world, 'serviceAccount', ACCOUNT, { type: 'disabled', reason: 'stop' });
@@ -202,7 +212,10 @@ t.test(
     t.equal(claims.expiresMs, START_MS + 15 * MINUTE_MS);
     t.same(world.outcomes, ['EXCHANGED']);
     const { items } = world.host.view(PROJECT).transitions({
-      ...{ machine: 'ciConnection', instance: id, limit: 1, descending: true },
+      machine: 'ciConnection',
+      instance: id,
+      limit: 1,
+      descending: true,
     });
     t.match(items[0], {
       by: { kind: 'ci', name: `projects/${PROJECT}/ciConnections/${id}` },

@@ -107,7 +107,10 @@ t.test('CI-10: five wrong codes lock their source and never the verification', a
     const unknown = () =>
       refusalOf(
         world.ci.submitProof({
-          ...{ setupId: 'nowhere', pairingCode, network: '198.51.100.1', assertion: '{}' },
+          setupId: 'nowhere',
+          pairingCode,
+          network: '198.51.100.1',
+          assertion: '{}',
         }),
       );
     const answers = [await submit(other.pairingCode, '198.51.100.2', nobody), await unknown()];
@@ -133,7 +136,9 @@ t.test('CI-10: five wrong codes lock their source and never the verification', a
   });
   t.ok(row(world, setupId).context.wrongCodes > 0, 'the reviewer sees that somebody guesses');
   const { items } = world.host.view(PROJECT).transitions({
-    ...{ machine: 'ciVerification', instance: setupId, limit: 100 },
+    machine: 'ciVerification',
+    instance: setupId,
+    limit: 100,
   });
   t.equal(items.length, 2, 'its start and one note a minute: the audit is not filled');
   t.equal(
@@ -150,7 +155,10 @@ t.test('A locked source may try again after ten minutes, and others at any time'
   const submit = (code: string, id = setupId) =>
     refusalOf(
       world.ci.submitProof({
-        ...{ setupId: id, pairingCode: code, network, assertion: world.assertion() },
+        setupId: id,
+        pairingCode: code,
+        network,
+        assertion: world.assertion(),
       }),
     );
   for (let i = 0; i < 5; i++) await submit('guess');

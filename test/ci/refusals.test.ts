@@ -16,8 +16,10 @@ t.test(
     const first = await denied(world, id, { bound: { ref: 'x' } });
     t.match(notesOf(world, id), [
       {
-        ...{ correlation: first.correlation, codes: { IDENTITY_MISMATCH: 1 } },
-        ...{ claims: ['ref'], refusals: 1 },
+        correlation: first.correlation,
+        codes: { IDENTITY_MISMATCH: 1 },
+        claims: ['ref'],
+        refusals: 1,
       },
     ]);
     const later = [];
@@ -149,7 +151,8 @@ t.test(
     const row = world.host.view(PROJECT).instance('ciConnection', id);
     const lost: number[] = [];
     const notes = new RefusalNotes({
-      ...{ clock: world.clock, random: world.random },
+      clock: world.clock,
+      random: world.random,
       host: {
         view: (project) => world.host.view(project),
         submit: () => Promise.reject(new Error('The disk is full')),

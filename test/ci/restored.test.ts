@@ -50,7 +50,10 @@ t.test('A token that was made before the last restoration proves no identity', a
   const world = await startCiWorld(t);
   const atMs = await restore(world);
   const { answer } = await world.ci.start({
-    ...{ ...change(world), serviceAccount: ACCOUNT, displayName: 'x', issuer: '' },
+    ...change(world),
+    serviceAccount: ACCOUNT,
+    displayName: 'x',
+    issuer: '',
     capabilities: ['monitoring.read'],
   });
   const { verification: setupId, pairingCode = '' } = answer;

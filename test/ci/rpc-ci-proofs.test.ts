@@ -57,7 +57,9 @@ t.test(
     const person = await world.platform.mint({ aud: 'dashboard', email: 'olga@example.test' });
     const signIn = { trustName, assertion: person };
     t.match(await world.anonymous('ExchangeCiToken', signIn, { person: owner }), {
-      ...{ status: 401, reason: 'BAD_ASSERTION', metadata: { cause: 'WRONG_AUDIENCE' } },
+      status: 401,
+      reason: 'BAD_ASSERTION',
+      metadata: { cause: 'WRONG_AUDIENCE' },
     });
     const job = await world.platform.mint({ aud: world.audience });
     t.equal(await reads(world, job), 'MALFORMED_CREDENTIAL', 'nor is a job’s token a credential');

@@ -40,10 +40,17 @@ t.test(
           expiresUnix: verification.expiresUnix,
         });
         t.match(verification, {
-          ...{ name: `${PROJECT_NAME}/ciVerifications/${setupId}`, state: 'AWAITING_PROOF' },
-          ...{ serviceAccountName: world.account, capabilities: READ, wrongCodes: 0 },
-          ...{ audience, issuer: 'github', claims: [], createdBy: `people/${world.owner.person}` },
-          ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
+          name: `${PROJECT_NAME}/ciVerifications/${setupId}`,
+          state: 'AWAITING_PROOF',
+          serviceAccountName: world.account,
+          capabilities: READ,
+          wrongCodes: 0,
+          audience,
+          issuer: 'github',
+          claims: [],
+          createdBy: `people/${world.owner.person}`,
+          serviceAccountDisplayName: 'Robot',
+          createdByDisplayName: 'OWNER',
         });
         const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
         t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
@@ -64,7 +71,8 @@ t.test(
       t.same(
         observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
         {
-          ...{ claim: 'environment', bound: true },
+          claim: 'environment',
+          bound: true,
           why: 'The approved token does not have it, and it must stay absent.',
         },
         'what is absent has no value',
@@ -91,10 +99,17 @@ t.test(
     const connection = (await ci('ApproveCiVerification', approval)).body;
     await t.test('approval makes a connection with only the chosen permissions', async (t) => {
       t.match(connection, {
-        ...{ state: 'ENABLED', capabilities: READ, effectiveCapabilities: READ, tokenEpoch: '1' },
-        ...{ serviceAccountName: world.account, audience, verificationName: verification.name },
-        ...{ displayName: 'Deploy', createdBy: `people/${world.owner.person}` },
-        ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
+        state: 'ENABLED',
+        capabilities: READ,
+        effectiveCapabilities: READ,
+        tokenEpoch: '1',
+        serviceAccountName: world.account,
+        audience,
+        verificationName: verification.name,
+        displayName: 'Deploy',
+        createdBy: `people/${world.owner.person}`,
+        serviceAccountDisplayName: 'Robot',
+        createdByDisplayName: 'OWNER',
       });
       t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
       t.notOk('lastExchangeUnix' in connection);
@@ -191,10 +206,14 @@ t.test('A retry of an uncertain start answers metadata only, not the lost code',
   const other = await world.start({ requestId, displayName: 'Other' });
   t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
   const claims = await world.anonymous('SubmitCiVerification', {
-    ...{ setupId: first.setupId, pairingCode: first.pairingCode, assertion: await world.mint() },
+    setupId: first.setupId,
+    pairingCode: first.pairingCode,
+    assertion: await world.mint(),
   });
   const approval = {
-    ...{ name: first.verification.name, capabilities: READ, requestId: String(randomUUID()) },
+    name: first.verification.name,
+    capabilities: READ,
+    requestId: String(randomUUID()),
     claimsDigest: claims.body.claimsDigest,
   };
   const made = await world.ci('ApproveCiVerification', approval);
@@ -327,23 +346,25 @@ t.test(
     const about = { machine: 'ciConnection', instance: name.split('/').at(-1) ?? '', limit: 100 };
     const { items } = world.host.view('demo').transitions({ ...about, descending: true });
     t.match(items[0]?.event, {
-      ...{ type: 'exchangeRefused', correlation: answer.metadata.correlation },
-      ...{ codes: { IDENTITY_MISMATCH: 1 }, claims: ['ref'], refusals: 1 },
+      type: 'exchangeRefused',
+      correlation: answer.metadata.correlation,
+      codes: { IDENTITY_MISMATCH: 1 },
+      claims: ['ref'],
+      refusals: 1,
     });
     const { lastRefusalUnix, recentRefusals: shown } = (await world.ci('GetCiConnection', { name }))
       .body;
     t.equal(lastRefusalUnix, shown[0].refusedUnix);
     t.match(shown, [
       {
-        ...{
-          correlationId: answer.metadata.correlation,
-          claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
-        },
+        correlationId: answer.metadata.correlation,
+        claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
         causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
       },
     ]);
     await world.host.submit({
-      ...{ project: 'demo', by: { kind: 'service', name: 'keyless CI' } },
+      project: 'demo',
+      by: { kind: 'service', name: 'keyless CI' },
       decide(draft) {
         const note = { correlation: 'older', codes: { IDENTITY_MISMATCH: 1 }, refusals: 1 };
         const event = { type: 'exchangeRefused', at: draft.at, ...note, claims: ['ref'] } as const;

@@ -45,8 +45,13 @@ t.test('svc alerts', async (t) => {
     t.notMatch(again.stdout, /incidents are retired/, 'it was paused before');
     const [rule] = (await svc('alerts', 'list', '--json')).json.rules;
     t.match(rule.spec, {
-      ...{ displayName: 'Memory', threshold: 0, enabled: false, sustainedSeconds: 60 },
-      ...{ vmNames: [VM], labels: { team: 'core' }, severity: 'WARNING' },
+      displayName: 'Memory',
+      threshold: 0,
+      enabled: false,
+      sustainedSeconds: 60,
+      vmNames: [VM],
+      labels: { team: 'core' },
+      severity: 'WARNING',
     });
     const stale = await svc(
       'alerts',
@@ -94,7 +99,8 @@ t.test('svc alerts', async (t) => {
       }
       const deleted = await svc('destinations', 'delete', 'Pager');
       t.match(deleted, {
-        ...{ code: 0, stdout: /^Deleted / },
+        code: 0,
+        stdout: /^Deleted /,
         stderr: '2 rules name it and no longer notify it: CPU on call, Disk on call\n',
       });
       const paused = await svc('alerts', 'save', '--id', 'CPU on call', '--pause');
@@ -133,7 +139,8 @@ t.test('svc alerts', async (t) => {
     const made = await svc(...save, '--all-vms', '--json');
     const name = made.json.name.split('/').pop();
     t.match(await svc('alerts', 'delete', name, '--expected-version', '7'), {
-      ...{ code: 1, stderr: /STALE_VERSION/ },
+      code: 1,
+      stderr: /STALE_VERSION/,
     });
     const ran = await svc('alerts', 'delete', name);
     t.match(ran, { code: 0, stdout: `Deleted ${made.json.name}\n` }, ran.stderr);
@@ -244,7 +251,8 @@ t.test('svc alerts', async (t) => {
     t.match(unseen.stdout, /^nothing known +One$/m);
     t.match(unseen.stdout, /^Trace of One\n(.*\n)*.* IDLE +MISSING/m);
     t.match(await svc(...preview, ...condition, '0', '--trace-label', 'a=b'), {
-      ...{ code: 2, stderr: /--trace-label needs --trace/ },
+      code: 2,
+      stderr: /--trace-label needs --trace/,
     });
     const refused = await svc(...preview, ...condition, '5', '--history', '8d');
     t.match(refused, { code: 1, stderr: /INVALID_FIELD: historySeconds is 691200/ });
@@ -268,7 +276,8 @@ t.test('svc alerts', async (t) => {
     t.match(json, { notifications: [], truncated: false, observedSamples: '1' });
     t.match(await svc(...replay, '5'), { stdout: /^Nothing would have been sent$/m });
     t.match(await svc(...replay, '5', '--history', '2d'), {
-      ...{ code: 1, stderr: /INVALID_FIELD: historySeconds is 172800/ },
+      code: 1,
+      stderr: /INVALID_FIELD: historySeconds is 172800/,
     });
     t.same((await svc('alerts', 'list', '--json')).json, before);
   });
@@ -278,8 +287,11 @@ t.test('svc alerts', async (t) => {
     const preview = ['alerts', 'preview', ...condition, '5', '--severity', 'INFO', '--all-vms'];
     const args = [...preview, '--history', '2h', '--endpoint', gateway.url];
     const body = {
-      ...{ queryStatus: 'PARTIAL', historyStatus: 'COMPLETE', evaluatedSamples: '90' },
-      ...{ expectedSamples: '120', truncated: true },
+      queryStatus: 'PARTIAL',
+      historyStatus: 'COMPLETE',
+      evaluatedSamples: '90',
+      expectedSamples: '120',
+      truncated: true,
       wouldHaveFired: [{ vmName: VM, labels: {}, startUnix: '1767225600', endUnix: '1767225900' }],
     };
     const headers = { 'content-type': 'application/json' };
@@ -293,7 +305,8 @@ t.test('svc alerts', async (t) => {
     t.match(ran.stdout, /^note +the list below is not complete$/m);
     t.match(ran.stdout, /^vm-1 +20\d\d-\S+ +20\d\d-/m);
     t.match(JSON.parse(gateway.requests.at(-1)?.body ?? ''), {
-      ...{ projectName: 'projects/alerts', historySeconds: 7_200 },
+      projectName: 'projects/alerts',
+      historySeconds: 7_200,
       spec: { metricId: 'memory_used_bytes', threshold: 5, allVms: true },
     });
     gateway.faults.push({ ...answer, body: '{"queryStatus":"FAILED"}' });

@@ -73,7 +73,8 @@ t.test('svc audit list', async (t) => {
     t.match((await list(...created)).stdout, /owner@audit\.test +created the service account /);
     t.match(await list('--instance', 'serviceAccounts/No such'), { code: 4 });
     t.match(await list('--by', 'owner@exmaple'), {
-      ...{ code: 4, stdout: '' },
+      code: 4,
+      stdout: '',
       stderr:
         /Nobody called "owner@exmaple" is known here\n {2}"svc members list" and "svc service-accounts list" show/,
     });

@@ -92,7 +92,8 @@ t.test('svc auth ci', async (t) => {
         'trap "echo stopped; exit 7" TERM; test -n "$SVC_API_KEY" && echo up; while :; do sleep 0.05; done';
       const job = spawn(process.execPath, [svc, 'auth', 'ci', '--', 'bash', '-c', script], {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
+        timeout: 120_000,
+        killSignal: 'SIGKILL',
       });
       let out = '';
       job.stdout.on('data', (chunk) => (out += chunk));
@@ -103,7 +104,8 @@ t.test('svc auth ci', async (t) => {
       const args = [svc, 'auth', 'ci', '--', 'bash', '-c', 'kill -KILL $$'];
       const killed = spawn(process.execPath, args, {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
+        timeout: 120_000,
+        killSignal: 'SIGKILL',
       });
       t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell reports it');
     },
@@ -164,7 +166,8 @@ t.test('svc auth ci', async (t) => {
     t.notMatch(ran.stderr, 'svc trusts show', 'there is no trust yet');
     const incomplete = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
     t.match(await world.svc(['auth', 'ci', '--verify'], { env: incomplete }), {
-      ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" printed it/ },
+      code: 2,
+      stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" printed it/,
     });
   });
 
@@ -288,7 +291,10 @@ t.test('the composite action exchanges with one bundled file, and installs nothi
     const step = { uses: 'action@1', with: { ...inputs, run: script } };
     const workflow = { permissions: { 'id-token': 'write' }, jobs: { one: { steps: [step] } } };
     return runWorkflow(JSON.stringify(workflow), {
-      ...{ secrets: {}, variables: {}, actions: { action: checkout }, tokenEnvironment: env },
+      secrets: {},
+      variables: {},
+      actions: { action: checkout },
+      tokenEnvironment: env,
       PATH: `${tools}:/usr/bin:/bin`,
     });
   };
@@ -311,7 +317,8 @@ t.test('the composite action exchanges with one bundled file, and installs nothi
 t.test('signals are listened for before the command runs', async (t) => {
   const started = join(t.testdir({}), 'started');
   const child = processPorts().runChild({
-    ...{ command: ['touch', started], environment: process.env },
+    command: ['touch', started],
+    environment: process.env,
     onSignal() {
       throw new Error('no signal can be heard');
     },

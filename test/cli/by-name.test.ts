@@ -11,7 +11,8 @@ const RULE = ['--metric', 'memory_used_bytes', '--operator', '>', '--threshold',
 
 t.test('a name stands for the id', async (t) => {
   const world = await startCliWorld(t, {
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
   t.equal(login.code, 0, login.stderr);
@@ -67,7 +68,8 @@ async function monitoring(t: Test, world: DemoWorld): Promise<void> {
       t.match(rules, [
         {
           spec: {
-            ...{ operator: 'GREATER_THAN', vmNames: ['projects/demo/vms/vm-1'] },
+            operator: 'GREATER_THAN',
+            vmNames: ['projects/demo/vms/vm-1'],
             destinationNames: [/^projects\/demo\/destinations\/dst_/],
           },
         },

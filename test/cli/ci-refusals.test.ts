@@ -69,8 +69,10 @@ t.test('what a refused job is shown', async (t) => {
     'CI-12: a caller who does not own the workflow is shown no expectation',
     async (t) => {
       const { shown } = await refused({
-        ...{ repository_id: '99', repository_owner_id: '98' },
-        ...{ repository: 'evil/repo', repository_owner: 'evil' },
+        repository_id: '99',
+        repository_owner_id: '98',
+        repository: 'evil/repo',
+        repository_owner: 'evil',
         workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
         job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
       });

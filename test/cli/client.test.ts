@@ -181,7 +181,8 @@ async function completion(t: Test, world: DemoWorld) {
     const program = `${script}
 COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const text = execFileSync('bash', ['--norc', '-c', program, 'bash', ...words], {
-      ...{ encoding: 'utf8', env: { ...process.env, PATH: path } },
+      encoding: 'utf8',
+      env: { ...process.env, PATH: path },
     });
     return text.split('\n').filter((word) => word !== '');
   };

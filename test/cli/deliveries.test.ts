@@ -29,7 +29,8 @@ t.test('svc deliveries', async (t) => {
         'connect-protocol-version': '1',
       },
       body: JSON.stringify({
-        ...{ projectName: 'projects/deliveries', requestId: crypto.randomUUID() },
+        projectName: 'projects/deliveries',
+        requestId: crypto.randomUUID(),
         destination: { displayName: 'Pager', webhook: { url } },
       }),
     },

@@ -16,8 +16,10 @@ t.test('svc destinations', async (t) => {
   const server = await startMailServer(t);
   const receiver = await startReceiver(t);
   const world = await startCliWorld(t, {
-    ...{ SVC_SMTP_URL: server.url, SVC_SMTP_FROM: 'svc@example.test' },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_SMTP_URL: server.url,
+    SVC_SMTP_FROM: 'svc@example.test',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   await world.svc(['admin', 'project', 'create', 'acme', '--owner', OWNER]);
   await world.signIn();
@@ -169,7 +171,8 @@ t.test('svc destinations', async (t) => {
     const [mail] = server.mails.slice(-1);
     const link = new URL(/^http\S+$/m.exec(mail ? bodyOf(mail) : '')?.[0] ?? '');
     const pressed = await fetch(link.origin + link.pathname, {
-      ...{ method: 'POST', body: new URLSearchParams({ token: link.hash.slice(1) }) },
+      method: 'POST',
+      body: new URLSearchParams({ token: link.hash.slice(1) }),
       headers: { origin: link.origin },
     });
     t.equal(pressed.status, 200);
@@ -189,6 +192,7 @@ t.test('without a mail server, mail is refused with what to set', async (t) => {
   await world.signIn();
   const args = ['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', owner];
   t.match(await world.svc(args, { env: { SVC_PROJECT: 'no-mail' } }), {
-    ...{ code: 1, stderr: /INVALID_STATE: .*SVC_SMTP_URL/ },
+    code: 1,
+    stderr: /INVALID_STATE: .*SVC_SMTP_URL/,
   });
 });

@@ -12,7 +12,8 @@ const PROJECT = { SVC_PROJECT: 'acme' };
 t.test('failures of deliveries can be asked for', async (t) => {
   const [broken, gone] = [await startReceiver(t), await startReceiver(t)];
   const world = await startCliWorld(t, {
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
     SVC_METRICS_ON_API: 'on',
   });
   await world.svc(['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test']);
@@ -95,8 +96,14 @@ t.test('failures of deliveries can be asked for', async (t) => {
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg === 'A delivery attempt failed');
     t.match(failures[0], {
-      ...{ level: 'warn', project: 'acme', destination: pager, kind: 'webhook', attempt: 1 },
-      ...{ outcome: 'failed', httpStatus: 500, error: 'The endpoint answered 500' },
+      level: 'warn',
+      project: 'acme',
+      destination: pager,
+      kind: 'webhook',
+      attempt: 1,
+      outcome: 'failed',
+      httpStatus: 500,
+      error: 'The endpoint answered 500',
     });
     t.ok(failures.some(({ outcome }) => outcome === 'refused'));
     t.notMatch(JSON.stringify(failures), /\/hook|whsec_/, 'neither the URL nor a secret');

@@ -49,7 +49,8 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, / sustained +evaluator +Fired: memory_used_bytes above 5 B for 90 s, since /);
     t.match(stdout, / sustained .* value=\S+/, 'and the fields of each step');
     t.match((await svc('show', id, '--json')).json, {
-      ...{ name: incident.name, timeline: [{ event: 'sustained' }] },
+      name: incident.name,
+      timeline: [{ event: 'sustained' }],
     });
   });
   await t.test('explain draws the window with its threshold and its gap', async (t) => {
@@ -63,7 +64,8 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^decided again +AGREES$/m);
     t.match(stdout, /^\S+ +10 B +yes$/m);
     t.match((await svc('explain', id, '--json')).json, {
-      ...{ condition: { threshold: 5 }, recomputation: { status: 'AGREES' } },
+      condition: { threshold: 5 },
+      recomputation: { status: 'AGREES' },
     });
   });
   await t.test('ack takes notice, with a note', async (t) => {
@@ -85,7 +87,8 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.notMatch(unsnoozed.stdout, /^attention .*snoozed until/m);
     t.match(unsnoozed.stdout, / snoozed +First owner +Snoozed until /);
     t.match(await svc('snooze', id, '--for', '8d'), {
-      ...{ code: 2, stderr: /--for is at most 7d, until \d{4}-\d\d-\d\dT/ },
+      code: 2,
+      stderr: /--for is at most 7d, until \d{4}-\d\d-\d\dT/,
     });
     t.match(await svc('snooze', id, '--until', '2999-01-01T00:00:00Z'), { code: 2 });
     t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });
@@ -103,7 +106,8 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(done.stdout, new RegExp(`^Memory +One +${id} +done$`, 'm'));
     t.match(done.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
     t.match(await svc('snooze', id, 'Memroy', '--for', '1h'), {
-      ...{ code: 4, stdout: '' },
+      code: 4,
+      stdout: '',
       stderr:
         /no firing incident "Memroy" in the project: none of the others was acted on\n {2}Did you mean "Memory"/,
     });
@@ -150,7 +154,8 @@ t.test('windowChart draws what was observed, and nothing between', async (t) => 
       { startMs: at(0), endMs: at(120), tolerated: false },
       { startMs: at(150), endMs: at(210), tolerated: true },
     ],
-    ...{ threshold: 90, unit: 'percent' },
+    threshold: 90,
+    unit: 'percent',
   });
   t.same(chart, [
     '100 % |               *',

@@ -99,7 +99,8 @@ t.test('lists against the service', async (t) => {
         byBeginning.stderr,
       );
       const noColour = await world.svc(['incidents', 'list'], {
-        ...{ columns: 80, env: { ...env, NO_COLOR: '1' } },
+        columns: 80,
+        env: { ...env, NO_COLOR: '1' },
       });
       t.notMatch(noColour.stdout, '\u001b');
       const dumb = await world.svc(['incidents', 'list'], {

@@ -26,14 +26,22 @@ const NOT_HERE = new Set([
 ]);
 
 const RULE = {
-  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90, sustainedSeconds: 60, severity: 'WARNING', allVms: true },
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  sustainedSeconds: 60,
+  severity: 'WARNING',
+  allVms: true,
 };
 const PROJECT = 'projects/demo';
 const ACCOUNT = `${PROJECT}/serviceAccounts/acc`;
 const webhook = { webhook: { url: 'https://example.com/' } };
 const save = (spec: object) => ({
-  ...{ projectName: PROJECT, id: uuid(1), expectedVersion: '0', spec: { ...RULE, ...spec } },
+  projectName: PROJECT,
+  id: uuid(1),
+  expectedVersion: '0',
+  spec: { ...RULE, ...spec },
 });
 const named = (collection: string, more: object) => ({
   name: `${PROJECT}/${collection}/x`,
@@ -48,24 +56,33 @@ const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   'SaveAlertRule spec.labels': (value) => save({ labels: { team: value } }),
   'AcknowledgeIncident note': (note) => named('incidents', { note }),
   'AcknowledgeIncidents note': (note) => ({
-    ...{ projectName: PROJECT, names: [`${PROJECT}/incidents/x`], note },
+    projectName: PROJECT,
+    names: [`${PROJECT}/incidents/x`],
+    note,
   }),
   'CreateDestination destination.displayName': (displayName) => ({
-    ...{ projectName: PROJECT, destination: { displayName, ...webhook } },
+    projectName: PROJECT,
+    destination: { displayName, ...webhook },
   }),
   'UpdateDestination displayName': (displayName) => named('destinations', { displayName }),
   'PauseDestination reason': (reason) => named('destinations', { reason }),
   'CreateServiceAccount displayName': (displayName) => ({
-    ...{ projectName: PROJECT, displayName, capabilities: ['monitoring.read'] },
+    projectName: PROJECT,
+    displayName,
+    capabilities: ['monitoring.read'],
   }),
   'UpdateServiceAccount displayName': (displayName) => ({ name: ACCOUNT, displayName }),
   'DisableServiceAccount reason': (reason) => ({ name: ACCOUNT, reason }),
   'CreateKey displayName': (displayName) => ({
-    ...{ parent: ACCOUNT, displayName, capabilities: ['monitoring.read'] },
+    parent: ACCOUNT,
+    displayName,
+    capabilities: ['monitoring.read'],
   }),
   'RevokeKey reason': (reason) => ({ name: `${ACCOUNT}/keys/x`, reason }),
   'StartCiVerification displayName': (displayName) => ({
-    ...{ serviceAccountName: ACCOUNT, displayName, capabilities: ['monitoring.read'] },
+    serviceAccountName: ACCOUNT,
+    displayName,
+    capabilities: ['monitoring.read'],
   }),
   'ApproveCiVerification displayName': (displayName) =>
     named('ciVerifications', { displayName, claimsDigest: 'x' }),
@@ -74,7 +91,9 @@ const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   'DisableCiConnection reason': (reason) => named('ciConnections', { reason }),
   'CreateProject displayName': (displayName) => ({ projectId: 'new', displayName }),
   'InviteMember email': (email) => ({
-    ...{ projectName: PROJECT, email: `${email}@example.com`, role: 'VIEWER' },
+    projectName: PROJECT,
+    email: `${email}@example.com`,
+    role: 'VIEWER',
   }),
 };
 

@@ -30,7 +30,9 @@ t.test('what is sent again', async (t) => {
   const env = { ...withKey, SVC_ENDPOINT: gateway.url };
   const sent = (method: string) => gateway.requests.filter(({ path }) => path.endsWith(method));
   const busy = (status: number, retryAfter?: string) => ({
-    ...{ kind: 'answer' as const, status, path: 'svc.' },
+    kind: 'answer' as const,
+    status,
+    path: 'svc.',
     ...(retryAfter && { headers: { 'retry-after': retryAfter } }),
   });
 

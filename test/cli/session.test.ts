@@ -98,7 +98,8 @@ t.test('svc login, logout and whoami', async (t) => {
     const answer = await fetch(`${world.endpoint}/svc.project.v1.ProjectService/GetSelf`, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', origin: world.endpoint },
+        'content-type': 'application/json',
+        origin: world.endpoint,
         cookie: `${cookieName}=${secret}`,
       },
       body: '{}',
@@ -236,7 +237,9 @@ async function signedInBrowser(world: CliWorld) {
   let cookie = '';
   const post = async (path: string, form: Record<string, string>) => {
     const answer = await fetch(world.endpoint + path, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams(form) },
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams(form),
       headers: { origin: world.endpoint, 'sec-fetch-site': 'same-origin', cookie },
     });
     cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? cookie;

@@ -15,15 +15,28 @@ type Code =
 
 /** The compiler names a code that is missing here. */
 const codes: Readonly<Record<Code, true>> = {
-  ...{ PULL_REQUEST: true, CONTEXT_REFUSED: true, IDENTITY_MISMATCH: true },
-  ...{ IDENTITY_RENAMED: true, ISSUER_CHANGED: true, CONNECTION_DISABLED: true },
-  ...{ CONNECTION_DELETED: true, ACCOUNT_DISABLED: true, NO_PERMISSION_LEFT: true },
-  ...{ BAD_ASSERTION: true, 'BAD_ASSERTION TOO_LARGE': true, 'BAD_ASSERTION MALFORMED': true },
-  ...{ 'BAD_ASSERTION WRONG_ALGORITHM': true, 'BAD_ASSERTION MISSING_CLAIM': true },
-  ...{ 'BAD_ASSERTION WRONG_ISSUER': true, 'BAD_ASSERTION WRONG_AUDIENCE': true },
-  ...{ 'BAD_ASSERTION EXPIRED': true, 'BAD_ASSERTION NOT_YET_VALID': true },
-  ...{ 'BAD_ASSERTION TOO_OLD': true, 'BAD_ASSERTION UNKNOWN_KEY': true },
-  ...{ 'BAD_ASSERTION BAD_SIGNATURE': true, 'BAD_ASSERTION REPLAYED': true },
+  PULL_REQUEST: true,
+  CONTEXT_REFUSED: true,
+  IDENTITY_MISMATCH: true,
+  IDENTITY_RENAMED: true,
+  ISSUER_CHANGED: true,
+  CONNECTION_DISABLED: true,
+  CONNECTION_DELETED: true,
+  ACCOUNT_DISABLED: true,
+  NO_PERMISSION_LEFT: true,
+  BAD_ASSERTION: true,
+  'BAD_ASSERTION TOO_LARGE': true,
+  'BAD_ASSERTION MALFORMED': true,
+  'BAD_ASSERTION WRONG_ALGORITHM': true,
+  'BAD_ASSERTION MISSING_CLAIM': true,
+  'BAD_ASSERTION WRONG_ISSUER': true,
+  'BAD_ASSERTION WRONG_AUDIENCE': true,
+  'BAD_ASSERTION EXPIRED': true,
+  'BAD_ASSERTION NOT_YET_VALID': true,
+  'BAD_ASSERTION TOO_OLD': true,
+  'BAD_ASSERTION UNKNOWN_KEY': true,
+  'BAD_ASSERTION BAD_SIGNATURE': true,
+  'BAD_ASSERTION REPLAYED': true,
   'BAD_ASSERTION BEFORE_RESTORE': true,
 };
 
@@ -40,7 +53,9 @@ t.test('a code that a newer service has is shown as it is, or as its reason', (t
 });
 
 const claim = (name: string, value?: string, bound = true): Claim => ({
-  ...{ claim: name, bound, why: '' },
+  claim: name,
+  bound,
+  why: '',
   ...(value !== undefined && { value }),
 });
 
@@ -74,7 +89,9 @@ t.test('a workflow is named by the claims of its platform', (t) => {
   t.same(workflowOf(github), named);
   const circleci = [claim('oidc.circleci.com/vcs-origin', 'github.com/acme/shop')];
   t.same(workflowOf(circleci), {
-    ...{ repository: 'github.com/acme/shop', workflow: undefined, event: undefined },
+    repository: 'github.com/acme/shop',
+    workflow: undefined,
+    event: undefined,
   });
   t.end();
 });

@@ -63,8 +63,15 @@ function answered(recorded: readonly Recorded[]): Transition[] {
   return recorded.map(({ event, from, to }, i) => {
     const by = { kind: 'service', name: 'evaluator' } as const;
     const transition = {
-      ...{ sequence: i + 1, atMs: event.at, by, machine: NAME, instance: 'i', event, from, to },
-      ...{ requestId: null },
+      sequence: i + 1,
+      atMs: event.at,
+      by,
+      machine: NAME,
+      instance: 'i',
+      event,
+      from,
+      to,
+      requestId: null,
     };
     const shown = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
     const message = create(
@@ -167,8 +174,12 @@ t.test('DASH-10: three steps of one commit have three times of observation', (t)
 });
 
 const CONDITION = {
-  ...{ metricId: 'cpu_utilization_pct', unit: 'percent', operator: 'GREATER_THAN' as const },
-  ...{ threshold: 90, sustainedSeconds: 60, gapToleranceSeconds: 90 },
+  metricId: 'cpu_utilization_pct',
+  unit: 'percent',
+  operator: 'GREATER_THAN' as const,
+  threshold: 90,
+  sustainedSeconds: 60,
+  gapToleranceSeconds: 90,
 };
 
 function sample(seconds: number, value: number) {
@@ -178,7 +189,10 @@ function sample(seconds: number, value: number) {
 t.test('DASH-10: the chart has the kept samples, then those still stored, each once', (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'recover']))));
   const explanation = {
-    ...{ window: [sample(30, 95), sample(60, 96)], gaps: [], windowThinned: false, summary: '' },
+    window: [sample(30, 95), sample(60, 96)],
+    gaps: [],
+    windowThinned: false,
+    summary: '',
     condition: CONDITION,
   };
   const stored = {
@@ -262,7 +276,10 @@ t.test(
 
 t.test('DASH-10: an incident’s history has the series of exactly its labels', async (t) => {
   const series = [{}, { mountpoint: '/' }, { mountpoint: '/var' }].map((labels) => ({
-    ...{ metricId: 'disk_used_pct', unit: 'percent', labels, points: [] },
+    metricId: 'disk_used_pct',
+    unit: 'percent',
+    labels,
+    points: [],
   }));
   const answer = { startTimeUnix: '0', endTimeUnix: '60', stepSeconds: 30, series };
   const labelsFor = (labels: Record<string, string>) =>

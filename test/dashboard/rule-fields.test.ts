@@ -14,11 +14,22 @@ import {
 } from '../../src/dashboard/pages/alerting/rules/rule-fields.ts';
 
 const spec: RuleSpec = {
-  ...{ displayName: 'CPU is high', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90.5, sustainedSeconds: 600, severity: 'WARNING', allVms: true, vmNames: [] },
-  ...{ enabled: true, repeatIntervalSeconds: 0, destinationNames: ['projects/p/destinations/d'] },
-  ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'a=b', tier: '1' } },
-  ...{ runbookText: 'Look at it.\nThen restart it.', runbookUrl: 'https://runbooks.example.com/1' },
+  displayName: 'CPU is high',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90.5,
+  sustainedSeconds: 600,
+  severity: 'WARNING',
+  allVms: true,
+  vmNames: [],
+  enabled: true,
+  repeatIntervalSeconds: 0,
+  destinationNames: ['projects/p/destinations/d'],
+  recoveryThreshold: 80,
+  recoverySeconds: 120,
+  labels: { team: 'a=b', tier: '1' },
+  runbookText: 'Look at it.\nThen restart it.',
+  runbookUrl: 'https://runbooks.example.com/1',
 };
 
 t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
@@ -37,7 +48,9 @@ t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
 t.test('DASH-16: unreadable input gives no rule, and its field says why', async (t) => {
   t.equal(specOf(blankRule, ''), undefined);
   t.same(problemsOf(blankRule, ''), {
-    ...{ displayName: 'missing', metricId: 'missing', threshold: 'missing' },
+    displayName: 'missing',
+    metricId: 'missing',
+    threshold: 'missing',
   });
   const fields = fieldsOf(spec, 'percent');
   const cases = [

@@ -48,11 +48,17 @@ type Segment = readonly [state: 'IDLE' | 'SUSTAINING' | 'FIRING', isMissing: boo
 /** Segments that follow each other from 0, ends in ms. */
 function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstance> = {}) {
   return {
-    ...{ vmName: 'projects/p/vms/v', vmDisplayName: 'v', labels: {} },
-    ...{ firings: 0, segmentsTruncated: false },
+    vmName: 'projects/p/vms/v',
+    vmDisplayName: 'v',
+    labels: {},
+    firings: 0,
+    segmentsTruncated: false,
     segments: segments.map(([state, isMissing, end], i) => ({
-      ...{ state, dataState: isMissing ? ('MISSING' as const) : ('OBSERVED' as const), cause: '' },
-      ...{ startUnixMs: String(segments[i - 1]?.[2] ?? 0), endUnixMs: String(end) },
+      state,
+      dataState: isMissing ? ('MISSING' as const) : ('OBSERVED' as const),
+      cause: '',
+      startUnixMs: String(segments[i - 1]?.[2] ?? 0),
+      endUnixMs: String(end),
     })),
     ...more,
   };
@@ -129,7 +135,12 @@ t.test('DASH-19: gaps after the first reading and runs that did not fire are cou
     { firings: 1 },
   );
   t.same(laneCounts(lane), {
-    ...{ firings: 1, runs: 1, gaps: 2, gapSeconds: 90, isAtLeast: false, state: 'FIRING' },
+    firings: 1,
+    runs: 1,
+    gaps: 2,
+    gapSeconds: 90,
+    isAtLeast: false,
+    state: 'FIRING',
   });
   t.equal(firstKnownMs(lane), 100_000);
   t.equal(firstKnownMs(instanceOf([['IDLE', true, 100]])), undefined, 'nothing is known of it');
@@ -145,15 +156,24 @@ t.test('DASH-19: gaps after the first reading and runs that did not fire are cou
 
 t.test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', (t) => {
   const sample = (ms: number, value: number) => ({
-    ...{ observedUnixMs: String(ms), value, breaches: false },
+    observedUnixMs: String(ms),
+    value,
+    breaches: false,
   });
   const gap = (from: number, to: number, tolerated: boolean) => ({
-    ...{ startUnixMs: String(from), endUnixMs: String(to), tolerated },
+    startUnixMs: String(from),
+    endUnixMs: String(to),
+    tolerated,
   });
   const { segments } = instanceOf([['IDLE', false, 700_000]]);
   const trace = {
-    ...{ ruleName: '', ruleDisplayName: '', vmName: 'projects/p/vms/v', vmDisplayName: 'v' },
-    ...{ labels: {}, path: [], segments },
+    ruleName: '',
+    ruleDisplayName: '',
+    vmName: 'projects/p/vms/v',
+    vmDisplayName: 'v',
+    labels: {},
+    path: [],
+    segments,
     samples: [sample(100_000, 0), sample(130_000, 2), sample(190_000, 3), sample(500_000, 4)],
     gaps: [
       ...[gap(0, 100_000, false), gap(130_000, 190_000, true), gap(190_000, 500_000, false)],

@@ -11,8 +11,11 @@ import { metricGroups } from '../../src/dashboard/pages/vms/metric-groups.ts';
 import { parseSort, sortVms, toggledSort } from '../../src/dashboard/pages/vms/sort.ts';
 
 const nothing: StepFacts = {
-  ...{ liveVms: undefined, rules: undefined, hasAccepted: undefined },
-  ...{ hasFired: undefined, people: undefined },
+  liveVms: undefined,
+  rules: undefined,
+  hasAccepted: undefined,
+  hasFired: undefined,
+  people: undefined,
 };
 
 t.test(
@@ -56,7 +59,11 @@ t.test(
 t.test('each metric stands in one group, also one that a newer service has', async (t) => {
   const ids = ['disk_read_bytes_per_second', 'load_1m', 'cpu_utilization_pct', 'battery_pct'];
   const described = ids.map((metricId) => ({
-    ...{ metricId, unit: 'percent', source: 'guest', promqlName: '', limitation: '' },
+    metricId,
+    unit: 'percent',
+    source: 'guest',
+    promqlName: '',
+    limitation: '',
     expanded: false,
   }));
   const groups = metricGroups(described).map(({ key, descriptors }) => [

@@ -43,8 +43,10 @@ t.test('a test notification arrives through every channel of the service', async
   const mails = await startMailServer(t);
   const { got, origin } = await startServices(t);
   const world = await startCliWorld(t, {
-    ...{ SVC_SMTP_URL: mails.url, SVC_SMTP_FROM: 'svc@example.test' },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_SMTP_URL: mails.url,
+    SVC_SMTP_FROM: 'svc@example.test',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   await world.svc(['admin', 'project', 'create', 'acme', '--owner', OWNER]);
   await world.signIn();
@@ -54,7 +56,8 @@ t.test('a test notification arrives through every channel of the service', async
     /destinations\/(dst_\w+)/.exec(stdout + stderr)?.[1] ?? '';
   const create = (kind: string, url: string) =>
     world.svc(['destinations', 'create', '--kind', kind, '--name', `A ${kind}`, '--url', '-'], {
-      ...{ env, input: `${origin}${url}\n` },
+      env,
+      input: `${origin}${url}\n`,
     });
   /** Sends a test, and waits for how it went. */
   const tested = async (destination: string) => {
@@ -86,7 +89,9 @@ t.test('a test notification arrives through every channel of the service', async
   const link = new URL(/^http\S+$/m.exec(bodyOf(asked))?.[0] ?? '');
   const body = new URLSearchParams({ token: link.hash.slice(1) });
   await fetch(link.origin + link.pathname, {
-    ...{ method: 'POST', body, headers: { origin: link.origin } },
+    method: 'POST',
+    body,
+    headers: { origin: link.origin },
   });
   const delivery = await tested(idOf(made));
   const mail = await until('the notification came', () => mails.mails[1]);

@@ -271,9 +271,13 @@ async function startService(t: Test) {
       got.length = 0;
       answers.splice(0, answers.length, ...script);
       return senders.get(kind)?.attempt({
-        ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: 'inc_1', timestampUnix: 0 },
+        deliveryId: 'dlv_1',
+        attemptId: 'att_1',
+        incident: 'inc_1',
+        timestampUnix: 0,
         body: encodeChatBody(SERVICES[kind].render(messageNamed('web-1'))),
-        ...{ event: 'incident.firing', target: { kind, url: `http://127.0.0.1:${port}${path}` } },
+        event: 'incident.firing',
+        target: { kind, url: `http://127.0.0.1:${port}${path}` },
         deadlineElapsedMs: systemClock.elapsed() + 5_000,
       });
     },

@@ -32,7 +32,10 @@ async function grouping(t: Test, groupWaitMs = WAIT_MS) {
 function groupsOf(world: DeliveryWorld) {
   const view = world.host.view(PROJECT);
   return world.instances('delivery').map(({ instance, value, context }) => ({
-    ...{ id: instance, value, event: context.event, reason: context.reason },
+    id: instance,
+    value,
+    event: context.event,
+    reason: context.reason,
     vms: liveMembers(view, instance, context).map(({ alertInstance }) =>
       vmOf(world, alertInstance),
     ),

@@ -25,9 +25,11 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
   await world.until('it is sent', () => only(world).value === 'sent');
   const [request] = world.notifier.requests;
   t.match(request, {
-    ...{ deliveryId: only(world).id, event: 'incident.firing' },
+    deliveryId: only(world).id,
+    event: 'incident.firing',
     target: { kind: 'webhook', url: /^https:/, secrets: [/^whsec_/] },
-    ...{ incident: only(world).incident, timestampUnix: world.clock.now() / 1000 },
+    incident: only(world).incident,
+    timestampUnix: world.clock.now() / 1000,
     deadlineElapsedMs: world.clock.elapsed() + 10_000,
   });
   t.match(only(world).attempts, [
@@ -378,7 +380,9 @@ t.test('a deliverer that failed begins again, and what was on the wire is record
   const failures: string[] = [];
   world.run(async (signal) => {
     const running = supervise({
-      ...{ parts: [world.delivererOf({ stream })], clock, random },
+      parts: [world.delivererOf({ stream })],
+      clock,
+      random,
       onFailure: ({ lastError }) => void failures.push(String(lastError)),
     });
     if (!signal.aborted) await once(signal, 'abort');

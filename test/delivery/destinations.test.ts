@@ -125,7 +125,8 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
   const { id, url, secret } = await withHook(world);
   const next = 'https://hooks.example.com/another';
   const update = (to: string, kind: 'webhook' | 'slack' = 'webhook') => ({
-    ...{ ...caller(), id },
+    ...caller(),
+    id,
     target: { kind, url: to },
   });
   const first = update(next);
@@ -138,10 +139,12 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
   await world.destinations.update(update(next));
   t.same(valuesIn(world), [next, secret].sort(), 'again, and the same URL: nothing is left over');
   t.match(await refusalOf(world.destinations.update(update(next, 'slack'))), {
-    ...{ reason: 'INVALID_FIELD', metadata: { field: 'slack' } },
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'slack' },
   });
   t.match(await refusalOf(world.destinations.update(update('http://h/'))), {
-    ...{ reason: 'INVALID_FIELD', metadata: { field: 'webhook.url' } },
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'webhook.url' },
   });
   t.same(valuesIn(world), [next, secret].sort(), 'what was refused takes nothing with it');
 
@@ -175,7 +178,9 @@ t.test(
     t.same(valuesIn(world), [url, secret, second].sort());
 
     const { webhookSecret: third = '' } = await world.destinations.rotateSecret({
-      ...{ ...caller(), id, overlapMs: HOUR_MS },
+      ...caller(),
+      id,
+      overlapMs: HOUR_MS,
     });
     t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is forgotten at once');
     t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
@@ -184,7 +189,9 @@ t.test(
     t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
 
     const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
-      ...{ ...caller(), id, overlapMs: 0 },
+      ...caller(),
+      id,
+      overlapMs: 0,
     });
     t.same(valuesIn(world), [url, fourth].sort(), 'immediately: older ones are discarded');
     t.match(
@@ -208,7 +215,9 @@ t.test('DUR-22: one member sweeps unneeded secrets, and others leave them alone'
   const ending = new AbortController();
   const sweeping = sweepSealed(
     {
-      ...{ host: world.host, clock: world.clock, sealed: sealedIn(world.sealed) },
+      host: world.host,
+      clock: world.clock,
+      sealed: sealedIn(world.sealed),
       bodies: { ids: () => [], delete: async () => {} },
       sweep: async () => void sweeps++,
       owns: () => owner.isUs,
@@ -263,7 +272,8 @@ t.test('a chat has no secret of its own, is usable at once, and signs nothing', 
     const { instance: id } = destination;
     const act = { ...caller(), id };
     t.match(await refusalOf(world.destinations.rotateSecret({ ...act, overlapMs: 0 })), {
-      ...{ reason: 'INVALID_STATE', message: /only webhooks have a secret/ },
+      reason: 'INVALID_STATE',
+      message: /only webhooks have a secret/,
     });
     t.same(valuesIn(world), [url], 'and nothing is left of the secret that was made');
     const { answer } = await world.destinations.sendTest({ ...caller(), id });
@@ -287,13 +297,16 @@ t.test('pausing and resuming: what a person says, and the notice that ends', asy
   t.match(paused.destination, { value: 'paused', context: { pausedReason: 'Moving' } });
   t.equal((await world.destinations.pause(pausing)).sequence, paused.sequence, 'resent');
   t.match(await refusalOf(world.destinations.pause({ ...caller(), id, reason: 'x' })), {
-    ...{ reason: 'INVALID_STATE', message: 'It is paused already: Moving' },
+    reason: 'INVALID_STATE',
+    message: 'It is paused already: Moving',
   });
   t.match(await refusalOf(world.destinations.sendTest({ ...caller(), id })), {
-    ...{ reason: 'INVALID_STATE', message: /It is paused: Moving/ },
+    reason: 'INVALID_STATE',
+    message: /It is paused: Moving/,
   });
   await world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide: (draft) => raiseNotice(draft, { ...notice, text: 'HTTP 410' }),
   });
   t.equal(ended(), null);
@@ -320,7 +333,8 @@ t.test('tests are limited for each destination and project; resending one is non
   for (let n = 0; n < 20; n++) await world.destinations.sendTest(first);
   for (let n = 1; n < 10; n++) t.equal(await test(id), undefined);
   t.match(await test(id), {
-    ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
+    reason: 'TOO_MANY_REQUESTS',
+    metadata: { retryAfterSeconds: '60' },
     message: 'Tests were sent a moment ago: try again in 60 s',
   });
   t.equal(world.instances('delivery').length, 10, 'and nothing is sent');

@@ -63,7 +63,11 @@ async function send(
   });
   try {
     return await sender.attempt({
-      ...{ deliveryId, attemptId, incident, body: bytes, event: 'incident.firing' },
+      deliveryId,
+      attemptId,
+      incident,
+      body: bytes,
+      event: 'incident.firing',
       target: email(sending.target),
       timestampUnix: 1_767_225_600,
       deadlineElapsedMs: systemClock.elapsed() + (sending.deadlineMs ?? 5_000),
@@ -173,7 +177,10 @@ t.test(
     const view = host.view('demo');
     const delivery = view.instance('delivery', deliveryId)?.context as unknown as DeliveryContext;
     const contents = createContents({
-      ...{ clock, renderers, bodies: noBodies, unsubscribeUrl: world.unsubscribeUrl },
+      clock,
+      renderers,
+      bodies: noBodies,
+      unsubscribeUrl: world.unsubscribeUrl,
       sealed: sealedIn(sealed),
       publicUrl: () => world.origin,
     });
@@ -294,8 +301,14 @@ t.test('a fault of the set-up is counted each time, and logged once a minute', a
   const channel = openEmail({ ...deps, smtpUrl: server.url.replace('right', 'wrong') });
   const attempt = () =>
     channel?.attempt({
-      ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', body, event: 'test' },
-      ...{ target: email(), timestampUnix: 0, deadlineElapsedMs: clock.elapsed() + 10_000 },
+      deliveryId: 'dlv_1',
+      attemptId: 'att_1',
+      incident: '',
+      body,
+      event: 'test',
+      target: email(),
+      timestampUnix: 0,
+      deadlineElapsedMs: clock.elapsed() + 10_000,
     });
   for (let i = 0; i < 3; i++) t.match(await attempt(), { kind: 'failed', error: /operator/ });
   await clock.advance(60_000);

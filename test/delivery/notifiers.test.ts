@@ -49,7 +49,8 @@ async function firing(t: Test) {
   await world.putInForce({ destinationNames: [hook] });
   const put = <K extends RecordKind>(kind: K, id: string, body: RecordBodies[K]) =>
     world.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide: (draft) => draft.putRecord({ kind, id, body }),
     });
   await put('vm', 'vm-1', {
@@ -198,7 +199,8 @@ t.test('reminders and recoveries say so, and a recovery has its time', async (t)
   const repeated = { ...delivery, event: 'REPEATED' as const, occurrence: 3 };
   const recovered = { ...delivery, event: 'RECOVERED' as const };
   t.match(json(renderWebhookBody(view, repeated, options)), {
-    ...{ type: 'incident.repeated', data: { repeatNumber: 3 } },
+    type: 'incident.repeated',
+    data: { repeatNumber: 3 },
   });
   t.notOk('recoveredUnix' in json(renderWebhookBody(view, repeated, options)).data);
   await change({
@@ -317,7 +319,11 @@ t.test(
     };
     const rotate = (overlapMs: number) =>
       destinations.rotateSecret({
-        ...{ project: PROJECT, by, request: freshRequest(), id: delivery.destination, overlapMs },
+        project: PROJECT,
+        by,
+        request: freshRequest(),
+        id: delivery.destination,
+        overlapMs,
       });
     const [first] = await secrets();
     const { webhookSecret: second } = await rotate(60_000);
@@ -369,8 +375,13 @@ t.test('a target whose channel is not set up fails, and is tried again', async (
   const { clock } = await openDeliveryWorld(t);
   const notifier = openNotifier({ guard, clock });
   const request = {
-    ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
-    ...{ body: new Uint8Array(), deadlineElapsedMs: 10_000 },
+    deliveryId: 'dlv_1',
+    attemptId: 'att_1',
+    incident: '',
+    event: 'test',
+    timestampUnix: 0,
+    body: new Uint8Array(),
+    deadlineElapsedMs: 10_000,
     target: { kind: 'email', address: 'ada@example.com', unsubscribeUrl: '' },
   } satisfies AttemptRequest;
   const ours = { kind: 'failed', unknown: false, ours: true, error: /not set up/ };
@@ -384,7 +395,8 @@ type World = Awaited<ReturnType<typeof firing>>;
 
 function contentsOf({ clock, sealed }: World, kept: Map<string, Uint8Array>) {
   return createContents({
-    ...{ clock, sealed: sealedIn(sealed) },
+    clock,
+    sealed: sealedIn(sealed),
     bodies: {
       putMissing: async (bodies) => {
         for (const { deliveryId, body } of bodies) kept.set(deliveryId, body);

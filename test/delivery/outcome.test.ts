@@ -44,7 +44,8 @@ t.test(
     const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
     const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
     await newer.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide(draft) {
         const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
         draft.send('destination', destination, event);
@@ -90,7 +91,8 @@ t.test('a test message goes at once to a destination that was mended', async (t)
     await world.toDestination(world.hook, { type: mend, ...kept, by: 'me' });
     const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
     await world.host.submit({
-      ...{ project: 'demo', by },
+      project: 'demo',
+      by,
       decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test: '1' }),
     });
     await world.settle();

@@ -30,7 +30,8 @@ async function withPeople({ host }: DeliveryWorld) {
   ] as const;
   for (const { id, role, email } of people) {
     await host.submit({
-      ...{ project: SYSTEM_PROJECT, by },
+      project: SYSTEM_PROJECT,
+      by,
       decide(draft) {
         const { at } = draft;
         draft.start('person', id, { at, displayName: id, email, identity: null });
@@ -38,7 +39,8 @@ async function withPeople({ host }: DeliveryWorld) {
       },
     });
     await host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide(draft) {
         const member = { at: draft.at, project: PROJECT, person: id, role, displayName: id };
         draft.start('membership', `mem_${id}`, { ...member, email, by: 'me' });
@@ -120,7 +122,8 @@ t.test(
     const again = await paused(t);
     await again.pauseIt();
     await again.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide(draft) {
         const [notice] = draft.records('notice', { limit: 1 }).items;
         if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
@@ -212,8 +215,11 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
   t.teardown(() => mailer.close());
   const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
   const notice: NoticeBody = {
-    ...{ kind: 'DESTINATION_PAUSED', text: 'Nothing is sent to "Hook" any more. Gone.' },
-    ...{ subject: { collection: 'destinations', id: 'dst_1' }, raisedMs: 1, endedMs: null },
+    kind: 'DESTINATION_PAUSED',
+    text: 'Nothing is sent to "Hook" any more. Gone.',
+    subject: { collection: 'destinations', id: 'dst_1' },
+    raisedMs: 1,
+    endedMs: null,
   };
   const about = { to: 'ann@example.com', project: 'demo', isOwner: true, wasOwner: false };
   const mail = { ...about, notice, key: 'k.1.mem_1' };
@@ -261,7 +267,8 @@ t.test('who can get in is mailed to owners once, and to the member whose key it 
     );
   const note = (change: Parameters<typeof noteAccessChange>[1]) =>
     host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide: (draft) => noteAccessChange(draft, change),
     });
   const stop = start(() => false);
@@ -289,7 +296,9 @@ t.test('who can get in is mailed to owners once, and to the member whose key it 
 });
 
 const facts = (person: string) => ({
-  ...{ person, displayName: person, email: `${person}@example.com` },
+  person,
+  displayName: person,
+  email: `${person}@example.com`,
 });
 
 for (const [how, end] of [
@@ -301,10 +310,11 @@ for (const [how, end] of [
     const taken: OwnerMail[] = [];
     const thief: Actor = { kind: 'operator', name: 'people/ann' };
     const commit = (decide: (draft: Draft) => void) =>
-      world.host.submit({ ...{ project: PROJECT, by: thief }, decide });
+      world.host.submit({ project: PROJECT, by: thief, decide });
     for (const person of ['ann', 'bea', 'mallory'])
       await world.host.submit({
-        ...{ project: SYSTEM_PROJECT, by },
+        project: SYSTEM_PROJECT,
+        by,
         decide(draft) {
           const { displayName, email } = facts(person);
           draft.start('person', person, { at: draft.at, displayName, email, identity: null });
@@ -361,8 +371,14 @@ t.test('the mail about access says how to see and end it, and has no link', asyn
   const send = ownerMails({ mailer, origin: () => 'https://svc.example.com' });
   const change = { atMs: 1, isForOwners: true, member: null };
   const notice: AccessNotice = {
-    ...{ kind: 'ACCESS_CHANGED', more: 3, moreFor: [], raisedMs: 1, endedMs: 1 },
-    ...{ changes: [{ ...change, text: 'A key\r\n\r\nhas come' }], closesMs: 2, beforeMs: 0 },
+    kind: 'ACCESS_CHANGED',
+    more: 3,
+    moreFor: [],
+    raisedMs: 1,
+    endedMs: 1,
+    changes: [{ ...change, text: 'A key\r\n\r\nhas come' }],
+    closesMs: 2,
+    beforeMs: 0,
   };
   const mail = { to: 'ann@example.com', project: 'demo', notice, key: 'k', wasOwner: false };
   await send({ ...mail, isOwner: true });

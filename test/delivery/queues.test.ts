@@ -19,8 +19,13 @@ const job = (
   project = 'p',
   destination = 'hook',
 ): QueuedDelivery => ({
-  ...{ project, delivery: `dlv_${delivery}`, incident: `inc_${incident}`, attempt: 1, again: '' },
-  ...{ destination, recipient: null },
+  project,
+  delivery: `dlv_${delivery}`,
+  incident: `inc_${incident}`,
+  attempt: 1,
+  again: '',
+  destination,
+  recipient: null,
 });
 
 const web = { slots: 'web', spacingMs: 0, cap: 1 } as const;

@@ -45,8 +45,11 @@ t.test('what stopped being true while it waited is not sent, with the reason', a
     RULE_PAUSED: ({ saveRule, hook }) => saveRule({ enabled: false, destinationNames: [hook] }),
     RULE_DELETED: ({ alerting }) =>
       alerting.deleteRule({
-        ...{ project: PROJECT, by, request: freshRequest() },
-        ...{ id: RULE, expectedVersion: '1' },
+        project: PROJECT,
+        by,
+        request: freshRequest(),
+        id: RULE,
+        expectedVersion: '1',
       }),
     VM_DELETED: ({ sendAlert }) => sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
   };
@@ -67,7 +70,8 @@ t.test('nor what its retired VM, or a rule that names another destination, leave
   const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
     VM_DELETED: ({ host, clock }) =>
       host.submit({
-        ...{ project: PROJECT, by },
+        project: PROJECT,
+        by,
         decide(draft) {
           const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
           const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
@@ -100,7 +104,8 @@ t.test('while its version is pending a rule notifies nobody, and afterwards at o
   await world.pass(120_000, 5_000);
   t.equal(only(world).value, 'queued');
   await world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide: (draft) =>
       draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
   });

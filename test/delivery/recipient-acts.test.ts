@@ -14,8 +14,10 @@ import {
 } from '../support/scripted-delivery.ts';
 
 const bounce = {
-  ...{ kind: 'refused' as const, error: 'The server answered 550' },
-  ...{ pauseDestination: false, bounced: true },
+  kind: 'refused' as const,
+  error: 'The server answered 550',
+  pauseDestination: false,
+  bounced: true,
 };
 
 async function mailing(t: Parameters<typeof openDeliveryWorld>[0], ids: readonly string[]) {
@@ -177,7 +179,8 @@ t.test('EVENT-12: test messages are deliveries of their own to eligible recipien
   await world.send('recipient', 'ben', { type: 'unsubscribed' });
   const start = (recipient: string | null, test: string) =>
     world.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide: (draft) =>
         startTestDelivery(draft, { destination: 'dst_mail_ann_ben', recipient, test }),
     });

@@ -72,7 +72,8 @@ t.test(
     fill(51);
     t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
     t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
-      ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
+      reason: 'TOO_MANY_REQUESTS',
+      metadata: { retryAfterSeconds: '60' },
     });
     t.equal(queue.add(mail), false);
     t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });

@@ -157,7 +157,8 @@ t.test('verification mails are limited per address; a resent request sends none'
   t.equal(world.server.mails.length, 2, 'and no mail');
   const token = world.tokenFor(ADA);
   t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
-    ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: /^\d+$/ } },
+    reason: 'TOO_MANY_REQUESTS',
+    metadata: { retryAfterSeconds: /^\d+$/ },
   });
   t.equal((await press(world, token)).status, 200, 'the link that is out still works');
   t.match(await world.metrics(), /svc_mails_total\{kind="verification",outcome="limited"\}/);
@@ -317,7 +318,8 @@ t.test('who is locked out is written to by nothing, and may be again afterwards'
   const target = { kind: 'email', addresses: [BOB] } as const;
   const creation = { ...caller(), displayName: 'Another', target };
   t.match(await refusalOf(world.destinations.create(creation)), {
-    ...{ reason: 'RECIPIENT_NOT_MEMBER', metadata: { addresses: BOB } },
+    reason: 'RECIPIENT_NOT_MEMBER',
+    metadata: { addresses: BOB },
   });
   await world.signIn.mail?.settled();
   t.equal(world.server.mails.length, sent);
@@ -334,7 +336,8 @@ t.test('an address that bounced is asked again, or taken off, and the notice end
   const id = await world.mailTo([ADA, BOB]);
   const bounce = (email: string) =>
     world.host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide(draft) {
         const recipient = world.recipient(id, email);
         draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason: '550' });

@@ -14,7 +14,8 @@ const by = { kind: 'operator', name: 'test' } as const;
 /** A webhook and a mail destination with one recipient who confirmed the address. */
 async function withDestinations(world: RpcWorld) {
   const { answer } = await world.host.submit({
-    ...{ project: 'demo', by },
+    project: 'demo',
+    by,
     decide(draft) {
       const { at } = draft;
       const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
@@ -26,8 +27,12 @@ async function withDestinations(world: RpcWorld) {
       const email = 'ann@example.com';
       draft.start('membership', 'mem_1', { at, project: 'demo', ...person, email, by: 'test' });
       draft.start('recipient', 'rcp_1', {
-        ...{ at, project: 'demo', destination: 'dst_mail', membership: 'mem_1' },
-        ...{ address: email, tokenHash: 'h' },
+        at,
+        project: 'demo',
+        destination: 'dst_mail',
+        membership: 'mem_1',
+        address: email,
+        tokenHash: 'h',
       });
       draft.send('recipient', 'rcp_1', { type: 'verified', at, tokenHash: 'h' });
       return {
@@ -45,7 +50,8 @@ async function attempt(world: RpcWorld, delivery: string): Promise<string> {
   const attemptId = `att_of_${delivery}`;
   const { host } = world;
   await host.submit({
-    ...{ project: 'demo', by },
+    project: 'demo',
+    by,
     decide(draft) {
       draft.send('delivery', delivery, { type: 'attemptDue', at: draft.at });
       const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' } as const;
@@ -78,14 +84,21 @@ t.test('Deliveries', async (t) => {
     'API-30, ERR-08: a delivery shows its state, its reason and each attempt',
     async (t) => {
       t.match(await get(mail), {
-        ...{ event: 'TEST', state: 'WAITING', reason: '', incidentName: '' },
+        event: 'TEST',
+        state: 'WAITING',
+        reason: '',
+        incidentName: '',
         destinationName: `${PROJECT}/destinations/dst_mail`,
         createdUnix: String(START_SECONDS),
         nextAttemptUnix: /^\d+$/,
         attempts: [
           {
-            ...{ attemptId, startedUnix: String(START_SECONDS), durationMs: '1500' },
-            ...{ outcome: 'failed', httpStatus: 503, error: 'The endpoint answered 503' },
+            attemptId,
+            startedUnix: String(START_SECONDS),
+            durationMs: '1500',
+            outcome: 'failed',
+            httpStatus: 503,
+            error: 'The endpoint answered 503',
             answerExcerpt: 'We are busy',
           },
         ],
@@ -138,8 +151,10 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   const name = `${PROJECT}/destinations/dst_hook`;
   const listed = (await world.call('ListDestinations', { projectName: PROJECT })).body.destinations;
   const lastDelivery = {
-    ...{ name: `${PROJECT}/deliveries/${hook}`, state: 'WAITING' },
-    ...{ createdUnix: String(START_SECONDS), attemptedUnix: String(START_SECONDS) },
+    name: `${PROJECT}/deliveries/${hook}`,
+    state: 'WAITING',
+    createdUnix: String(START_SECONDS),
+    attemptedUnix: String(START_SECONDS),
     error: 'The endpoint answered 503',
   };
   t.match(
@@ -150,10 +165,14 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   t.match((await world.call('GetDestination', { name })).body, { lastDelivery });
   const checks = ['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'RECIPIENT_ELIGIBLE'] as const;
   await world.host.submit({
-    ...{ project: 'demo', by },
+    project: 'demo',
+    by,
     decide: (draft) =>
       void draft.send('delivery', mail, {
-        ...{ type: 'suppressed', at: draft.at, reason: 'RECIPIENT_UNSUBSCRIBED', checks },
+        type: 'suppressed',
+        at: draft.at,
+        reason: 'RECIPIENT_UNSUBSCRIBED',
+        checks,
       }),
   });
   const [, last] = await stepsOf(mail);

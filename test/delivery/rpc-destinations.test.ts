@@ -72,7 +72,8 @@ t.test('Destinations', async (t) => {
   const created = await world.call('CreateDestination', first);
   t.match(created.body, {
     destination: { displayName: 'Pager', state: 'ACTIVE', host: 'pager.example', lastFour: 'abcd' },
-    ...{ webhookSecret: /^whsec_/, secretAvailable: true },
+    webhookSecret: /^whsec_/,
+    secretAvailable: true,
   });
   t.notMatch(JSON.stringify(created.body), /hook\/abcd/, 'the URL is not answered');
   const { name } = created.body.destination;

@@ -49,11 +49,14 @@ t.test(
       (_host, done) =>
         done(Object.assign(new Error(`queryA ${code} grafana.corp`), { code }), []);
     const noAddress = {
-      ...{ kind: 'failed', unknown: false },
+      kind: 'failed',
+      unknown: false,
       error: 'The host name has no public address: fix the URL, or the records of the name',
     };
     const silent = {
-      ...{ kind: 'failed', unknown: false, ours: true },
+      kind: 'failed',
+      unknown: false,
+      ours: true,
       error: 'The name server of this service does not answer',
     };
     const cases: readonly (readonly [string, Resolve, object])[] = [
@@ -78,7 +81,9 @@ t.test(
       const ended = { isIt: false };
       const attempt = exchange
         .post({
-          ...{ url: 'https://grafana.corp/', headers: {}, body: Buffer.from('{}') },
+          url: 'https://grafana.corp/',
+          headers: {},
+          body: Buffer.from('{}'),
           deadlineElapsedMs: 10_000,
         })
         .finally(() => (ended.isIt = true));

@@ -94,7 +94,10 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
     );
   };
   const exchange = createHttpExchange({
-    ...{ clock: systemClock, resolve, ca, noAddressMs: 0 },
+    clock: systemClock,
+    resolve,
+    ca,
+    noAddressMs: 0,
     guard: new AddressGuard({ hosts: ['127.0.0.1'], http: false }),
     onNoAddress: (sentence) => void logged.push(sentence),
   });
@@ -108,7 +111,11 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
       { secrets = [secretOf(1)], deadlineMs = 5_000, attemptId = 'att_1' } = {},
     ): Promise<AttemptOutcome> {
       return sender.attempt({
-        ...{ deliveryId: 'dlv_1', attemptId, incident: 'inc_1', body, event: 'incident.firing' },
+        deliveryId: 'dlv_1',
+        attemptId,
+        incident: 'inc_1',
+        body,
+        event: 'incident.firing',
         target: { kind: 'webhook', url, secrets },
         timestampUnix: Math.floor(Date.now() / 1000),
         deadlineElapsedMs: systemClock.elapsed() + deadlineMs,
@@ -151,8 +158,9 @@ t.test(
       }
     };
     const seen = got.map((message) => ({
-      ...{ old: verifies(message, old), current: verifies(message, current) },
-      ...{ byHand: [verifyV2(message, old)?.attempt, verifyV2(message, current)?.attempt] },
+      old: verifies(message, old),
+      current: verifies(message, current),
+      byHand: [verifyV2(message, old)?.attempt, verifyV2(message, current)?.attempt],
       legacy: [legacyOf(old), legacyOf(current)].indexOf(message.headers['svc-signature'] ?? ''),
     }));
     t.same(seen, [
@@ -222,7 +230,8 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
   const expired = await startReceiver(t, { cert: file('receiver-expired.pem') });
   const { send } = openSender(t);
   const failure = (why: string) => ({
-    ...{ kind: 'failed', unknown: false },
+    kind: 'failed',
+    unknown: false,
     error: `TLS: ${why}; fix the URL or the certificate`,
   });
   const another = failure('the certificate is for another name');
@@ -233,7 +242,9 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
   const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
   const untrusting = createHttpExchange({ clock: systemClock, guard, resolve });
   const unknown = await untrusting.post({
-    ...{ url: `https://hooks.lab:${valid.port()}/204`, headers: {}, body },
+    url: `https://hooks.lab:${valid.port()}/204`,
+    headers: {},
+    body,
     deadlineElapsedMs: systemClock.elapsed() + 5_000,
   });
   const stranger = failure('the authority of the certificate is not known');
@@ -261,9 +272,14 @@ t.test(
     const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
     const exchange = createHttpExchange({ clock: systemClock, guard, ca });
     const large = createWebhookSender({ exchange }).attempt({
-      ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
+      deliveryId: 'dlv_1',
+      attemptId: 'att_1',
+      incident: '',
+      event: 'test',
+      timestampUnix: 0,
       target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
-      ...{ body: Buffer.alloc(1024 * 1024 + 1), deadlineElapsedMs: Number.POSITIVE_INFINITY },
+      body: Buffer.alloc(1024 * 1024 + 1),
+      deadlineElapsedMs: Number.POSITIVE_INFINITY,
     });
     await t.rejects(large, /more than 1 MiB/);
     await exchange.close();

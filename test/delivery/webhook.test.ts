@@ -260,7 +260,8 @@ t.test('an unreachable receiver was not notified, and a late attempt is not sent
   const late = { ...request(url), deadlineElapsedMs: systemClock.elapsed() - 1 };
   t.match(await sender.attempt(late), {
     kind: 'failed',
-    ...{ unknown: false, ours: true },
+    unknown: false,
+    ours: true,
     error: /before it was sent/,
   });
   await sender.close();

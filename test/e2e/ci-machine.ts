@@ -137,7 +137,8 @@ export class CiMachine {
     const own = { SVC_ENDPOINT: this.program.demo.baseUrl, SVC_PROJECT: 'acme' };
     const child = spawn(file, args, {
       env: { ...this.environment, ...own, ...environment },
-      ...{ timeout: 120_000, killSignal: 'SIGKILL' as const },
+      timeout: 120_000,
+      killSignal: 'SIGKILL' as const,
     });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk) => (stdout += chunk));
@@ -221,7 +222,9 @@ async function type(
 async function confirmInBrowser(endpoint: string, token: string, url: URL): Promise<void> {
   const post = (path: string, form: Record<string, string>, headers = {}) =>
     fetch(endpoint + path, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams(form) },
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams(form),
       headers: { origin: endpoint, 'sec-fetch-site': 'same-origin', ...headers },
     });
   const signedIn = await post('/auth/link', { token });

@@ -125,7 +125,8 @@ interface Point {
 async function writeSamples({ call, demo }: Program): Promise<void> {
   const rows = ['vm-1', 'vm-2'].flatMap((vmName) =>
     Array.from({ length: 11 }, (_, i) => ({
-      ...{ vmName, observedUnixMs: String(nowMs - (10 - i) * 30_000) },
+      vmName,
+      observedUnixMs: String(nowMs - (10 - i) * 30_000),
       ...(vmName === 'vm-1' && { vcpus: 2 }),
       values: [{ series: CPU, value: 30 * i }],
     })),

@@ -45,7 +45,8 @@ t.test('every change is in one notice, and notices keep their distance', async (
       for (const { afterMs, change } of changes) {
         clock.jump(afterMs);
         await host.submit({
-          ...{ project: 'demo', by: tester },
+          project: 'demo',
+          by: tester,
           decide: (draft) => noteAccessChange(draft, change),
         });
       }
@@ -68,7 +69,8 @@ t.test(
     const { host, clock } = await startWorld(t);
     for (let n = 0; n < 100; n++) {
       await host.submit({
-        ...{ project: 'demo', by: tester },
+        project: 'demo',
+        by: tester,
         decide(draft) {
           const member = n === 99 ? 'bob' : null;
           noteAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
@@ -97,7 +99,8 @@ async function noting(t: Parameters<typeof startWorld>[0]) {
   const { host, clock } = await startWorld(t);
   const note = (about: AccessMatter, text: string) =>
     host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide: (draft) => noteAccessChange(draft, { about, text, isForOwners: true, member: null }),
     });
   const listed = () => noticesOf(host).flatMap(({ changes }) => changes.map(({ text }) => text));

@@ -47,8 +47,14 @@ t.test('an access token says whose it is, in the standard claims, and is read ba
   t.match(decodeProtectedHeader(text), { alg: 'EdDSA', typ: 'at+jwt', kid: /^[\w-]{43}$/ });
   const issued = Math.floor(START_MS / 1000);
   t.same(decodeJwt(text), {
-    ...{ iss: ISSUER, sub: 'connection-1', client_id: 'connection-1', aud: 'projects/demo' },
-    ...{ jti: 'token-1', token_epoch: 3, iat: issued, exp: issued + 900 },
+    iss: ISSUER,
+    sub: 'connection-1',
+    client_id: 'connection-1',
+    aud: 'projects/demo',
+    jti: 'token-1',
+    token_epoch: 3,
+    iat: issued,
+    exp: issued + 900,
   });
   t.same(await tokens.verify(text), claims());
   t.same(await tokens.verify(text), claims(), 'and again, from the cache');

@@ -254,8 +254,10 @@ t.test(
 t.test('the service as it starts: a session counts on RPC, from its own pages alone', async (t) => {
   const folder = dataFolder(t);
   const { settings } = loadConfig([], {
-    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0' },
-    ...{ SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+    SVC_DATA: folder,
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_COLLECT: 'none',
   });
   let aheadMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };

@@ -42,7 +42,8 @@ async function startProject(t: Test): Promise<World> {
   const world = await startWorld(t);
   const account = { project: 'p1', displayName: 'Robot', template: null, createdBy: 'test' };
   await identitiesOf(world).start('p1', 'serviceAccount', 's', {
-    ...{ ...account, capabilities: ['monitoring.read'] },
+    ...account,
+    capabilities: ['monitoring.read'],
   });
   return world;
 }

@@ -28,7 +28,10 @@ async function startClaims(world: PeopleWorld) {
   const takeLink = async (project: string, email: string): Promise<string> => {
     const by = humanOf(ann);
     const { token } = await world.members.invitations.invite({
-      ...{ project, by, email, role: 'VIEWER' },
+      project,
+      by,
+      email,
+      role: 'VIEWER',
     });
     return (await world.use({ token: token ?? '' })).person;
   };
@@ -60,7 +63,8 @@ t.test('each of several who took invitations to one address is marked as not pro
 /** What an older version left: the first claimant alone. */
 async function forgetLater({ host }: PeopleWorld, later: string, member: string) {
   await host.submit({
-    ...{ project: SYSTEM_PROJECT, by: operator },
+    project: SYSTEM_PROJECT,
+    by: operator,
     decide(draft) {
       const [person] = claimantsOf(draft, BOBS);
       const body = person === undefined ? null : { person };
@@ -69,7 +73,8 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
     },
   });
   await host.submit({
-    ...{ project: 'p-1', by: operator },
+    project: 'p-1',
+    by: operator,
     decide(draft) {
       const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' } as const;
       draft.send('membership', member, renamed);

@@ -89,7 +89,10 @@ t.test('a grant removed while a key is being made is seen by the decision', asyn
   const capabilities = ['monitoring.write'];
   const [narrowed, refused] = await Promise.allSettled([
     accounts.update({
-      ...{ ...change, account, displayName: undefined, capabilities: ['monitoring.read'] },
+      ...change,
+      account,
+      displayName: undefined,
+      capabilities: ['monitoring.read'],
     }),
     keys.create({ ...creation, capabilities }),
   ]);

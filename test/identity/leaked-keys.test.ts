@@ -114,7 +114,10 @@ t.test(
     );
 
     const offered = await parts.enrolments.offer({
-      ...{ project: 'demo', by: tester, vm: 'vm-2', datacenter: 'DC-1' },
+      project: 'demo',
+      by: tester,
+      vm: 'vm-2',
+      datacenter: 'DC-1',
       request: { scope: 'test', id: 'offer', fingerprint: '' },
     });
     t.match(await report({ key: offered.token }), ENDED);
@@ -124,7 +127,8 @@ t.test(
     );
 
     await host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide: (draft) =>
         draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'd' } }),
     });
@@ -138,8 +142,14 @@ t.test(
 
     const pair = mintSecret('pair', { nowMs: clock.now(), random });
     await world.start('demo', 'ciVerification', pair.id, {
-      ...{ project: 'demo', serviceAccount: account, displayName: 'x', capabilities: [...BOTH] },
-      ...{ issuer: 'github', issuerUrl: 'https://x', audience: 'a', codeHash: pair.hash },
+      project: 'demo',
+      serviceAccount: account,
+      displayName: 'x',
+      capabilities: [...BOTH],
+      issuer: 'github',
+      issuerUrl: 'https://x',
+      audience: 'a',
+      codeHash: pair.hash,
       createdBy: 'test',
     });
     t.match(await report({ key: pair.text }), ENDED);

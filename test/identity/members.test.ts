@@ -64,7 +64,10 @@ t.test('the last owner can neither leave, nor be removed, nor become less', asyn
   const id = (person: string) => memberIdOf('web', person);
   const leave = (person: string) =>
     world.members.removeMember({
-      ...{ project: 'web', by: humanOf(person), member: id(person), reason: 'LEFT' },
+      project: 'web',
+      by: humanOf(person),
+      member: id(person),
+      reason: 'LEFT',
     });
   const set = (person: string, role: Role) =>
     world.members.setRole({ project: 'web', by: owner, member: id(person), role });
@@ -93,7 +96,8 @@ t.test('a project is made once, under an id that nothing was written to', async 
   }
   t.equal(await make('ok', ' \n '), 'INVALID_FIELD');
   await world.host.submit({
-    ...{ project: 'fed', by: operator },
+    project: 'fed',
+    by: operator,
     decide(draft) {
       const body = { displayName: 'v', datacenter: '', expandedMonitoring: false, registeredMs: 0 };
       draft.putRecord({ kind: 'vm', id: 'v', body });
@@ -164,7 +168,10 @@ t.test('projects made at once are counted as those made one by one', async (t) =
   const ann = await world.person('ann@example.org');
   const make = (n: number) =>
     world.members.createProject({
-      ...{ by: humanOf(ann), project: `p-${n}`, displayName: 'P', owner: ann },
+      by: humanOf(ann),
+      project: `p-${n}`,
+      displayName: 'P',
+      owner: ann,
       request: { scope: 'ann', id: `r-${n}`, fingerprint: `${n}` },
     });
   const numbers = Array.from({ length: PROJECTS_OF_PERSON_MAX + 20 }, (_, n) => n);
@@ -187,7 +194,10 @@ t.test('an attempt that was cut off counts for ten minutes, and may be resent', 
   const ann = await world.person('ann@example.org');
   const make = (n: number) =>
     world.members.createProject({
-      ...{ by: humanOf(ann), project: `p-${n}`, displayName: 'P', owner: ann },
+      by: humanOf(ann),
+      project: `p-${n}`,
+      displayName: 'P',
+      owner: ann,
       request: { scope: 'ann', id: `r-${n}`, fingerprint: `${n}` },
     });
   for (let n = 0; n < PROJECTS_OF_PERSON_MAX; n++) await t.rejects(make(n), /no answer/);

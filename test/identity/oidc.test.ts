@@ -200,7 +200,10 @@ t.test('an ID token that is not for this sign-in, this service or by this provid
     const nonce = authorization.searchParams.get('nonce') ?? '';
     const idToken = await make(nonce);
     provider.answerToken = async () => ({
-      ...{ access_token: 'a', token_type: 'Bearer', expires_in: 60, id_token: idToken },
+      access_token: 'a',
+      token_type: 'Bearer',
+      expires_in: 60,
+      id_token: idToken,
     });
     const answer = await browser.get(pathOf(callback));
     provider.answerToken = undefined;
@@ -208,8 +211,14 @@ t.test('an ID token that is not for this sign-in, this service or by this provid
   };
   const nowSeconds = Math.floor(Date.now() / 1000);
   const good = (nonce: string) => ({
-    ...{ iss: provider.issuer, aud: CLIENT_ID, sub: ada.id, nonce },
-    ...{ iat: nowSeconds, exp: nowSeconds + 60, email: 'ada@example.com', email_verified: true },
+    iss: provider.issuer,
+    aud: CLIENT_ID,
+    sub: ada.id,
+    nonce,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    email: 'ada@example.com',
+    email_verified: true,
   });
   t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
     status: 303,
@@ -341,8 +350,11 @@ t.test('a provider that is silent, or answers without end, is given up', async (
   const world = await startOidcWorld(t);
   const client = () =>
     createIdentityProvider({
-      ...{ issuer: world.provider.issuer, clientId: CLIENT_ID, clientSecret: undefined },
-      ...{ clock: world.clock, answerSecondsMax: 0.2 },
+      issuer: world.provider.issuer,
+      clientId: CLIENT_ID,
+      clientSecret: undefined,
+      clock: world.clock,
+      answerSecondsMax: 0.2,
     });
   const login = { state: 's', nonce: 'n', verifier: 'v', redirectUri: `${world.origin}/x` };
   world.provider.isSilent = true;
@@ -367,7 +379,10 @@ t.test('a provider that is silent, or answers without end, is given up', async (
   const { port } = endless.address() as { port: number };
   const issuer = `http://127.0.0.1:${port}`;
   const endlessClient = createIdentityProvider({
-    ...{ issuer, clientId: CLIENT_ID, clientSecret: undefined, clock: world.clock },
+    issuer,
+    clientId: CLIENT_ID,
+    clientSecret: undefined,
+    clock: world.clock,
   });
   const fault = await faultOf(endlessClient.begin(login));
   t.match(fault, { fault: 'away', detail: /ANSWER_TOO_LARGE/ });

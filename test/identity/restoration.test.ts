@@ -90,7 +90,11 @@ async function fill(world: World, sessions: number) {
   });
   await addSessions(host, owner, { count: sessions, prefix: 'f' });
   return {
-    ...{ owner, key: minted, agent, session, link },
+    owner,
+    key: minted,
+    agent,
+    session,
+    link,
     invitation: { id: invitation.invitation.instance, token: invitation.token ?? '' },
   };
 }
@@ -140,7 +144,8 @@ const send = <M extends MachineName>(
   event: { readonly type: string } & Readonly<Record<string, unknown>>,
 ) =>
   host.submit({
-    ...{ project, by: operator },
+    project,
+    by: operator,
     decide: (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
   });
 
@@ -194,21 +199,29 @@ t.test('What ended after the backup works again in its copy, until the act', asy
 
   await t.test('sessions, links, invitations, pairings and tokens end', async (t) => {
     const ended: EndedCounts = {
-      ...{ session: 1, signInLink: 1, invitation: 1 },
-      ...{ ciVerification: 1, enrolment: 2, ciConnection: 1 },
+      session: 1,
+      signInLink: 1,
+      invitation: 1,
+      ciVerification: 1,
+      enrolment: 2,
+      ciConnection: 1,
     };
     t.same(answer.ended, ended);
     t.equal(sessionState(), 'ended');
     t.equal(stateOf(world, 'invitation', made?.invitation.id ?? ''), 'revoked');
     t.match(host.view(project).instance('ciVerification', 'v'), {
-      ...{ value: 'rejected', context: { reason: 'RESTORED' } },
+      value: 'rejected',
+      context: { reason: 'RESTORED' },
     });
     const token = made?.link.token ?? '';
     const outcome = await outcomeOf(() => people.signInByLink({ token, agent: 'test' }));
     t.equal(outcome, 'CREDENTIAL_REVOKED');
     t.match(
       await members.invitations.invite({
-        ...{ project, by: operator, email: 'bob@example.org', role: 'EDITOR' },
+        project,
+        by: operator,
+        email: 'bob@example.org',
+        role: 'EDITOR',
       }),
       { token: /^svc_inv_/ },
       'the address can be invited again',
@@ -237,8 +250,13 @@ t.test('What ended after the backup works again in its copy, until the act', asy
     );
     t.match(answer.credentials, [
       {
-        ...{ kind: 'sk', name: `${OWNER}/keys/${key.id}`, owner: OWNER, ownerDisplayName: 'Robot' },
-        ...{ lastFour: key.lastFour, createdMs: START_MS, expiresMs: START_MS + 90 * DAY_MS },
+        kind: 'sk',
+        name: `${OWNER}/keys/${key.id}`,
+        owner: OWNER,
+        ownerDisplayName: 'Robot',
+        lastFour: key.lastFour,
+        createdMs: START_MS,
+        expiresMs: START_MS + 90 * DAY_MS,
       },
       { kind: 'vm', owner: `projects/${project}/vms/${VM}`, ownerDisplayName: '' },
       { kind: 'ci', name: `projects/${project}/ciConnections/trust`, expiresMs: null },

@@ -12,7 +12,7 @@ import { openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 const by = { kind: 'service', name: 'test' } as const;
 
 function commitOf(machine: string, type: string): Pick<Commit, 'decisions'> {
-  const step = { ...{ machine, version: 1, instance: 'i', from: null, to: 'x' } };
+  const step = { machine, version: 1, instance: 'i', from: null, to: 'x' };
   const rest = { context: {}, timers: [], final: false, event: { type, at: 0 } };
   return { decisions: [{ by, steps: [{ ...step, ...rest }], records: [] }] };
 }
@@ -69,12 +69,14 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
   } as const;
   const make = (id: string, actor: Actor = by) =>
     host.submit({
-      ...{ project: PROJECT, by: actor },
+      project: PROJECT,
+      by: actor,
       decide: (draft) => void draft.start('membership', id, start),
     });
   const remove = (id: string, request?: string) =>
     host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       ...(request && { request: { scope: PROJECT, id: request, fingerprint: '' } }),
       decide(draft) {
         const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: 'test' } as const;
@@ -166,7 +168,10 @@ t.test(
     const { host, clock } = await openAlertingWorld(t);
     const cut = 'This member may have been replaced';
     const authenticator = createAuthenticator({
-      ...{ host, clock, noteUse: () => {}, refusal: () => cut },
+      host,
+      clock,
+      noteUse: () => {},
+      refusal: () => cut,
     });
     t.teardown(() => authenticator.close());
     const refused = { reason: 'NOT_READY', message: cut };

@@ -41,9 +41,11 @@ t.test(
     for (const isRevoked of [false, true]) {
       const { id, key } = await world.collector('demo');
       const sent = request(new URL('/svc.ingest.v1.IngestService/WriteSamples', url), {
-        ...{ method: 'POST', agent: false },
+        method: 'POST',
+        agent: false,
         headers: {
-          ...{ authorization: `Bearer ${key}`, 'content-type': 'application/proto' },
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/proto',
           'content-length': body.length,
         },
       });
@@ -66,10 +68,17 @@ t.test('A request that was let in before and sends its body after changes nothin
   const { begin, makeKey, revoke, host } = await startRevoking(t);
   const key = await makeKey();
   const body = JSON.stringify({
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 50, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 50,
+      severity: 'WARNING',
+      allVms: true,
     },
   });
   const sent = begin(SAVE, { ...key.headers, 'content-length': String(body.length) });
@@ -90,9 +99,11 @@ t.test('A PromQL request whose body comes after the revocation is answered no da
   for (const isRevoked of [false, true]) {
     const { id, key } = await world.accountKey('demo', ['monitoring.read']);
     const sent = request(`${world.baseUrl}/v1/monitoring/${PROJECT}/promql/api/v1/query`, {
-      ...{ method: 'POST', agent: false },
+      method: 'POST',
+      agent: false,
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-length': body.length },
+        authorization: `Bearer ${key}`,
+        'content-length': body.length,
         'content-type': 'application/x-www-form-urlencoded',
       },
     });
@@ -134,15 +145,22 @@ t.test('What was worked out when the revocation came is not answered', async (t)
   await world.write([row]);
   const projectName = PROJECT;
   const spec = {
-    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    displayName: 'CPU',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 50,
+    severity: 'WARNING',
+    allVms: true,
   };
   const methods = {
     GetVMMonitoring: { name: `${PROJECT}/vms/vm-1` },
     ListVMMonitoring: { projectName },
     QueryVMMonitoring: {
-      ...{ name: `${PROJECT}/vms/vm-1`, metricIds: ['memory_used_pct'], stepSeconds: 60 },
-      ...{ startTimeUnix: START_MS / 1000 - 600, endTimeUnix: START_MS / 1000 },
+      name: `${PROJECT}/vms/vm-1`,
+      metricIds: ['memory_used_pct'],
+      stepSeconds: 60,
+      startTimeUnix: START_MS / 1000 - 600,
+      endTimeUnix: START_MS / 1000,
     },
     PreviewAlertRule: { projectName, historySeconds: 60, spec },
     ReplayAlertRule: { projectName, historySeconds: 60, spec },

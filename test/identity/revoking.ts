@@ -63,7 +63,9 @@ export async function startRevoking(t: Test) {
   let begun = 0;
   const begin = (path: string, headers: Headers): ClientRequest =>
     request(new URL(path, url), {
-      ...{ method: 'POST', agent, localAddress: `127.0.0.${1 + (begun++ % ADDRESSES)}` },
+      method: 'POST',
+      agent,
+      localAddress: `127.0.0.${1 + (begun++ % ADDRESSES)}`,
       headers: { 'content-type': 'application/json', ...headers },
     });
   const call = async (path: string, headers: Headers, body: object) => {
@@ -73,8 +75,10 @@ export async function startRevoking(t: Test) {
   };
   const makeKey = async () => {
     const { body } = await call(`${IAM}CreateKey`, owner, {
-      ...{ parent: `${PROJECT}/serviceAccounts/${account}`, requestId: randomUUID() },
-      ...{ displayName: 'k', capabilities: ['monitoring.read', 'monitoring.write'] },
+      parent: `${PROJECT}/serviceAccounts/${account}`,
+      requestId: randomUUID(),
+      displayName: 'k',
+      capabilities: ['monitoring.read', 'monitoring.write'],
     });
     return { name: body.key.name, headers: { authorization: `Bearer ${body.secret}` } };
   };
@@ -86,12 +90,17 @@ export async function startRevoking(t: Test) {
     const all = Array.from({ length: count }, () => mintKey('sk', { nowMs: clock.now(), random }));
     for (let first = 0; first < count; first += 100) {
       await host.submit({
-        ...{ project: 'demo', by: tester },
+        project: 'demo',
+        by: tester,
         decide(draft) {
           for (const minted of all.slice(first, first + 100)) {
             startCredential(draft, minted, {
-              ...{ project: 'demo', kind: 'sk', capabilities: ['monitoring.read'], owner },
-              ...{ displayName: 'k', createdBy: tester.name },
+              project: 'demo',
+              kind: 'sk',
+              capabilities: ['monitoring.read'],
+              owner,
+              displayName: 'k',
+              createdBy: tester.name,
             });
           }
         },

@@ -34,9 +34,13 @@ t.test(
       name: await account({ template: 'metrics-scraper' }),
     });
     t.match(scraper.body, {
-      ...{ displayName: 'Robot', state: 'ACTIVE', template: 'metrics-scraper' },
+      displayName: 'Robot',
+      state: 'ACTIVE',
+      template: 'metrics-scraper',
       capabilities: ['monitoring.read'],
-      ...{ createdUnix: String(START_SECONDS), activeKeys: 0, activeConnections: 0 },
+      createdUnix: String(START_SECONDS),
+      activeKeys: 0,
+      activeConnections: 0,
     });
     t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
     const create = { projectName: PROJECT, displayName: 'x' };
@@ -70,7 +74,9 @@ t.test('a service account is created, edited, listed, disabled, enabled and dele
   const names = all.body.serviceAccounts.map((row: { name: string }) => row.name);
   t.same(names.slice(-2), [name, other]);
   const edited = await call('UpdateServiceAccount', {
-    ...{ name, displayName: 'Reader', capabilities: { values: ['monitoring.read'] } },
+    name,
+    displayName: 'Reader',
+    capabilities: { values: ['monitoring.read'] },
   });
   t.match(edited.body, { name, displayName: 'Reader', capabilities: ['monitoring.read'] });
   const named = await call('UpdateServiceAccount', { name, displayName: 'Only this' });
@@ -82,7 +88,8 @@ t.test('a service account is created, edited, listed, disabled, enabled and dele
   t.match(again.body, { state: 'DISABLED', disabledReason: 'Audit' }, 'the first reason stays');
   t.match(await key(name), { status: 400, reason: 'INVALID_STATE' });
   t.match((await call('EnableServiceAccount', { name })).body, {
-    ...{ state: 'ACTIVE', disabledReason: '' },
+    state: 'ACTIVE',
+    disabledReason: '',
   });
   t.same((await call('DeleteServiceAccount', { name })).body, {});
   for (const method of ['Get', 'Update', 'Disable', 'Enable', 'Delete']) {
@@ -123,10 +130,16 @@ t.test('KEY-03, AUTH-03: a secret is shown once, its metadata always', async (t)
   const got = await call('GetKey', { name: made.body.key.name });
   t.match(got.body, {
     name: `${parent}/keys/${parseKey(secret)?.id}`,
-    ...{ displayName: 'Dashboards', state: 'ACTIVE', last4: secret.slice(-4) },
-    ...{ capabilities: ['monitoring.read'], effectiveCapabilities: ['monitoring.read'] },
-    ...{ createdUnix: String(START_SECONDS), lastUsedUnix: String(START_SECONDS) },
-    ...{ expiryWarning: 'NONE', successor: '', revokedReason: '' },
+    displayName: 'Dashboards',
+    state: 'ACTIVE',
+    last4: secret.slice(-4),
+    capabilities: ['monitoring.read'],
+    effectiveCapabilities: ['monitoring.read'],
+    createdUnix: String(START_SECONDS),
+    lastUsedUnix: String(START_SECONDS),
+    expiryWarning: 'NONE',
+    successor: '',
+    revokedReason: '',
   });
   t.match(got.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
   t.notOk('overlapEndsUnix' in got.body);
@@ -222,7 +235,9 @@ t.test(
     const parent = await account();
     const lost = (await key(parent)).body;
     t.match((await call('RevokeKey', { name: lost.key.name, reason: 'Lost' })).body, {
-      ...{ state: 'REVOKED', revokedReason: 'Lost', effectiveCapabilities: [] },
+      state: 'REVOKED',
+      revokedReason: 'Lost',
+      effectiveCapabilities: [],
     });
     t.equal(await reads(lost.secret), 'CREDENTIAL_REVOKED');
     const created = (await key(parent)).body;
@@ -257,8 +272,10 @@ t.test('IDN-07, LIMIT-12: the rotation overlap is at most 24 hours, none by defa
     expiresUnix: String(START_SECONDS + 91 * DAY),
   });
   t.match((await call('GetKey', { name: old.key.name })).body, {
-    ...{ state: 'ROTATING', overlapEndsUnix: String(START_SECONDS + 2 * DAY) },
-    ...{ successor: next.key.name, expiryWarning: 'WITHIN_1_DAY' },
+    state: 'ROTATING',
+    overlapEndsUnix: String(START_SECONDS + 2 * DAY),
+    successor: next.key.name,
+    expiryWarning: 'WITHIN_1_DAY',
   });
   clock.jump(DAY_MS - 1);
   t.same([await reads(old.secret), await reads(next.secret)], ['accepted', 'accepted']);
@@ -292,7 +309,9 @@ t.test('AUTH-02: keys cannot exceed the current permissions of their account', a
   const { account, call, key } = await startKeysWorld(t);
   const parent = await account({ template: 'metrics-scraper' });
   t.match(await key(parent, { capabilities: ['monitoring.read', 'monitoring.write'] }), {
-    ...{ status: 403, reason: 'MISSING_CAPABILITY', metadata: { capability: 'monitoring.write' } },
+    status: 403,
+    reason: 'MISSING_CAPABILITY',
+    metadata: { capability: 'monitoring.write' },
   });
   for (const capabilities of [[], ['collector'], ['*']]) {
     const refused = await key(parent, { capabilities });
@@ -350,7 +369,8 @@ t.test(
     t.match(own.key.name, new RegExp(`^${member}/keys/`));
     t.same([await reads(shared.secret), await reads(own.secret)], ['accepted', 'accepted']);
     await host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide: (draft) => {
         const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
         draft.send('membership', memberIdOf('demo', leaver.person), removed);
@@ -374,7 +394,8 @@ t.test('IDN-01, AUTH-02: a personal key acts within its owner’s current access
   t.match(made.body.key, { effectiveCapabilities: both });
   t.equal((await asEditor('ListKeys', { parent })).body.keys.length, 1);
   await host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) => {
       const changed = {
         type: 'roleChanged',

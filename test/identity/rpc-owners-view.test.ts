@@ -17,7 +17,9 @@ async function startWithMember(t: Test) {
   const editor = await world.signedInAs('demo', 'EDITOR');
   const parent = `${PROJECT}/members/${memberIdOf('demo', editor.person)}`;
   const made = await world.as(editor)('CreateKey', {
-    ...{ parent, displayName: 'laptop', capabilities: ['monitoring.read'] },
+    parent,
+    displayName: 'laptop',
+    capabilities: ['monitoring.read'],
   });
   t.equal(made.status, 200);
   const notices = async (person = world.owner): Promise<Answer['body'][]> => {
@@ -139,10 +141,14 @@ t.test('one list has every credential, with its owner and when it was last used'
   t.notMatch(JSON.stringify(all), /svc_(pk|sk|col|vm)_/);
 
   await host.submit({
-    ...{ project: '_system', by: { kind: 'operator', name: 'operator/test' } },
+    project: '_system',
+    by: { kind: 'operator', name: 'operator/test' },
     decide: (draft) =>
       void draft.send('person', editor.person, {
-        ...{ type: 'disabled', at: draft.at, reason: 'x', by: 'operator/test' },
+        type: 'disabled',
+        at: draft.at,
+        reason: 'x',
+        by: 'operator/test',
       }),
   });
   const only = { projectName: PROJECT, kinds: ['PERSONAL_KEY'] };

@@ -40,7 +40,8 @@ function open({ people }: RpcWorld, { body }: Answer) {
 t.test('GetSelf answers who is signed in, how, and until when', async (t) => {
   const { world, people, as } = await startProjects(t);
   const person = await world.people.ensurePerson(operator, {
-    ...{ displayName: 'Ann', email: 'Ann@example.org' },
+    displayName: 'Ann',
+    email: 'Ann@example.org',
   });
   const { token } = await world.people.linkFor(operator, person, 'operator');
   const ann = await world.people.signInByLink({ token, agent: 'test' });
@@ -48,7 +49,9 @@ t.test('GetSelf answers who is signed in, how, and until when', async (t) => {
     status: 200,
     body: {
       name: `people/${person}`,
-      ...{ displayName: 'Ann', email: 'ann@example.org', signInMethod: 'link' },
+      displayName: 'Ann',
+      email: 'ann@example.org',
+      signInMethod: 'link',
       sessionExpiresUnix: String(world.clock.now() / 1000 + 7 * 86_400),
     },
   });
@@ -76,7 +79,9 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   const { world, people, as, memberName } = await startProjects(t);
   for (const id of ['a', 'b', 'c']) {
     await world.members.createProject({
-      ...{ by: operator, project: id, displayName: `Project ${id}` },
+      by: operator,
+      project: id,
+      displayName: `Project ${id}`,
       owner: people.viewer.person,
     });
   }
@@ -86,7 +91,9 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   const first = await list({ pageSize: 2 });
   t.same(names(first), ['projects/a', 'projects/b']);
   await world.members.removeMember({
-    ...{ project: 'demo', by: operator, reason: 'REMOVED' },
+    project: 'demo',
+    by: operator,
+    reason: 'REMOVED',
     member: memberIdOf('demo', people.viewer.person),
   });
   const second = await list({ pageSize: 2, pageToken: first.body.nextPageToken });
@@ -95,12 +102,15 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   t.match(await list({ pageToken: 'x' }), { reason: 'INVALID_FIELD' });
   t.same(names(await as(people.stranger)('ListProjects', {})), []);
   t.match((await as(people.viewer)('GetProject', { name: 'projects/a' })).body, {
-    ...{ name: 'projects/a', displayName: 'Project a', role: 'OWNER' },
+    name: 'projects/a',
+    displayName: 'Project a',
+    role: 'OWNER',
     createdUnix: String(world.clock.now() / 1000),
     memberName: `projects/a/members/${memberIdOf('a', people.viewer.person)}`,
   });
   t.match((await as(people.editor)('GetProject', { name: PROJECT })).body, {
-    ...{ role: 'EDITOR', memberName: memberName(people.editor) },
+    role: 'EDITOR',
+    memberName: memberName(people.editor),
     createdUnix: String(world.clock.now() / 1000),
   });
 });
@@ -109,7 +119,8 @@ t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async
   const { people, as } = await startProjects(t);
   const set = (promqlLookbackSeconds?: number) =>
     as(people.owner)('UpdateProject', {
-      ...{ name: PROJECT, requestId: requestId() },
+      name: PROJECT,
+      requestId: requestId(),
       ...(promqlLookbackSeconds !== undefined && { promqlLookbackSeconds }),
     });
   const seen = async () =>
@@ -153,7 +164,9 @@ t.test('CreateProject is refused unless the operator lets people make projects',
   const { people, as } = await startProjects(t);
   const request = { requestId: requestId(), projectId: 'mine', displayName: 'Mine' };
   t.match(await as(people.stranger)('CreateProject', request), {
-    ...{ status: 400, reason: 'INVALID_STATE', body: { message: /svc admin project create/ } },
+    status: 400,
+    reason: 'INVALID_STATE',
+    body: { message: /svc admin project create/ },
   });
 });
 
@@ -184,17 +197,23 @@ t.test('whoever makes a project owns it, and a resend makes it once', async (t) 
 t.test('the link of an invitation is answered once, and makes a member', async (t) => {
   const { world, people, as } = await startProjects(t);
   const request = {
-    ...{ projectName: PROJECT, requestId: requestId() },
-    ...{ email: ' Bob@Example.org', role: 'EDITOR' },
+    projectName: PROJECT,
+    requestId: requestId(),
+    email: ' Bob@Example.org',
+    role: 'EDITOR',
   };
   const invited = await as(people.owner)('InviteMember', request);
   t.match(invited, {
     status: 200,
     body: {
-      ...{ secretAvailable: true, emailed: false },
+      secretAvailable: true,
+      emailed: false,
       invitation: {
-        ...{ email: 'bob@example.org', role: 'EDITOR', state: 'PENDING' },
-        ...{ invitedBy: `people/${people.owner.person}`, invitedByDisplayName: 'OWNER' },
+        email: 'bob@example.org',
+        role: 'EDITOR',
+        state: 'PENDING',
+        invitedBy: `people/${people.owner.person}`,
+        invitedByDisplayName: 'OWNER',
         expiresUnix: String((world.clock.now() + INVITATION_MS) / 1000),
       },
     },
@@ -213,7 +232,9 @@ t.test('the link of an invitation is answered once, and makes a member', async (
   const name = `${PROJECT}/members/${memberIdOf('demo', bob.person)}`;
   const member = members.find((each: { name: string }) => each.name === name);
   t.match(member, {
-    ...{ displayName: 'bob', role: 'EDITOR', joinedUnix: String(world.clock.now() / 1000) },
+    displayName: 'bob',
+    role: 'EDITOR',
+    joinedUnix: String(world.clock.now() / 1000),
   });
   const list = await as(people.owner)('ListInvitations', { projectName: PROJECT });
   t.match(list.body.invitations, [{ state: 'ACCEPTED' }]);
@@ -279,7 +300,8 @@ t.test('roles are set by owners, and count from the next request', async (t) => 
   }
   const id = requestId();
   t.match(await set(people.viewer, 'OWNER', people.owner, id), {
-    ...{ status: 200, body: { name: memberName(people.viewer), role: 'OWNER' } },
+    status: 200,
+    body: { name: memberName(people.viewer), role: 'OWNER' },
   });
   t.equal((await set(people.editor, 'VIEWER', people.viewer)).status, 200, 'an owner by now');
   t.match(await set(people.owner, 'ROLE_UNSPECIFIED'), { metadata: { field: 'role' } });
@@ -287,7 +309,9 @@ t.test('roles are set by owners, and count from the next request', async (t) => 
   const resent = await set(people.viewer, 'OWNER', people.owner, id);
   t.match(resent.body, { role: 'VIEWER' }, 'a late resend changes nothing');
   t.match(await set(people.owner, 'EDITOR'), {
-    ...{ status: 400, reason: 'INVALID_STATE', body: { message: /no OWNER left/ } },
+    status: 400,
+    reason: 'INVALID_STATE',
+    body: { message: /no OWNER left/ },
   });
 });
 
@@ -345,11 +369,14 @@ t.test(
     const { status, body } = await as(people.stranger)('GetServiceInfo', {});
     t.equal(status, 200);
     t.same(body, {
-      ...{ version: packageJson.version, samplingIntervalSeconds: 30, hasMail: false },
+      version: packageJson.version,
+      samplingIntervalSeconds: 30,
+      hasMail: false,
       ciIssuers: [
         { name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
       ],
-      ...{ expandedDatacenters: ['DC-1'], peopleCreateProjects: false },
+      expandedDatacenters: ['DC-1'],
+      peopleCreateProjects: false,
     });
     t.match(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@mail.example' }), { hasMail: true });
     t.notMatch(
@@ -360,6 +387,8 @@ t.test(
 );
 
 const INFO = {
-  ...{ smtpUrl: null, ciIssuers: [], expandedDatacenters: [] },
+  smtpUrl: null,
+  ciIssuers: [],
+  expandedDatacenters: [],
   projectCreation: 'operator',
 } as const;

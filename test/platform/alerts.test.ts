@@ -47,7 +47,9 @@ t.test(
 t.test('a running service has every metric that the alert rules read', async (t) => {
   const { settings } = loadConfig([], {
     SVC_DATA: dataFolder(t),
-    ...{ SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: '127.0.0.1:0', SVC_COLLECT: 'none' },
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: '127.0.0.1:0',
+    SVC_COLLECT: 'none',
   });
   const service = await createService({ settings, log: silentLog });
   t.teardown(() => service.stop());

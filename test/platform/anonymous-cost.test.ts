@@ -31,13 +31,28 @@ const anonymous = methods.filter(isAnonymous);
 const unary = methods.filter(({ methodKind }) => methodKind === 'unary');
 /** Of the methods that need more than 64 KiB: rows, and lists of names. */
 const BODY_KIB: Readonly<Record<string, number>> = {
-  ...{ WriteSamples: 1024, RetireVms: 256, SaveAlertRule: 256, PreviewAlertRule: 256 },
-  ...{ ReplayAlertRule: 256 },
-  ...{ CreateDestination: 256, UpdateDestination: 256, QueryVMMonitoring: 256 },
-  ...{ CreateServiceAccount: 256, UpdateServiceAccount: 256, CreateKey: 256, ListCredentials: 256 },
-  ...{ AcknowledgeIncidents: 256, SnoozeIncidents: 256, ListTransitions: 256, ListIncidents: 256 },
-  ...{ ListAlertInstances: 256, ListDeliveries: 256, ListVMMonitoring: 256 },
-  ...{ StartCiVerification: 256, ApproveCiVerification: 256, UpdateCiConnection: 256 },
+  WriteSamples: 1024,
+  RetireVms: 256,
+  SaveAlertRule: 256,
+  PreviewAlertRule: 256,
+  ReplayAlertRule: 256,
+  CreateDestination: 256,
+  UpdateDestination: 256,
+  QueryVMMonitoring: 256,
+  CreateServiceAccount: 256,
+  UpdateServiceAccount: 256,
+  CreateKey: 256,
+  ListCredentials: 256,
+  AcknowledgeIncidents: 256,
+  SnoozeIncidents: 256,
+  ListTransitions: 256,
+  ListIncidents: 256,
+  ListAlertInstances: 256,
+  ListDeliveries: 256,
+  ListVMMonitoring: 256,
+  StartCiVerification: 256,
+  ApproveCiVerification: 256,
+  UpdateCiConnection: 256,
 };
 const PACKERS = { gzip: gzipSync, br: brotliCompressSync };
 
@@ -53,7 +68,9 @@ t.test('a method that asks for no credential reads 24 KiB at most, packed or not
     const tries = [
       { what: 'plain', payload: large, headers: {} },
       ...Object.entries(PACKERS).map(([name, pack]) => ({
-        ...{ what: name, payload: pack(large), headers: { 'content-encoding': name } },
+        what: name,
+        payload: pack(large),
+        headers: { 'content-encoding': name },
       })),
     ];
     for (const { what, payload, headers } of tries) {

@@ -70,8 +70,15 @@ t.test('LIMIT-26: on a short disk nobody is refused before one that wrote more',
 });
 
 const step = (machine: string, type: string, more: object = {}): InstanceStep => ({
-  ...{ machine, instance: 'x', version: 1, from: 'a', to: 'b', context: {}, timers: [] },
-  ...{ final: false, event: { type, at: 0, ...more } },
+  machine,
+  instance: 'x',
+  version: 1,
+  from: 'a',
+  to: 'b',
+  context: {},
+  timers: [],
+  final: false,
+  event: { type, at: 0, ...more },
 });
 
 t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) => {
@@ -108,7 +115,8 @@ function change(world: StreamWorld, { by = robot, size = 100, project = 'demo' }
 }
 
 const record = (body: RecordWrite<'project'>['body']) => ({
-  ...{ kind: 'project' as const, id: 'some' },
+  kind: 'project' as const,
+  id: 'some',
   body,
 });
 
@@ -142,7 +150,8 @@ async function outcome(
 
 const limited = (world: StreamWorld, limits: object) =>
   world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) => ({ ...setLimits(draft, limits) }),
   });
 
@@ -210,7 +219,8 @@ t.test('LIMIT-24: a restart and another member find the day as it was', async (t
     t.same(beside.host.changeUse('demo'), world.host.changeUse('demo'));
   });
   const again = await startWorld(t, undefined, {
-    ...{ path, seed: 43 },
+    path,
+    seed: 43,
     admission: (clock) => new ChangeLimits({ clock }),
   });
   t.equal(again.host.changeUse('demo').bytes, used);
@@ -222,7 +232,8 @@ t.test('LIMIT-26: on a short disk the largest writer is refused first, then all'
   const world = await worldOf(t, () => disk);
   await limited(world, { changeBytesPerDay: 10_000 });
   await world.host.submit({
-    ...{ project: 'other', by: tester },
+    project: 'other',
+    by: tester,
     decide: (draft) => ({ ...setLimits(draft, { changeBytesPerDay: 10_000 }) }),
   });
   t.equal(await change(world, { size: 5_000 }), 'done');

@@ -50,7 +50,12 @@ async function start(t: Test, environment: Readonly<Record<string, string>> = {}
   const health = createHealth({ clock: systemClock, log });
   const metrics = createMetrics({ clock: systemClock, version: 'test' });
   const server = await openHttpServer({
-    ...{ settings, log, health, metrics, addRoutes, clock: systemClock },
+    settings,
+    log,
+    health,
+    metrics,
+    addRoutes,
+    clock: systemClock,
     random: seededRandom(1),
     isReader: async ({ headers }) => headers.authorization === 'Bearer reader',
     readGate: async () => {
@@ -310,8 +315,11 @@ t.test('past the proxy, from elsewhere, only health is answered', async (t) => {
     },
   });
   const request = (remoteAddress: string, url = '/ok', encrypted = false) => ({
-    ...{ rawHeaders: ['host', '10.0.0.1'], headers: { host: '10.0.0.1' }, httpVersionMinor: 1 },
-    ...{ url, socket: { remoteAddress, encrypted } },
+    rawHeaders: ['host', '10.0.0.1'],
+    headers: { host: '10.0.0.1' },
+    httpVersionMinor: 1,
+    url,
+    socket: { remoteAddress, encrypted },
   });
   const ask = (...of: Parameters<typeof request>) =>
     // The guard reads these fields of Node's classes alone.

@@ -96,8 +96,10 @@ t.test('A person’s call takes a place of the project that it names, if it is t
   const owner = await world.signedInAs('demo', 'OWNER');
   const list = (projectName: string) =>
     world.app.inject({
-      ...{ method: 'POST', url: '/svc.project.v1.ProjectService/ListMembers' },
-      ...{ headers: cookieHeaders(owner), payload: { projectName } },
+      method: 'POST',
+      url: '/svc.project.v1.ProjectService/ListMembers',
+      headers: cookieHeaders(owner),
+      payload: { projectName },
     });
   const giveBack = await takeAll(world.gate, 'projects/demo');
   t.equal((await list('projects/demo')).statusCode, 429);
@@ -135,7 +137,8 @@ t.test('Every route of a project is refused while it has no place left', async (
     const url = path.replace(':project', 'demo').replace(':label', '__name__');
     const answer = await world.app.inject({
       method: method as 'GET',
-      ...{ url, headers: { authorization: `Bearer ${world.keys.read}` } },
+      url,
+      headers: { authorization: `Bearer ${world.keys.read}` },
     });
     // Another method than those of the route is refused before anything is looked at.
     if (answer.statusCode === 405) continue;
@@ -167,7 +170,8 @@ t.test(
     const world = await startRpcWorld(t);
     const ask = (sequence: string, key = world.keys.read) =>
       world.app.inject({
-        ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
+        method: 'POST',
+        url: '/svc.monitoring.v1.AlertService/ListAlertRules',
         headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
         payload: { projectName: 'projects/demo' },
       });
@@ -211,7 +215,8 @@ t.test(
     };
     // All of them run at once, so that only the turns on the main thread are fair to the neighbour.
     await world.host.submit({
-      ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'operator', name: 'test' },
       decide: (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
     });
     const flood = Array.from({ length: 64 }, (_, i) =>
@@ -220,7 +225,8 @@ t.test(
         i % 2 === 0 ? world.keys.read : world.keys.write,
         '/svc.audit.v1.AuditService/ListTransitions',
         {
-          ...{ projectName: 'projects/demo', pageSize: 1_000 },
+          projectName: 'projects/demo',
+          pageSize: 1_000,
         },
       ),
     );
@@ -240,7 +246,8 @@ t.test('A collector for all projects is a party of its own', async (t) => {
   const { key } = await world.collector(SYSTEM_PROJECT);
   await takeAll(world.gate, 'projects/demo');
   const answer = await world.app.inject({
-    ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+    method: 'POST',
+    url: '/svc.ingest.v1.IngestService/WriteSamples',
     headers: { authorization: `Bearer ${key}` },
     payload: { projectName: 'projects/demo', rows: [] },
   });
@@ -253,18 +260,22 @@ t.test(
     const world = await startRpcWorld(t);
     const limit = (samplesPerSecond: number) =>
       world.host.submit({
-        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        project: 'demo',
+        by: { kind: 'operator', name: 'test' },
         decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
       });
     const write = () =>
       world.app.inject({
-        ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+        method: 'POST',
+        url: '/svc.ingest.v1.IngestService/WriteSamples',
         headers: { authorization: `Bearer ${world.keys.collector}` },
         payload: {
-          ...{ projectName: 'projects/demo', batchId: 'one' },
+          projectName: 'projects/demo',
+          batchId: 'one',
           rows: [
             {
-              ...{ vmName: 'vm-1', observedUnixMs: String(world.clock.now()) },
+              vmName: 'vm-1',
+              observedUnixMs: String(world.clock.now()),
               values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
             },
           ],
@@ -304,14 +315,17 @@ t.test(
     t.equal(world.gate.running('projects/demo', 'call'), 0);
     const list = (key: string) =>
       world.app.inject({
-        ...{ method: 'POST', url: '/svc.monitoring.v1.AlertService/ListAlertRules' },
+        method: 'POST',
+        url: '/svc.monitoring.v1.AlertService/ListAlertRules',
         headers: { authorization: `Bearer ${key}` },
         payload: { projectName: 'projects/demo' },
       });
     t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
     const members = await world.app.inject({
-      ...{ method: 'POST', url: '/svc.project.v1.ProjectService/ListMembers' },
-      ...{ headers: cookieHeaders(owner), payload: { projectName: 'projects/demo' } },
+      method: 'POST',
+      url: '/svc.project.v1.ProjectService/ListMembers',
+      headers: cookieHeaders(owner),
+      payload: { projectName: 'projects/demo' },
     });
     t.equal(members.statusCode, 200, 'and the owner');
   },
@@ -361,7 +375,9 @@ t.test('Each body is parsed in a turn of its project, after it has come', async 
   const ask = async (payload: string | Buffer, headers: Record<string, string>, path: string) => {
     steps.length = 0;
     const answer = await world.app.inject({
-      ...{ method: 'POST', url: path, payload },
+      method: 'POST',
+      url: path,
+      payload,
       headers: { 'content-type': 'application/json', ...headers },
     });
     t.equal(answer.statusCode, 200, answer.body);
@@ -387,9 +403,11 @@ t.test('Unpacked bytes count against the rate, also of a collector for all proje
   const write = async (key: string) => {
     const before = used();
     const answer = await world.app.inject({
-      ...{ method: 'POST', url: '/svc.ingest.v1.IngestService/WriteSamples' },
+      method: 'POST',
+      url: '/svc.ingest.v1.IngestService/WriteSamples',
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
         'content-encoding': 'gzip',
       },
       payload: gzipSync(body),
@@ -400,7 +418,8 @@ t.test('Unpacked bytes count against the rate, also of a collector for all proje
   t.equal(await write(world.keys.collector), 2_000, '20,000 bytes in ten seconds');
   const { key } = await world.collector(SYSTEM_PROJECT);
   await world.host.submit({
-    ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+    project: 'demo',
+    by: { kind: 'operator', name: 'test' },
     decide: (draft) =>
       draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
   });

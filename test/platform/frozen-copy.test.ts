@@ -48,7 +48,8 @@ function counters(t: Test) {
     for (const database of databases) database.close();
   });
   const files = NAMES.map((name) => ({
-    ...{ path: join(folder, name), to: join(folder, `copy-${name}`) },
+    path: join(folder, name),
+    to: join(folder, `copy-${name}`),
     ask: 'SELECT count FROM n WHERE id = 1',
   }));
   return { folder, files, count: () => count };
@@ -61,7 +62,9 @@ t.test('DUR-18: copies of several databases are of one moment during writes', as
     let steps = 0;
     const before = count();
     const copies = await copyFrozen({
-      ...{ files, clock: systemClock, signal: AbortSignal.timeout(30_000) },
+      files,
+      clock: systemClock,
+      signal: AbortSignal.timeout(30_000),
       onFrozen: () => {
         frozenAt = count();
       },
@@ -90,7 +93,9 @@ t.test('a copy that is given up ends', async (t) => {
   const { files } = counters(t);
   const giveUp = new AbortController();
   const copying = copyFrozen({
-    ...{ files, clock: systemClock, signal: giveUp.signal },
+    files,
+    clock: systemClock,
+    signal: giveUp.signal,
     onFrozen: () => giveUp.abort(new Error('given up')),
   });
   await t.rejects(copying, { message: 'given up' });

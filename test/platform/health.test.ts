@@ -157,7 +157,9 @@ t.test('a report leaves out names and reasons for callers, and all but states fo
   health.watch({ kind: 'stream' }, () => ready);
   health.watch({ kind: 'collector', name: 'collector host' }, () => ready);
   health.watch({ kind: 'collector', name: 'collector qemu+ssh://root@hv-7.corp' }, () => ({
-    ...{ state: 'degraded', reason: stderr, summary },
+    state: 'degraded',
+    reason: stderr,
+    summary,
   }));
   health.watch({ kind: 'disk' }, () => {
     throw new Error('ENOENT /srv/secret');

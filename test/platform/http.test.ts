@@ -332,7 +332,8 @@ t.test(
     const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
       openConfiguredMetricsServer({
         settings: { metricsListen, metricsListenGiven, ...hosts },
-        ...{ metrics, health },
+        metrics,
+        health,
         log: logInto(logged),
       });
     await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);

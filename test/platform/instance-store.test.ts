@@ -289,8 +289,10 @@ t.test("a person's memberships are found in all projects, by an index", async (t
 t.test('a file of an older program, or with other indexes, is indexed when it is opened', (t) => {
   const older = instanceMigrations.slice(0, 5);
   const database = openDatabase({
-    ...{ path: ':memory:', synchronous: 'NORMAL' },
-    ...{ migrations: older, area: 'instances' },
+    path: ':memory:',
+    synchronous: 'NORMAL',
+    migrations: older,
+    area: 'instances',
   });
   t.teardown(() => database.close());
   const insert =
@@ -320,8 +322,10 @@ t.test('a file of an older program, or with other indexes, is indexed when it is
 
 t.test('API-34: an incident of an older program gets the data center of its VM, if known', (t) => {
   const database = openDatabase({
-    ...{ path: ':memory:', synchronous: 'NORMAL' },
-    ...{ migrations: instanceMigrations.slice(0, 6), area: 'instances' },
+    path: ':memory:',
+    synchronous: 'NORMAL',
+    migrations: instanceMigrations.slice(0, 6),
+    area: 'instances',
   });
   t.teardown(() => database.close());
   const insert = database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
@@ -358,8 +362,10 @@ t.test('incidents of older files and of commits are found alike, by each status'
     open,
   ];
   const older = openDatabase({
-    ...{ path: ':memory:', synchronous: 'NORMAL' },
-    ...{ migrations: instanceMigrations.slice(0, 6), area: 'instances' },
+    path: ':memory:',
+    synchronous: 'NORMAL',
+    migrations: instanceMigrations.slice(0, 6),
+    area: 'instances',
   });
   t.teardown(() => older.close());
   const { apply, database } = createChain(t);

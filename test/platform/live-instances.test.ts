@@ -51,7 +51,8 @@ t.test('many live instances hold nobody up: no turn reads more than a page', asy
   await world.saveRule();
   for (let start = 0; start < COUNT; start += 50) {
     await world.host.submit({
-      ...{ project: PROJECT, by: { kind: 'service', name: 'test' } },
+      project: PROJECT,
+      by: { kind: 'service', name: 'test' },
       decide(draft) {
         for (let i = start; i < start + 50; i++) {
           const of = { project: PROJECT, rule: RULE, vm: `vm-${i}`, labels: '' };
@@ -79,8 +80,11 @@ t.test('many live instances hold nobody up: no turn reads more than a page', asy
   t.equal((await seedOf(view)).firing.length, COUNT / 2);
   t.same(await rulesWithStaleInstances(view), new Set());
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by: { kind: 'operator', name: 'test' }, id: RULE },
-    ...{ request: { scope: 'test', id: 'deletion', fingerprint: 'f' }, expectedVersion: '1' },
+    project: PROJECT,
+    by: { kind: 'operator', name: 'test' },
+    id: RULE,
+    request: { scope: 'test', id: 'deletion', fingerprint: 'f' },
+    expectedVersion: '1',
   });
   t.same(await rulesWithStaleInstances(view), new Set([RULE]));
   t.equal(await retireInstances(host, PROJECT, RULE), COUNT);
@@ -93,7 +97,8 @@ t.test('deliveries are swept a page a turn, over large and small projects alike'
   const projects = [PROJECT, 'other'];
   for (const project of projects) {
     await world.host.submit({
-      ...{ project, by: { kind: 'service', name: 'test' } },
+      project,
+      by: { kind: 'service', name: 'test' },
       decide(draft) {
         for (let i = 0; i < 220; i++) {
           const of = {

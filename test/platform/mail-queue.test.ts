@@ -8,7 +8,9 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 const mail: Mail = {
-  ...{ to: 'ada@example.com', subject: 'Hello', text: 'One line\n' },
+  to: 'ada@example.com',
+  subject: 'Hello',
+  text: 'One line\n',
   messageId: '<1@svc.example.com>',
 };
 
@@ -204,8 +206,12 @@ t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t)
   const send = inviteMail({ mail: queue, origin: () => 'https://svc.example.com', clock, random });
   const invite = (email: string, project = 'web') =>
     send({
-      ...{ email, project, token: 'svc_inv_1_x', expiresMs: 1_000 },
-      ...{ projectDisplayName: 'Web', invitedBy: 'Ada' },
+      email,
+      project,
+      token: 'svc_inv_1_x',
+      expiresMs: 1_000,
+      projectDisplayName: 'Web',
+      invitedBy: 'Ada',
     });
   const toOne = Array.from({ length: 10 }, (_, n) => invite('victim@example.org', `p${n}`));
   t.same(toOne, [...Array(3).fill(true), ...Array(7).fill(false)], 'whichever the project');

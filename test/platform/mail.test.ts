@@ -21,7 +21,9 @@ import { until } from '../support/program.ts';
 import { type Answer, Browser, startSignInWorld } from '../support/sign-in-server.ts';
 
 const mail: Mail = {
-  ...{ to: 'ada@example.com', subject: 'Hello', text: 'One line\n' },
+  to: 'ada@example.com',
+  subject: 'Hello',
+  text: 'One line\n',
   messageId: '<1@svc.example.com>',
 };
 
@@ -273,7 +275,8 @@ t.test(
     t.match(text, '\n\nhttps://svc.example.com/auth/link#svc_link_1_x\n\n');
     t.match(text, 'within 15 minutes');
     const invitation = invitationLetter({
-      ...{ ...link, expiresMs: 7 * 86_400_000 },
+      ...link,
+      expiresMs: 7 * 86_400_000,
       projectDisplayName: 'Demo\r\nBcc: eve@example.com\u2028\u0000',
       invitedBy: `Ada\n\nhttps://evil.example ${'x'.repeat(500)}`,
     });

@@ -118,7 +118,8 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
       if (wire.refuses(append)) throw new StreamUnavailable('Refused', 'refused');
       return call(() => inner.append(append));
     },
-    ...{ read, consume: (spec) => inner.consume(spec) },
+    read,
+    consume: (spec) => inner.consume(spec),
     truncate: async () => {},
     health: () => inner.health(),
     close: () => inner.close(),
@@ -158,9 +159,14 @@ function start(
   const node = `node-${String(++members).padStart(4, '0')}`;
   const started: Started = { clock, wire, member: undefined, applied: 0, heard: {} };
   const joining = joinCluster({
-    ...{ stream, clock },
+    stream,
+    clock,
     self: {
-      ...{ node, host: 'h', pid: members, startedMs: world.now(), version: '1' },
+      node,
+      host: 'h',
+      pid: members,
+      startedMs: world.now(),
+      version: '1',
       ...(more.lock !== undefined && { lock: more.lock }),
     },
   }).then((member) => {

@@ -24,7 +24,10 @@ const certificate = (name: string) =>
   fileURLToPath(new URL(`../support/certificates/${name}`, import.meta.url));
 const pair = `cert_file: "${certificate('nats.pem')}", key_file: "${certificate('nats.key')}"`;
 const spec: StreamSpec = {
-  ...{ name: 'LOG', subjects: ['log.>'], retention: 'log', duplicateWindowMs: 60_000 },
+  name: 'LOG',
+  subjects: ['log.>'],
+  retention: 'log',
+  duplicateWindowMs: 60_000,
 };
 
 /** A user's nkey, and its credentials in an account of an operator made for the test. */
@@ -42,11 +45,15 @@ function makeUser() {
   const limits = { subs: -1, data: -1, payload: -1, imports: -1, exports: -1, conn: -1, leaf: -1 };
   const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
   const accountJwt = sign(operator, account.getPublicKey(), {
-    ...{ type: 'account', version: 2, limits: { ...limits, ...storage, wildcards: true } },
+    type: 'account',
+    version: 2,
+    limits: { ...limits, ...storage, wildcards: true },
   });
   const system = nkeys.createAccount().getPublicKey();
   const systemJwt = sign(operator, system, {
-    ...{ type: 'account', version: 2, limits: { ...limits, wildcards: true } },
+    type: 'account',
+    version: 2,
+    limits: { ...limits, wildcards: true },
   });
   const userJwt = sign(account, user.getPublicKey(), { type: 'user', version: 2, ...limits });
   const frame = (name: string, body: string) =>
@@ -253,7 +260,9 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
 t.test('several addresses with one login, of which one is away', needs(newest), async (t) => {
   const folder = dataFolder(t);
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder, settings: userAndPassword },
+    program: componentPath(newest),
+    folder,
+    settings: userAndPassword,
   });
   t.teardown(() => server.kill());
   const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
@@ -269,7 +278,9 @@ t.test('several addresses with one login, of which one is away', needs(newest), 
 t.test('a certificate that is for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t), settings },
+    program: componentPath(newest),
+    folder: dataFolder(t),
+    settings,
   });
   t.teardown(() => server.kill());
   const url = server.url.replace('127.0.0.1', 'localhost');
@@ -283,7 +294,9 @@ t.test('TLS without the certificate that the server asks for', needs(newest), as
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t), settings },
+    program: componentPath(newest),
+    folder: dataFolder(t),
+    settings,
   });
   t.teardown(() => server.kill());
   await t.rejects(open(t, settingsOf('', server.url, { SVC_NATS_CA_FILE: ca })), {
@@ -295,7 +308,8 @@ t.test('a user without the permissions learns which', needs(newest), async (t) =
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t) },
+    program: componentPath(newest),
+    folder: dataFolder(t),
     settings,
   });
   t.teardown(() => server.kill());
@@ -312,7 +326,9 @@ t.test('the permissions that docs/streams.md names are enough', needs(newest), a
   const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t), settings },
+    program: componentPath(newest),
+    folder: dataFolder(t),
+    settings,
   });
   t.teardown(() => server.kill());
   const url = server.url.replace('://', `://svc:${encoded}@`);
@@ -327,7 +343,10 @@ t.test('the permissions that docs/streams.md names are enough', needs(newest), a
     got.push(sequence);
   }
   const consumer = await stream.consume({
-    ...{ stream: 'LOG', durable: 'd', ackWaitMs: 5_000, maxAckPending: 1 },
+    stream: 'LOG',
+    durable: 'd',
+    ackWaitMs: 5_000,
+    maxAckPending: 1,
   });
   for await (const delivery of consumer) {
     await delivery.ack();
@@ -341,7 +360,9 @@ t.test('a password that changes needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);
   const store = dataFolder(t);
   const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: store, settings: userAndPassword },
+    program: componentPath(newest),
+    folder: store,
+    settings: userAndPassword,
   });
   t.teardown(() => server.kill());
   const more = { SVC_NATS_USER: 'svc', SVC_NATS_PASSWORD_FILE: 'FOLDER/password' };
@@ -372,7 +393,9 @@ t.test(
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
-      ...{ program: componentPath(newest), folder: dataFolder(t), settings: userAndPassword },
+      program: componentPath(newest),
+      folder: dataFolder(t),
+      settings: userAndPassword,
     });
     t.teardown(() => server.kill());
     const { code, text } = await runInProcess(['serve'], {

@@ -134,7 +134,9 @@ t.test(
   async (t) => {
     for (const kind of CALL_CLASSES) {
       const { running, waiting, unit } = classRules[kind].slots({
-        ...{ ...DEFAULT_LIMITS, concurrency: 1, openStreams: 2 },
+        ...DEFAULT_LIMITS,
+        concurrency: 1,
+        openStreams: 2,
       });
       const most = running + (unit === 'calls' ? waiting : waiting / WAITING_CALL_BYTES);
       const { gate } = openGate({ concurrency: 1, openStreams: 2 });

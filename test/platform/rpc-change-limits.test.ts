@@ -16,7 +16,8 @@ const RUNBOOK = 'x'.repeat(1_900);
 
 const limited = (world: RpcWorld, limits: Partial<ProjectLimits>) =>
   world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) => ({ ...setLimits(draft, limits) }),
   });
 
@@ -27,7 +28,10 @@ async function save(
   return await world.call(
     'SaveAlertRule',
     {
-      ...{ projectName: project, id, requestId: randomUUID(), expectedVersion: String(version) },
+      projectName: project,
+      id,
+      requestId: randomUUID(),
+      expectedVersion: String(version),
       spec: { ...RULE_TEMPLATES[0]?.spec, runbookText: `${version} ${RUNBOOK}` },
     },
     { key },
@@ -55,7 +59,9 @@ t.test('LIMIT-23: a flood of edits is refused after its burst; others go on', as
   const { edits, answer } = await flood(world);
   t.equal(edits, 120);
   t.match(answer, {
-    ...{ status: 429, reason: 'TOO_MANY_REQUESTS', headers: { 'retry-after': '1' } },
+    status: 429,
+    reason: 'TOO_MANY_REQUESTS',
+    headers: { 'retry-after': '1' },
     metadata: { limit: 'changesPerSecond', retryAfterSeconds: '1' },
   });
   t.match(await used(world, 'changesPerSecond'), { used: '1', limit: '1' });
@@ -86,7 +92,8 @@ t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted',
   t.match(await used(world, 'thingsPerDay'), { used: '1' });
   await limited(world, { thingsPerDay: 1 });
   t.match(await save(world), {
-    ...{ status: 400, reason: 'LIMIT_EXCEEDED' },
+    status: 400,
+    reason: 'LIMIT_EXCEEDED',
     metadata: { of: 'thingsPerDay', limit: '1', current: '1' },
   });
   t.match(await save(world, { id, version: 1 }), { status: 200 }, 'an edit makes nothing');
@@ -94,7 +101,8 @@ t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted',
   t.ok(Number(bytes) > 2 * RUNBOOK.length, `${bytes} bytes`);
   await limited(world, { changeBytesPerDay: Number(bytes) });
   t.match(await save(world, { id, version: 2 }), {
-    ...{ status: 400, reason: 'LIMIT_EXCEEDED' },
+    status: 400,
+    reason: 'LIMIT_EXCEEDED',
     metadata: { of: 'changeBytesPerDay', limit: bytes, current: bytes },
     body: { message: /wait until 2026-01-02T00:00:00.000Z/ },
   });
@@ -118,14 +126,18 @@ t.test('LIMIT-25: access is ended when nothing may be changed', async (t) => {
   const invited = await world.call('InviteMember', { ...invitee, requestId: randomUUID() }, owner);
   const hook = { displayName: 'hook', webhook: { url: 'https://hooks.example.com/x' } };
   const created = await world.call('CreateDestination', {
-    ...{ projectName: PROJECT, requestId: randomUUID(), destination: hook },
+    projectName: PROJECT,
+    requestId: randomUUID(),
+    destination: hook,
   });
   const destination = { name: created.body.destination.name };
   await limited(world, { changesPerSecond: 0, changeBytesPerDay: 0, thingsPerDay: 0 });
   const refused = await world.call(
     'CreateServiceAccount',
     {
-      ...{ projectName: PROJECT, requestId: randomUUID(), displayName: 'x' },
+      projectName: PROJECT,
+      requestId: randomUUID(),
+      displayName: 'x',
       capabilities: ['monitoring.read'],
     },
     owner,
@@ -158,10 +170,17 @@ t.test('LIMIT-25: access is ended when nothing may be changed', async (t) => {
 t.test('LIMIT-25: an incident is acknowledged when nothing may be changed', async (t) => {
   const world = await startRpcWorld(t);
   await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      severity: 'WARNING',
+      allVms: true,
     },
   });
   const values = [{ series: 'svc_vm_cpu_utilization_pct', value: 95 }];

@@ -52,7 +52,11 @@ t.test(
     t.match(
       body.descriptors,
       wanted.map(([metricId, unit, source, promqlName, limitation]) => ({
-        ...{ metricId, unit, source, promqlName, limitation },
+        metricId,
+        unit,
+        source,
+        promqlName,
+        limitation,
         expanded: expanded.includes(metricId),
       })),
     );

@@ -10,8 +10,12 @@ const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
 
 const ask = (world: RpcWorld, change: object) =>
   world.call('QueryVMMonitoring', {
-    ...{ name: VM, metricIds: ['memory_total_bytes'], startTimeUnix: at(3600), endTimeUnix: at(0) },
-    ...{ stepSeconds: 60, ...change },
+    name: VM,
+    metricIds: ['memory_total_bytes'],
+    startTimeUnix: at(3600),
+    endTimeUnix: at(0),
+    stepSeconds: 60,
+    ...change,
   });
 
 /** A row of `memory_total_bytes` for each of these seconds before the start. */
@@ -86,14 +90,14 @@ t.test(
     const mounts = Array.from({ length: 12 }, (_, i) => `{mountpoint="/${i}"}`);
     for (let i = rows - 1; i > 0; i--) {
       builder.add({
-        ...{
-          project: 'demo',
-          vm: 'vm-1',
-          observedMs: START_MS - i * 60_000,
-          sequence: 0,
-          boot: '',
-        },
-        ...{ vcpus: 2, state: 1, stateReason: '' },
+        project: 'demo',
+        vm: 'vm-1',
+        observedMs: START_MS - i * 60_000,
+        sequence: 0,
+        boot: '',
+        vcpus: 2,
+        state: 1,
+        stateReason: '',
         series: mounts.map((labels) => `svc_vm_filesystem_used_bytes${labels}`),
         values: mounts.map((_, mount) => 1_234_567_890 + mount),
       });

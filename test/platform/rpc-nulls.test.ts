@@ -123,8 +123,12 @@ t.test('API-44: null in the request of a stream is refused, too', async (t) => {
 });
 
 const spec = {
-  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90, severity: 'WARNING', allVms: true },
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  severity: 'WARNING',
+  allVms: true,
 };
 
 t.test('API-11: methods that compute from a spec refuse what they do not know', async (t) => {

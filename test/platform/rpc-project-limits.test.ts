@@ -29,7 +29,9 @@ const limitsSeen = async (world: RpcWorld) => {
 
 const rows = (vms: number) =>
   Array.from({ length: vms }, (_, i) => ({
-    ...{ vmName: `vm-${i}`, observedUnixMs: String(START_MS), state: 'RUNNING' },
+    vmName: `vm-${i}`,
+    observedUnixMs: String(START_MS),
+    state: 'RUNNING',
     values: [
       { series: 'svc_vm_cpu_utilization_pct', value: 1 },
       { series: 'svc_vm_memory_total_bytes', value: 2 },
@@ -45,7 +47,10 @@ const write = (world: RpcWorld, vms: number) =>
 
 const saveRule = (world: RpcWorld) =>
   world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: { ...RULE_TEMPLATES[0]?.spec },
   });
 
@@ -71,15 +76,19 @@ t.test('A member sees every limit, with what is used of it', async (t) => {
   );
   await stream.received(1);
   await world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) => ({ ...setLimits(draft, { vms: 2 }) }),
   });
   const used = await limitsSeen(world);
   t.match(used, {
-    ...{ rules: { used: '1' }, destinations: { used: '0' }, instances: { used: '3' } },
+    rules: { used: '1' },
+    destinations: { used: '0' },
+    instances: { used: '3' },
     vms: { limit: '2', used: '3' },
     series: { used: '6' },
-    ...{ concurrency: { used: '1' }, openStreams: { used: '1' } },
+    concurrency: { used: '1' },
+    openStreams: { used: '1' },
     samplesPerSecond: { used: '1' },
   });
   t.ok(Number(used.headBytes?.used) > 0, 'rows take memory');
@@ -96,8 +105,10 @@ t.test('Limits are shown to who may read the project, and to nobody else', async
     world.call('GetProjectLimits', { projectName: PROJECT }, options);
   const viewer = await world.signedInAs('demo', 'VIEWER');
   const asViewer = await world.app.inject({
-    ...{ method: 'POST', url: '/svc.monitoring.v1.MonitoringService/GetProjectLimits' },
-    ...{ headers: cookieHeaders(viewer), payload: { projectName: PROJECT } },
+    method: 'POST',
+    url: '/svc.monitoring.v1.MonitoringService/GetProjectLimits',
+    headers: cookieHeaders(viewer),
+    payload: { projectName: PROJECT },
   });
   t.equal(asViewer.statusCode, 200, asViewer.body);
   t.match(await ask({ key: world.keys.other }), { status: 403, reason: 'PROJECT_BOUNDARY' });
@@ -107,11 +118,13 @@ t.test('Limits are shown to who may read the project, and to nobody else', async
 t.test('Series that nobody has reported since the start of the node are not zero', async (t) => {
   const world = await startRpcWorld(t);
   await world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide(draft) {
       // As a restarted node finds it: registered before, and not heard yet.
       draft.putRecord({
-        ...{ kind: 'vm' as const, id: 'vm-1' },
+        kind: 'vm' as const,
+        id: 'vm-1',
         body: {
           displayName: 'One',
           datacenter: 'DC-1',
@@ -134,7 +147,8 @@ t.test('Refusals are counted by the limit that they are for', async (t) => {
     openProjectBounds({ host, clock, metrics }),
   );
   await world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) => ({ ...setLimits(draft, { rules: 0, openStreams: 0 }) }),
   });
   t.match(await saveRule(world), { status: 400, reason: 'LIMIT_EXCEEDED' });

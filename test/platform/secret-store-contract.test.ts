@@ -123,7 +123,9 @@ async function bodiesAndExcerpts(t: Test, { store, last, everywhere }: Opened): 
     'excerpts are kept by attempt, the first of each, and go with a delivery',
     async (t) => {
       const kept = (deliveryId: string, attemptId: string, excerpt: string) => ({
-        ...{ deliveryId, attemptId, excerpt },
+        deliveryId,
+        attemptId,
+        excerpt,
       });
       await store.excerpts.put([kept('dlv_1', 'att_1', 'first'), kept('dlv_2', 'att_2', 'other')]);
       await last.excerpts.put([kept('dlv_1', 'att_1', 'twice'), kept('dlv_1', 'att_3', 'second')]);
@@ -194,7 +196,11 @@ t.test('a file alone', async (t) => {
 function memberOf(stream: Stream, where: string, faults: unknown[] = []) {
   return (name: string, masterKey = key): Promise<SecretStore> =>
     openSharedSecrets({
-      ...{ stream, masterKey, random: systemRandom, clock: systemClock, where: 'the test' },
+      stream,
+      masterKey,
+      random: systemRandom,
+      clock: systemClock,
+      where: 'the test',
       path: join(where, `${name}.db`),
       onFault: (error) => void faults.push(error),
     });

@@ -219,7 +219,9 @@ t.test('excerpts of answers are kept sealed by attempt, and go with their delive
   const store = open(path);
   const { excerpts } = store;
   const kept = (deliveryId: string, attemptId: string, excerpt: string) => ({
-    ...{ deliveryId, attemptId, excerpt },
+    deliveryId,
+    attemptId,
+    excerpt,
   });
   await excerpts.put([kept('dlv_1', 'att_1', 'first readable'), kept('dlv_1', 'att_2', 'second')]);
   await excerpts.put([kept('dlv_1', 'att_1', 'recorded twice'), kept('dlv_2', 'att_3', 'other')]);

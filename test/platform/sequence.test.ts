@@ -16,7 +16,9 @@ const waiter = {
 const positionsOf = (key: number, seed = key, waitFor = async (_sequence: number) => {}) =>
   createPositions({
     host: { appliedSequence: () => 1_000, waitFor },
-    ...{ clock, random: seededRandom(seed), gate: testBounds(clock).gate },
+    clock,
+    random: seededRandom(seed),
+    gate: testBounds(clock).gate,
     key: new Uint8Array(32).fill(key),
   });
 
@@ -64,7 +66,9 @@ t.test('of several tokens the largest position is waited for, in whatever order'
   );
   const tooMany = Array.from({ length: 33 }, () => positions.tokenOf(1)).join();
   await t.rejects(positions.waitFor(tooMany, waiter), {
-    ...{ name: 'Refusal', reason: 'INVALID_FIELD', message: /more than 32 tokens/ },
+    name: 'Refusal',
+    reason: 'INVALID_FIELD',
+    message: /more than 32 tokens/,
   });
 });
 
@@ -101,7 +105,12 @@ t.test(
     const host = { appliedSequence: () => 40, waitFor: async () => {} };
     const { gate } = testBounds(clock);
     const positions = createPositions({
-      ...{ host, samples, clock, gate, random: seededRandom(1), key: new Uint8Array(32) },
+      host,
+      samples,
+      clock,
+      gate,
+      random: seededRandom(1),
+      key: new Uint8Array(32),
     });
     const written = positions.afterWrite(7);
     t.equal(written.split(', ').length, 2, 'what was applied, and what was stored');

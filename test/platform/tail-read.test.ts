@@ -13,9 +13,13 @@ const START_MS = Date.parse('2026-03-01T12:00:00Z');
 function connectionTo(has: readonly number[], isCluster: boolean) {
   let asked = 0;
   const messageAt = (sequence: number, delivery: number, pending: number) => ({
-    ...{ subject: 'log.a', data: Buffer.from(`m${sequence}`), headers: undefined },
+    subject: 'log.a',
+    data: Buffer.from(`m${sequence}`),
+    headers: undefined,
     info: {
-      ...{ streamSequence: sequence, deliverySequence: delivery, pending },
+      streamSequence: sequence,
+      deliverySequence: delivery,
+      pending,
       timestampNanos: (START_MS + sequence) * 1e6,
     },
   });
@@ -40,8 +44,10 @@ function connectionTo(has: readonly number[], isCluster: boolean) {
     return seq <= 4 ? { seq, time: new Date(START_MS + seq) } : null;
   };
   const fake = {
-    ...{ closed: false, nats: { info: isCluster ? { cluster: 'c' } : {} } },
-    ...{ js: { consumers }, manager: { consumers, streams: { getMessage } } },
+    closed: false,
+    nats: { info: isCluster ? { cluster: 'c' } : {} },
+    js: { consumers },
+    manager: { consumers, streams: { getMessage } },
     ask: (send: () => Promise<unknown>) => send(),
     pause: async () => {},
     onBroken: () => () => {},
@@ -54,7 +60,10 @@ async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true)
   const { connection, asked } = connectionTo(has, isCluster);
   const state = { identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 };
   const read = new JetStreamRead({
-    ...{ connection, stream: 'LOG', from, untilEnd: true },
+    connection,
+    stream: 'LOG',
+    from,
+    untilEnd: true,
     state: async () => state,
     onClosed: () => {},
   });
@@ -79,7 +88,8 @@ t.test('DUR-23: a bounded read of a lagging copy has everything acknowledged', a
 
 t.test('a copy that stays behind is an error, and no shorter read', async (t) => {
   await t.rejects(textsOf([2], { sequence: 1 }), {
-    ...{ name: 'StreamUnavailable', outcome: 'refused' },
+    name: 'StreamUnavailable',
+    outcome: 'refused',
     message: 'A copy of stream LOG is behind at 2 of 3',
   });
 });
@@ -117,7 +127,9 @@ t.test(
       },
     };
     const read = new JetStreamRead({
-      ...{ stream: 'LOG', from: { sequence: 1 }, untilEnd: false },
+      stream: 'LOG',
+      from: { sequence: 1 },
+      untilEnd: false,
       connection: Object.assign(connection, {
         js: { consumers: firstIsSilent },
         requestPatiently: (send: () => Promise<unknown>) => send(),

@@ -62,12 +62,15 @@ t.test('names in tables, with several ids or with values of a template are read'
     test: { deep: { 'x.test.ts': source.join('\n'), 'not-a-test.ts': source.join('\n') } },
   });
   const found = readRequirements(folder).map(({ id, title, tests }) => ({
-    ...{ id, title, names: tests.map(({ name }) => name) },
+    id,
+    title,
+    names: tests.map(({ name }) => name),
   }));
   t.same(found, [
     { id: first, title: 'One', names: [`${first}: a name`, `${first}, ${second}: a user’s walk`] },
     {
-      ...{ id: second, title: 'Two' },
+      id: second,
+      title: 'Two',
       names: [
         `${first}, ${second}: a user’s walk`,
         ...[`${second}: a row of a table`, `${second}: a name on …`],

@@ -136,7 +136,10 @@ function installedForTheService(): Set<string> {
   }
   const words = ['ls', '--omit=dev', '--package-lock-only', '--all', '--json'];
   const output = execFileSync('npm', words, {
-    ...{ cwd: root, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'ignore'] },
+    cwd: root,
+    encoding: 'utf8',
+    timeout: 60_000,
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   const installed = new Set<string>();
   const add = ({ dependencies = {} }: Partial<Node>): void => {

@@ -28,7 +28,10 @@ const projectName = 'projects/demo';
 const AT = Math.floor(Date.now() / 60_000) * 60;
 
 const spec = {
-  ...{ displayName: 'Memory', metricId: 'memory_used_bytes', threshold: 0, allVms: true },
+  displayName: 'Memory',
+  metricId: 'memory_used_bytes',
+  threshold: 0,
+  allVms: true,
   operator: AlertRuleSpec_Operator.LESS_THAN,
   severity: AlertRuleSpec_Severity.INFO,
 };
@@ -59,7 +62,10 @@ async function clientOf(t: Test, { endpoint, demo }: World, more: Partial<Client
   const gateway = await startGateway(t, endpoint);
   const { waits, clock } = impatientClock();
   const client = createClient({
-    ...{ baseUrl: gateway.url, token: demo.apiKey, clock, random: seededRandom(1) },
+    baseUrl: gateway.url,
+    token: demo.apiKey,
+    clock,
+    random: seededRandom(1),
     ...(more as object),
   });
   const sent = (method: string) =>
@@ -68,7 +74,9 @@ async function clientOf(t: Test, { endpoint, demo }: World, more: Partial<Client
 }
 
 const busy = (retryAfter?: string): GatewayFault => ({
-  ...{ kind: 'answer', status: 429, body: '{"code":"resource_exhausted"}' },
+  kind: 'answer',
+  status: 429,
+  body: '{"code":"resource_exhausted"}',
   headers: {
     'content-type': 'application/json',
     ...(retryAfter !== undefined && { 'retry-after': retryAfter }),

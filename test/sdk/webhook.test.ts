@@ -211,7 +211,8 @@ t.test('of several processes at once, one claims each id', async (t) => {
   `;
   const children = [0, 1, 2].map(() =>
     spawn(process.execPath, ['--input-type=module', '-e', program], {
-      ...{ timeout: 15_000, killSignal: 'SIGKILL' },
+      timeout: 15_000,
+      killSignal: 'SIGKILL',
       stdio: ['ignore', 'pipe', 'inherit'],
     }),
   );

@@ -31,7 +31,13 @@ function demoOf(t: Test, world: World) {
   const { people, members } = peopleOf(world);
   const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
     prepareDemo({
-      ...{ ...world, people, members, dataFolder, baseUrl, log: silentLog, isShared: false },
+      ...world,
+      people,
+      members,
+      dataFolder,
+      baseUrl,
+      log: silentLog,
+      isShared: false,
     });
   const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
   const live = () =>
@@ -57,7 +63,8 @@ t.test(
       capabilities: ['monitoring.read', 'monitoring.write'],
     });
     t.match(world.host.view('demo').instance('serviceAccount', 'demo'), {
-      ...{ value: 'active', context: { displayName: 'Demo', template: 'alert-manager' } },
+      value: 'active',
+      context: { displayName: 'Demo', template: 'alert-manager' },
     });
     t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
     await prepare();
@@ -148,7 +155,10 @@ t.test('an API key that acts for no account is replaced by one of the account de
   await prepare();
   const { host } = world;
   const old = await issueCredential(world, tester, {
-    ...{ project: 'demo', kind: 'sk', owner: 'service/demo', displayName: 'Demo key' },
+    project: 'demo',
+    kind: 'sk',
+    owner: 'service/demo',
+    displayName: 'Demo key',
     capabilities: ['monitoring.read', 'monitoring.write'],
     lifetimeMs: KEY_LIFETIME_MS_MAX,
   });
@@ -186,7 +196,8 @@ t.test(
     const first = read();
     const setAccount = (account: string, type: 'disabled' | 'deleted') =>
       world.host.submit({
-        ...{ project: 'demo', by: tester },
+        project: 'demo',
+        by: tester,
         decide(draft) {
           const event = { type, at: draft.at, reason: '', by: tester.name };
           draft.send('serviceAccount', account, event);
@@ -263,7 +274,8 @@ t.test('the first owner signs in by the link in demo.json, once, and owns the de
   t.not(second, first, 'one past its time is replaced while nobody has signed in');
   const { person } = await use(second);
   t.match(world.host.findInstance('person', person)?.context, {
-    ...{ displayName: 'First owner', email: '' },
+    displayName: 'First owner',
+    email: '',
   });
   const members = world.host.view('demo').instances('membership', { limit: 10 }).items;
   t.match(members, [{ value: 'active', context: { person, role: 'OWNER' } }]);

@@ -15,7 +15,9 @@ t.test('LIMIT-26: within the reserve nothing is changed, and readings go on', as
   const { demo } = service;
   const destination = { displayName: 'x', webhook: { url: 'https://hooks.example.com/x' } };
   const made = await service.call(`${ALERT}/CreateDestination`, {
-    ...{ projectName: demo.projectName, requestId: randomUUID(), destination },
+    projectName: demo.projectName,
+    requestId: randomUUID(),
+    destination,
   });
   t.equal(made.status, 429, JSON.stringify(made.body));
   t.equal(made.headers.get('retry-after'), '60');
@@ -26,7 +28,9 @@ t.test('LIMIT-26: within the reserve nothing is changed, and readings go on', as
   });
   const batch = { projectName: demo.projectName, batchId: randomUUID() };
   const row = {
-    ...{ vmName: 'vm-1', observedUnixMs: String(Date.now()), state: 'RUNNING' },
+    vmName: 'vm-1',
+    observedUnixMs: String(Date.now()),
+    state: 'RUNNING',
     values: [{ series: 'svc_vm_cpu_utilization_pct', value: 1 }],
   };
   const write = { ...batch, rows: [row] };

@@ -226,7 +226,9 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
     folder: join(shared, 'data'),
     more: { SVC_WEBHOOK_ALLOW: 'hooks.test', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
     ports: {
-      ...{ clock, stream, random: seededRandom(2) },
+      clock,
+      stream,
+      random: seededRandom(2),
       resolve(host, done) {
         asked.push(host);
         done(null, [{ address: host === 'inside.test' ? '10.1.2.3' : '127.0.0.1', family: 4 }]);
@@ -281,10 +283,17 @@ async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Pro
   }
   await call(demo, 'monitoring.v1.AlertService/SaveAlertRule', {
     projectName,
-    ...{ id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'Large', metricId: 'memory_total_bytes', operator: 'GREATER_THAN' },
-      ...{ threshold: 10, sustainedSeconds: 0, severity: 'WARNING', allVms: true },
+      displayName: 'Large',
+      metricId: 'memory_total_bytes',
+      operator: 'GREATER_THAN',
+      threshold: 10,
+      sustainedSeconds: 0,
+      severity: 'WARNING',
+      allVms: true,
       destinationNames,
     },
   });

@@ -56,14 +56,31 @@ export interface FaultRates {
 const NEVER = Number.POSITIVE_INFINITY;
 
 export const NO_FAULTS: FaultRates = {
-  ...{ refuse: 0, loseRequest: 0, loseAnswer: 0, late: 0, double: 0, breakRead: 0 },
-  ...{ loseAck: 0, redeliver: 0, diskError: 0, dieAtWrite: 0 },
-  ...{ killEveryMs: NEVER, restartEveryMs: NEVER, outageEveryMs: NEVER },
-  ...{ clockJumpEveryMs: NEVER, freezeEveryMs: NEVER, endpointEveryMs: NEVER },
-  ...{ leaderEveryMs: NEVER, diskLostEveryMs: NEVER, staleTickEveryMs: NEVER },
+  refuse: 0,
+  loseRequest: 0,
+  loseAnswer: 0,
+  late: 0,
+  double: 0,
+  breakRead: 0,
+  loseAck: 0,
+  redeliver: 0,
+  diskError: 0,
+  dieAtWrite: 0,
+  killEveryMs: NEVER,
+  restartEveryMs: NEVER,
+  outageEveryMs: NEVER,
+  clockJumpEveryMs: NEVER,
+  freezeEveryMs: NEVER,
+  endpointEveryMs: NEVER,
+  leaderEveryMs: NEVER,
+  diskLostEveryMs: NEVER,
+  staleTickEveryMs: NEVER,
   diskFullEveryMs: NEVER,
-  ...{ outageMsMax: 0, clockJumpMsMax: 0, diskFullMsMax: 0 },
-  ...{ clockJumpLastsMsMax: 0, freezeMsMax: 0 },
+  outageMsMax: 0,
+  clockJumpMsMax: 0,
+  diskFullMsMax: 0,
+  clockJumpLastsMsMax: 0,
+  freezeMsMax: 0,
 };
 
 /** The faults of a seed. Some seeds have none: what breaks without faults is broken. */
@@ -99,9 +116,13 @@ function alone(every: Every) {
     outageEveryMs: every(600_000),
     clockJumpEveryMs: every(900_000),
     freezeEveryMs: every(600_000),
-    ...{ leaderEveryMs: NEVER, diskLostEveryMs: NEVER, staleTickEveryMs: NEVER },
-    ...{ outageMsMax: 150_000, freezeMsMax: 120_000 },
-    ...{ clockJumpMsMax: 300_000, clockJumpLastsMsMax: 240_000 },
+    leaderEveryMs: NEVER,
+    diskLostEveryMs: NEVER,
+    staleTickEveryMs: NEVER,
+    outageMsMax: 150_000,
+    freezeMsMax: 120_000,
+    clockJumpMsMax: 300_000,
+    clockJumpLastsMsMax: 240_000,
   };
 }
 
@@ -116,8 +137,10 @@ function together(every: Every) {
     leaderEveryMs: every(150_000),
     staleTickEveryMs: every(20_000),
     diskLostEveryMs: every(250_000),
-    ...{ outageMsMax: 40_000, freezeMsMax: 40_000 },
-    ...{ clockJumpMsMax: 60_000, clockJumpLastsMsMax: 60_000 },
+    outageMsMax: 40_000,
+    freezeMsMax: 40_000,
+    clockJumpMsMax: 60_000,
+    clockJumpLastsMsMax: 60_000,
   };
 }
 

@@ -141,7 +141,10 @@ export class HostPair {
     const { elapsedMs, nowMs } = this.#world;
     const observedMs = Math.floor(nowMs);
     const about = {
-      ...{ vm: this.vm, observedMs, sequence: ++side.sequence, stateReason: shown.reason },
+      vm: this.vm,
+      observedMs,
+      sequence: ++side.sequence,
+      stateReason: shown.reason,
       state: VM_STATES.indexOf(shown.state),
     };
     if (shown.state !== 'RUNNING') {

@@ -77,7 +77,10 @@ export class KeyHolders {
     const world = this.#world;
     const made = await this.#asked('key', ({ keys }, caller) =>
       keys.create({
-        ...{ ...caller, owner, displayName: 'Key', lifetimeMs: undefined },
+        ...caller,
+        owner,
+        displayName: 'Key',
+        lifetimeMs: undefined,
         capabilities: ['monitoring.read'],
       }),
     );

@@ -190,8 +190,13 @@ function editableRules(view: ProjectView): readonly Instance<'alertRule'>[] {
 const silenceRule: Idea = (view, dice) => {
   const spec: AlertRuleSpec = {
     ...specOf(view, dice),
-    ...{ displayName: 'Silence', metricId: 'telemetry_age_seconds', sustainedSeconds: 0 },
-    ...{ operator: 'GREATER_THAN', threshold: 120, allVms: true, vmNames: [] },
+    displayName: 'Silence',
+    metricId: 'telemetry_age_seconds',
+    sustainedSeconds: 0,
+    operator: 'GREATER_THAN',
+    threshold: 120,
+    allVms: true,
+    vmNames: [],
   };
   const { recoveryThreshold: _, ...silence } = spec;
   return saveRule(`${ON_SILENCE}${dice.below(1e9)}`, 0, silence, 'a rule on silence');

@@ -33,7 +33,10 @@ export async function startIdentities(t: Test) {
   const account = await made.account(project, ['monitoring.read', 'monitoring.write']);
   const owner: KeyOwner = { project, machine: 'serviceAccount', id: account };
   const creation: CreateKey = {
-    ...{ ...change, owner, displayName: 'k', capabilities: ['monitoring.read'] },
+    ...change,
+    owner,
+    displayName: 'k',
+    capabilities: ['monitoring.read'],
     lifetimeMs: undefined,
   };
   /** Many at once, in few commits. */
@@ -45,7 +48,10 @@ export async function startIdentities(t: Test) {
           for (let i = 0; i < Math.min(left, 200); i++) {
             const minted = mintKey('sk', { nowMs: draft.at, random: world.random });
             startCredential(draft, minted, {
-              ...{ project, kind: 'sk', owner: ownerName(of), displayName: 'k' },
+              project,
+              kind: 'sk',
+              owner: ownerName(of),
+              displayName: 'k',
               capabilities: ['monitoring.read'],
             });
           }

@@ -111,7 +111,10 @@ export async function startAgentWorld(t: Test) {
   const lines: string[] = [];
   const start = (change: Partial<AgentOptions> = {}): RunningAgent => {
     const agent = startAgent({
-      ...{ folder, intervalMs: INTERVAL_MS, clock: world.clock, random: seededRandom(9) },
+      folder,
+      intervalMs: INTERVAL_MS,
+      clock: world.clock,
+      random: seededRandom(9),
       log: collecting(lines),
       source: createGuestSource({ clock: world.clock, vm: 'vm-1', files: guestFiles(world) }),
       ...change,
@@ -133,7 +136,9 @@ export async function startAgentWorld(t: Test) {
   const loads = async (): Promise<[number, number][]> => {
     await world.settled();
     const { body } = await world.call('QueryVMMonitoring', {
-      ...{ name: VM, metricIds: ['load_1m'], stepSeconds: 30 },
+      name: VM,
+      metricIds: ['load_1m'],
+      stepSeconds: 30,
       startTimeUnix: String(START_SECONDS - 30),
       endTimeUnix: String(Math.floor(world.clock.now() / 1000) + 30),
     });

@@ -12,8 +12,11 @@ const [control = '', path = '', cursor = ''] = process.argv.slice(2);
 const file = fileSink(path);
 let batches = 0;
 const exporter = new AuditExport({
-  ...{ reader: new CommitReader(control), cursor: cursorIn(cursor), isRequired: false },
-  ...{ clock: systemClock, log: silentLog },
+  reader: new CommitReader(control),
+  cursor: cursorIn(cursor),
+  isRequired: false,
+  clock: systemClock,
+  log: silentLog,
   sink: {
     async append(lines) {
       batches++;

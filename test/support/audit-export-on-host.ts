@@ -51,17 +51,28 @@ export async function startExportWorld(t: Test) {
       project: 'demo',
       by,
       decide(draft) {
-        draft.start('serviceAccount', `account-${serial++}`, {
-          ...{ at: draft.at, project: 'demo', displayName: 'Robot', template: 'custom' },
-          ...{ capabilities: ['monitoring.read'], createdBy: by.name, secretNote: 'not public' },
-        });
+        const input = {
+          at: draft.at,
+          project: 'demo',
+          displayName: 'Robot',
+          template: 'custom',
+          capabilities: ['monitoring.read'],
+          createdBy: by.name,
+          secretNote: 'not public',
+        };
+        draft.start('serviceAccount', `account-${serial++}`, input);
         return {};
       },
     });
   const open = (options: Partial<AuditExportOptions> = {}) => {
     const exporter = new AuditExport({
-      ...{ reader, sink: fileSink(path), isRequired: true, clock: world.clock, log: silentLog },
-      ...{ cursor: cursorIn(cursorPath), ...options },
+      reader,
+      sink: fileSink(path),
+      isRequired: true,
+      clock: world.clock,
+      log: silentLog,
+      cursor: cursorIn(cursorPath),
+      ...options,
     });
     const undo = world.host.onApplied(() => exporter.noteApplied());
     t.teardown(undo);

@@ -41,7 +41,9 @@ type Teardown = { teardown(fn: () => unknown): unknown };
 /** Ends with the test. Throws, with how to get it, when Chromium is not there. */
 export async function startChromium(t: Teardown): Promise<Chromium> {
   const browser = await chromium.launch({
-    ...{ executablePath: componentPath('chromium'), args: ARGUMENTS, timeout: STEP_MS },
+    executablePath: componentPath('chromium'),
+    args: ARGUMENTS,
+    timeout: STEP_MS,
   });
   t.teardown(() => browser.close());
   return {

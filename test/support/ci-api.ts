@@ -45,8 +45,17 @@ export async function startCiRpcWorld(t: Test) {
       issuers: [{ issuer: platform.issuer, keys }],
     });
     keyless = openCi({
-      ...{ host, clock, random, log, metrics, closers, health: createHealth({ clock, log }) },
-      ...{ assertions, onceStore, publicUrl, tokens: parts.tokens },
+      host,
+      clock,
+      random,
+      log,
+      metrics,
+      closers,
+      health: createHealth({ clock, log }),
+      assertions,
+      onceStore,
+      publicUrl,
+      tokens: parts.tokens,
       settings: { ciIssuers: [platform.issuer] },
     });
     t.teardown(() => closers.closeAll());
@@ -68,7 +77,9 @@ export async function startCiRpcWorld(t: Test) {
   const account = `${PROJECT_NAME}/serviceAccounts/${await world.account('demo', BOTH)}`;
   const start = (more: object = {}) =>
     ci('StartCiVerification', {
-      ...{ serviceAccountName: account, displayName: 'Deploy', capabilities: BOTH },
+      serviceAccountName: account,
+      displayName: 'Deploy',
+      capabilities: BOTH,
       ...more,
     });
   const exchange = async (trustName: string, claims?: ClaimChanges) =>
@@ -84,7 +95,15 @@ export async function startCiRpcWorld(t: Test) {
   }
   return {
     ...world,
-    ...{ owner, audience, ci, anonymous, mint, account, start, exchange, connect },
+    owner,
+    audience,
+    ci,
+    anonymous,
+    mint,
+    account,
+    start,
+    exchange,
+    connect,
     platform: outage,
     /** Resolves when no note of a refusal is being written. */
     notesSettled: async () => keyless?.ci.settled(),

@@ -101,7 +101,8 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   const tokens = { ...keySet, next: [] as Behaviour[], audiences: [] as string[] };
   const discovery: CiIssuer['discovery'] = {
     document: () => JSON.stringify({ issuer: url, jwks_uri: url + KEYS_PATH }),
-    ...{ behaviour: { kind: 'answer' }, next: [] },
+    behaviour: { kind: 'answer' },
+    next: [],
   };
   const job: CiIssuer['job'] = { claims: {} };
   const server = createServer();
@@ -125,7 +126,14 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
     void answer(request, response).catch((error) => response.destroy(error));
   });
   return {
-    ...{ url, job, discovery, keySet, tokens, mint, payload, key },
+    url,
+    job,
+    discovery,
+    keySet,
+    tokens,
+    mint,
+    payload,
+    key,
     setting: `github=github@${url}`,
     issuer: { name: 'github', kind: 'github', url, keysUrl: undefined },
     keysUrl: url + KEYS_PATH,

@@ -88,7 +88,9 @@ export async function startCliWorld(
     ...settings,
   });
   const log = createLog({
-    ...{ level: 'debug', readable: false, clock: systemClock },
+    level: 'debug',
+    readable: false,
+    clock: systemClock,
     write: (line) => void lines.push(line),
   });
   // Loaded only where it is needed: a world that joins a service has none in its own thread.
@@ -123,12 +125,15 @@ function worldOn(t: Test, name: string, service: SharedService): CliWorld {
   const folder = dataFolder(t);
   const from = service.lines().length;
   const commands = commandsOn({
-    ...{ folder, endpoint },
+    folder,
+    endpoint,
     data: service.dataFolder,
     domain: `${name}.test`,
   });
   return {
-    ...{ endpoint, folder, platform },
+    endpoint,
+    folder,
+    platform,
     get lines() {
       return service.lines().slice(from);
     },
@@ -170,7 +175,10 @@ function commandsOn({
     printed.push(stage.stdout, stage.stderr);
     const { stdout, stderr, child } = stage;
     return {
-      ...{ code, stdout, stderr, child },
+      code,
+      stdout,
+      stderr,
+      child,
       get json() {
         return JSON.parse(stdout);
       },
@@ -247,13 +255,13 @@ export async function writeReadings(
   readings: readonly Reading[],
 ): Promise<void> {
   const rows = readings.map(({ at, memory, index }) => ({
-    ...{
-      vmName: 'vm-1',
-      displayName: 'One',
-      observedUnixMs: String(at * 1000),
-      sequence: index + 1,
-    },
-    ...{ bootId: 'boot', vcpus: 2, state: 'RUNNING' },
+    vmName: 'vm-1',
+    displayName: 'One',
+    observedUnixMs: String(at * 1000),
+    sequence: index + 1,
+    bootId: 'boot',
+    vcpus: 2,
+    state: 'RUNNING',
     values: [{ series: 'svc_vm_memory_used_bytes', value: memory }],
   }));
   const answer = await fetch(`${endpoint}/svc.ingest.v1.IngestService/WriteSamples`, {

@@ -20,7 +20,8 @@ async function write(demo: Demo, rows: readonly unknown[]): Promise<void> {
   const answer = await fetch(`${demo.baseUrl}/svc.ingest.v1.IngestService/WriteSamples`, {
     method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${demo.collectorKey}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${demo.collectorKey}`,
+      'content-type': 'application/json',
       'connect-protocol-version': '1',
     },
     body: JSON.stringify({ projectName: demo.projectName, rows }),
@@ -48,8 +49,12 @@ function row(vm: string, displayName: string, atMs: number, i: number): unknown 
     },
   ];
   return {
-    ...{ vmName: vm, displayName, observedUnixMs: String(Math.floor(atMs)), vcpus: 2 },
-    ...{ state: 'RUNNING', values },
+    vmName: vm,
+    displayName,
+    observedUnixMs: String(Math.floor(atMs)),
+    vcpus: 2,
+    state: 'RUNNING',
+    values,
   };
 }
 
@@ -57,7 +62,10 @@ function row(vm: string, displayName: string, atMs: number, i: number): unknown 
 function unpolledRow(atMs: number): unknown {
   const labels = { cause: 'MEMORY_NOT_POLLED', reading: 'memory' };
   return {
-    ...{ vmName: 'unpolled-vm', displayName: 'Not polled', vcpus: 2, state: 'RUNNING' },
+    vmName: 'unpolled-vm',
+    displayName: 'Not polled',
+    vcpus: 2,
+    state: 'RUNNING',
     observedUnixMs: String(Math.floor(atMs)),
     values: [{ series: 'svc_vm_reading_absent', labels, value: 1 }],
   };

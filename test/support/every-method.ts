@@ -201,7 +201,8 @@ function addPlainRoutes(
   t.teardown(() => metrics.close());
   const unused = { watch: () => () => {}, stopping: () => {}, close: () => {} };
   addOperations(app, {
-    ...{ metrics, health: { ...health, ...unused } },
+    metrics,
+    health: { ...health, ...unused },
     isReader: createReaderCheck(parts),
     readGate: createReadGate(parts),
     hasMetrics: true,
@@ -245,7 +246,9 @@ export function tokenOf(
 ): Promise<string> {
   const row = world.row('ciConnection', connection);
   return world.tokens.sign({
-    ...{ token: `jti-${connection}`, project: 'demo', connection },
+    token: `jti-${connection}`,
+    project: 'demo',
+    connection,
     tokenEpoch: Number(row?.context.tokenEpoch),
     expiresMs: world.clock.now() + lifetimeMs,
   });

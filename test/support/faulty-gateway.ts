@@ -62,7 +62,9 @@ export async function startGateway(
     // The service counts a session with its own origin alone.
     const own = { ...passed, ...(passed.origin && { origin: target }) };
     const answer = await fetch(target + path, {
-      ...{ method, headers: own as Record<string, string>, redirect: 'manual' },
+      method,
+      headers: own as Record<string, string>,
+      redirect: 'manual',
       ...(method === 'GET' ? {} : { body }),
     });
     const text = await answer.text();

@@ -10,7 +10,9 @@ import { systemClock } from '../../streams/platform/clock.ts';
 
 const mailer = createMailer({ url: 'smtp://127.0.0.1:1', from: 'svc@example.com' });
 const mail = {
-  ...{ to: 'ada@example.com', subject: 'Hello', text: 'One line\n' },
+  to: 'ada@example.com',
+  subject: 'Hello',
+  text: 'One line\n',
   messageId: '<1@svc.example.com>',
 };
 const send = (by: typeof mailer) => by.send(mail).catch((fault: Error) => fault.message);

@@ -36,8 +36,14 @@ export function typescriptProgram(folder: string, name: string, page = 'sdk.md')
 /** Go's own settings: nothing from outside, no compiler of C, nothing kept in the home folder. */
 export function goEnvironment(cache: string): Environment {
   return {
-    ...{ GOFLAGS: '-mod=mod', GOPROXY: 'off', GONOSUMDB: '*', GOTOOLCHAIN: 'local' },
-    ...{ CGO_ENABLED: '0', GOCACHE: cache, GOPATH: join(cache, 'path'), HOME: cache },
+    GOFLAGS: '-mod=mod',
+    GOPROXY: 'off',
+    GONOSUMDB: '*',
+    GOTOOLCHAIN: 'local',
+    CGO_ENABLED: '0',
+    GOCACHE: cache,
+    GOPATH: join(cache, 'path'),
+    HOME: cache,
     PATH: process.env.PATH ?? '',
   };
 }
@@ -58,7 +64,10 @@ export async function buildGoPrograms(
   const built = join(folder, 'built/');
   mkdirSync(built);
   await run(go, ['build', '-o', built, './...'], {
-    ...{ cwd: folder, env: { ...env }, timeout: 90_000, killSignal: 'SIGKILL' },
+    cwd: folder,
+    env: { ...env },
+    timeout: 90_000,
+    killSignal: 'SIGKILL',
   });
   return (name) => ({ file: join(built, name), args: [], folder });
 }
@@ -69,7 +78,9 @@ export async function linesOf(
   env: Environment,
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
-    ...{ cwd: folder, timeout: 120_000, killSignal: 'SIGKILL' },
+    cwd: folder,
+    timeout: 120_000,
+    killSignal: 'SIGKILL',
     env: { PATH: process.env.PATH ?? '', ...env },
   });
   return stdout.trimEnd().split('\n');
@@ -88,7 +99,8 @@ export async function startReceiver(
   env: Environment,
 ): Promise<Receiver> {
   const child = spawn(file, [...args], {
-    ...{ cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', PORT: '0', ...env },
   });
   let text = '';
@@ -115,8 +127,10 @@ export function senderTo(url: string) {
   ): Promise<number> => {
     const body = attempt.body ?? '{"type":"incident.firing","data":{"value":0}}';
     const headers = signatureHeaders({
-      ...{ deliveryId: 'dlv_1', attemptId: 'att_1' },
-      ...{ timestampUnix: Math.floor(Date.now() / 1000), ...attempt },
+      deliveryId: 'dlv_1',
+      attemptId: 'att_1',
+      timestampUnix: Math.floor(Date.now() / 1000),
+      ...attempt,
       body: Buffer.from(body),
     });
     return fetch(url, { method: 'POST', headers, body }).then(

@@ -85,8 +85,16 @@ export function batchOf(...rows: SmallRow[]): SampleBatch {
   const builder = new BatchBuilder();
   for (const { at, values, vm = 'a' } of rows) {
     builder.add({
-      ...{ project: 'demo', vm, observedMs: START + at, sequence: at, boot: 'b', vcpus: 2 },
-      ...{ state: 1, stateReason: '', series: Object.keys(values), values: Object.values(values) },
+      project: 'demo',
+      vm,
+      observedMs: START + at,
+      sequence: at,
+      boot: 'b',
+      vcpus: 2,
+      state: 1,
+      stateReason: '',
+      series: Object.keys(values),
+      values: Object.values(values),
     });
   }
   return builder.build(START + Math.max(...rows.map((row) => row.at)));

@@ -8,13 +8,11 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 const [folder = '', now = '0'] = process.argv.slice(2);
 const nowMs = Number(now);
 const history = openHistory({
-  ...{
-    folder,
-    clock: new VirtualClock(nowMs),
-    logIdentity: 'log-1',
-    background: false,
-    readers: 1,
-  },
+  folder,
+  clock: new VirtualClock(nowMs),
+  logIdentity: 'log-1',
+  background: false,
+  readers: 1,
 });
 // Nothing is due at that time: the writing thread starts, so that every later moment is worth a kill.
 await history.retain(0);

@@ -56,7 +56,11 @@ function row(vm: LogVm, i: number) {
   const values = logValues(vm, observedMs);
   const meta = { boot: `boot-${Math.floor(i / 500)}`, vcpus: 2, state: 1, stateReason: '' };
   return {
-    ...{ project: 'demo', vm, observedMs, sequence: i, ...meta },
+    project: 'demo',
+    vm,
+    observedMs,
+    sequence: i,
+    ...meta,
     series: Object.keys(values),
     values: Object.values(values),
   };

@@ -8,7 +8,11 @@ import { LOG_PARTITION, LOG_START_MS, LOG_STEP_MS, logBatch } from './history-lo
 
 const [folder = '', last = '0'] = process.argv.slice(2);
 const history = openHistory({
-  ...{ folder, clock: systemClock, logIdentity: 'log', background: false, readers: 1 },
+  folder,
+  clock: systemClock,
+  logIdentity: 'log',
+  background: false,
+  readers: 1,
   retentionMs: 1e12,
 });
 let sequence = history.floor(LOG_PARTITION);

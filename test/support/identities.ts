@@ -78,7 +78,10 @@ export function identitiesOf(ports: {
   /** A service account; answers its id. */
   const account = (project: string, capabilities: readonly string[]): Promise<string> =>
     start(project, 'serviceAccount', newId(), {
-      ...{ project, displayName: 'Robot', template: null, createdBy: tester.name },
+      project,
+      displayName: 'Robot',
+      template: null,
+      createdBy: tester.name,
       capabilities,
     });
   /** A key of a service account, which is made for it with the same capabilities if none is given. */
@@ -97,7 +100,12 @@ export function identitiesOf(ports: {
   /** A membership; answers its id. */
   const member = (project: string, of: string, role: Role): Promise<string> =>
     start(project, 'membership', memberIdOf(project, of), {
-      ...{ project, person: of, role, displayName: 'Ada', email: '', by: tester.name },
+      project,
+      person: of,
+      role,
+      displayName: 'Ada',
+      email: '',
+      by: tester.name,
     });
   /** A session of the person in a command line: those bear a week without use. */
   const signIn = async (of: string): Promise<SignedIn> => {
@@ -135,7 +143,10 @@ export function identitiesOf(ports: {
       options: { readonly lifetimeMs?: number } = {},
     ) =>
       issue({
-        ...{ project, kind: 'pk', capabilities, ...options },
+        project,
+        kind: 'pk',
+        capabilities,
+        ...options,
         owner: `projects/${project}/members/${memberIdOf(project, of)}`,
       }),
     /** A collector's key: of the project, or of every one when it is `_system`. */
@@ -145,7 +156,11 @@ export function identitiesOf(ports: {
       options: { readonly lifetimeMs?: number } = {},
     ) =>
       issue({
-        ...{ project, kind: 'col', capabilities: ['collector'], owner: 'service/test', ...options },
+        project,
+        kind: 'col',
+        capabilities: ['collector'],
+        owner: 'service/test',
+        ...options,
         ...(datacenter !== undefined && { datacenter }),
       }),
     /** An enrolled VM's agent: its key, and the enrolment that it needs. */
@@ -160,15 +175,25 @@ export function identitiesOf(ports: {
       const offered = { project, vm, datacenter: 'DC-1', tokenHash: '', by: tester.name };
       await start(project, 'enrolment', enrolmentIdOf(project, vm), offered);
       await send(project, 'enrolment', enrolmentIdOf(project, vm), {
-        ...{ type: 'enrolled', credential: issued.id, system: 'test' },
+        type: 'enrolled',
+        credential: issued.id,
+        system: 'test',
       });
       return issued;
     },
     /** An approved CI connection of a service account; answers its id. */
     connection: (project: string, serviceAccount: string, capabilities: readonly string[]) =>
       start(project, 'ciConnection', newId(), {
-        ...{ project, serviceAccount, capabilities, displayName: 'CI', issuer: 'github' },
-        ...{ audience: 'test', bound: {}, verification: 'v', digest: 'd', createdBy: tester.name },
+        project,
+        serviceAccount,
+        capabilities,
+        displayName: 'CI',
+        issuer: 'github',
+        audience: 'test',
+        bound: {},
+        verification: 'v',
+        digest: 'd',
+        createdBy: tester.name,
       }),
     /** The row of an identity, as it is now. */
     row: <M extends MachineName>(machine: M, id: string): Instance<M> | undefined =>

@@ -28,10 +28,17 @@ export async function startWatched(t: Test) {
 async function saveRule({ call, write }: RpcWorld): Promise<void> {
   await write([reading(-1, 10)]);
   await call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 50, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 50,
+      severity: 'WARNING',
+      allVms: true,
     },
   });
 }

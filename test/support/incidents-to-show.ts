@@ -36,8 +36,13 @@ export async function writeReadings(
 ): Promise<void> {
   const { projectName, collectorKey } = program.demo;
   const rows = readings.map(({ vm, displayName = vm, atMs, percent }) => ({
-    ...{ vmName: `${projectName}/vms/${vm}`, displayName, observedUnixMs: String(atMs) },
-    ...{ bootId: 'boot', sequence: String(atMs), vcpus: 2, state: 'RUNNING' },
+    vmName: `${projectName}/vms/${vm}`,
+    displayName,
+    observedUnixMs: String(atMs),
+    bootId: 'boot',
+    sequence: String(atMs),
+    vcpus: 2,
+    state: 'RUNNING',
     values: [{ series: 'svc_vm_cpu_utilization_pct', value: percent }],
   }));
   for (let i = 0; i < rows.length; i += 500) {
@@ -70,8 +75,14 @@ export async function fillFilesystems(
     ];
   }).flat();
   const rows = Array.from({ length: vms }, (_, n) => ({
-    ...{ vmName: `vm-${n}`, displayName: `vm-${n}`, observedUnixMs: String(Date.now()) },
-    ...{ bootId: 'boot', sequence: '1', vcpus: 2, state: 'RUNNING', values },
+    vmName: `vm-${n}`,
+    displayName: `vm-${n}`,
+    observedUnixMs: String(Date.now()),
+    bootId: 'boot',
+    sequence: '1',
+    vcpus: 2,
+    state: 'RUNNING',
+    values,
   }));
   const count = Math.floor(VALUES_MAX / values.length);
   for (let from = 0; from < vms; from += count) {
@@ -98,10 +109,18 @@ export async function untilOpen(program: ServiceUnderTest, count: number): Promi
 export async function saveRule(program: ServiceUnderTest, spec: Json = {}): Promise<string> {
   const { projectName } = program.demo;
   const { name } = await ask<{ name: string }>(program, `${ALERTS}/SaveAlertRule`, {
-    ...{ projectName, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU is busy', metricId: 'cpu_utilization_pct', severity: 'CRITICAL' },
-      ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 0, allVms: true },
+      displayName: 'CPU is busy',
+      metricId: 'cpu_utilization_pct',
+      severity: 'CRITICAL',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      sustainedSeconds: 0,
+      allVms: true,
       ...spec,
     },
   });

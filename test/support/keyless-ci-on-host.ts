@@ -94,7 +94,9 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const issuers = { github: 'https://github.example', gitlab: 'https://gitlab.example' };
   const burned = beside?.burned ?? new Set<string>();
   const ci = createKeylessCi({
-    ...{ host, clock, random },
+    host,
+    clock,
+    random,
     assertions: plainAssertions(issuers, clock, async () => {
       const { meanwhile } = made;
       made.meanwhile = undefined;
@@ -118,11 +120,16 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
   const connect: CiWorld['connect'] = async (token, capabilities = ['monitoring.read']) => {
     const started = await ci.start({
       ...change(),
-      ...{ serviceAccount: ACCOUNT, displayName: 'Deploy', capabilities, issuer: '' },
+      serviceAccount: ACCOUNT,
+      displayName: 'Deploy',
+      capabilities,
+      issuer: '',
     });
     const { verification, pairingCode = '' } = started.answer;
     const proof = {
-      ...{ setupId: verification, pairingCode, network: NETWORK },
+      setupId: verification,
+      pairingCode,
+      network: NETWORK,
       assertion: assertion(token),
     };
     const { digest } = await ci.submitProof(proof);
@@ -133,19 +140,17 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
     causeOf(ci.exchange({ project: PROJECT, connection, assertion: assertion(token) }));
   t.teardown(() => ci.close());
   const made: CiWorld = {
-    ...{
-      ...world,
-      ci,
-      outcomes,
-      lost,
-      wrongCodes,
-      burned,
-      issuers,
-      assertion,
-      request,
-      connect,
-      tryExchange,
-    },
+    ...world,
+    ci,
+    outcomes,
+    lost,
+    wrongCodes,
+    burned,
+    issuers,
+    assertion,
+    request,
+    connect,
+    tryExchange,
     meanwhile: undefined,
   };
   return made;

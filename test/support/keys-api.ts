@@ -29,7 +29,8 @@ export async function startKeysWorld(t: Test) {
   const call = as(owner);
   const account = async (fields: object = { template: 'alert-manager' }): Promise<string> => {
     const answer = await call('CreateServiceAccount', {
-      ...{ projectName: PROJECT, displayName: 'Robot' },
+      projectName: PROJECT,
+      displayName: 'Robot',
       ...fields,
     });
     t.equal(answer.status, 200, JSON.stringify(answer.body));

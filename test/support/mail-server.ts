@@ -42,8 +42,14 @@ export async function startMailServer(
 ): Promise<MailServer> {
   const { password } = options;
   const state: Omit<MailServer, 'url'> = {
-    ...{ mails: [], offered: [], refuseWith: undefined, isSilent: false, logins: [] },
-    ...{ connections: 0, refusal: undefined, breaksOff: undefined },
+    mails: [],
+    offered: [],
+    refuseWith: undefined,
+    isSilent: false,
+    logins: [],
+    connections: 0,
+    refusal: undefined,
+    breaksOff: undefined,
   };
   const refuse = (at: Refusal['at']) => {
     const { refusal } = state;
@@ -51,8 +57,11 @@ export async function startMailServer(
     return Object.assign(new Error(refusal.text), { responseCode: refusal.status });
   };
   const server = new SMTPServer({
-    ...{ authOptional: password === undefined, disabledCommands: ['STARTTLS'] },
-    ...{ allowInsecureAuth: true, logger: false, disableReverseLookup: true },
+    authOptional: password === undefined,
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    logger: false,
+    disableReverseLookup: true,
     onConnect(_session, done) {
       state.connections++;
       done();

@@ -65,7 +65,8 @@ export function startMemberLoad(options: MemberLoadOptions): MemberLoad {
   };
   const running = targets.map((_, sender) => run(sender));
   return {
-    ...{ acknowledged, failures },
+    acknowledged,
+    failures,
     set(changed, value) {
       for (const vm of changed) values.set(vm, value);
     },
@@ -94,7 +95,8 @@ async function send(
       body: JSON.stringify({
         projectName,
         rows: rows.map(({ vm, atMs, value }) => ({
-          ...{ vmName: vm, observedUnixMs: String(atMs) },
+          vmName: vm,
+          observedUnixMs: String(atMs),
           values: [{ series: SERIES, value }],
         })),
       }),

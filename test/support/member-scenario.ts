@@ -62,8 +62,10 @@ const RECEIVER_MS = 50;
 const ALERTS = 'monitoring.v1.AlertService';
 
 export const scenarioSettings = {
-  ...{ SVC_COLLECT: 'none', SVC_SAMPLE_INTERVAL_SECONDS: '10' },
-  ...{ SVC_WEBHOOK_ALLOW: '127.0.0.2', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  SVC_COLLECT: 'none',
+  SVC_SAMPLE_INTERVAL_SECONDS: '10',
+  SVC_WEBHOOK_ALLOW: '127.0.0.2',
+  SVC_WEBHOOK_ALLOW_HTTP: 'on',
 } as const;
 
 /** Three members under load, with rules in force that notify a receiver. */
@@ -81,7 +83,7 @@ export async function startScenario(
   const names = Array.from({ length: vms }, (_, n) => `vm-${n}`);
   const targets = members.map(({ baseUrl }) => baseUrl);
   const startedMs = Date.now();
-  const load = startMemberLoad({ ...{ demo, targets, everyMs }, vms: names });
+  const load = startMemberLoad({ demo, targets, everyMs, vms: names });
   t.teardown(() => load.stop());
   await load.written(names);
   let used = 0;
@@ -102,10 +104,16 @@ async function saveRule(demo: Demo, rule: ExpectedRule, destination: string): Pr
   const id = randomUUID();
   const name = `${demo.projectName}/alertRules/${id}`;
   await callAt(demo.baseUrl, demo, `${ALERTS}/SaveAlertRule`, {
-    ...{ id, requestId: randomUUID(), expectedVersion: '0' },
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ ...rule, displayName: `Above ${rule.threshold}`, metricId: 'memory_used_bytes' },
-      ...{ operator: 'GREATER_THAN', severity: 'WARNING', allVms: true },
+      ...rule,
+      displayName: `Above ${rule.threshold}`,
+      metricId: 'memory_used_bytes',
+      operator: 'GREATER_THAN',
+      severity: 'WARNING',
+      allVms: true,
       destinationNames: [destination],
     },
   });
@@ -231,10 +239,17 @@ export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Pr
   });
   const destination = scenario.destination;
   await callAt(demo.baseUrl, demo, `${ALERTS}/SaveAlertRule`, {
-    ...{ id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'Silence', metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN' },
-      ...{ threshold: 60, sustainedSeconds: 0, severity: 'CRITICAL', allVms: true },
+      displayName: 'Silence',
+      metricId: 'telemetry_age_seconds',
+      operator: 'GREATER_THAN',
+      threshold: 60,
+      sustainedSeconds: 0,
+      severity: 'CRITICAL',
+      allVms: true,
       destinationNames: [destination],
     },
   });
@@ -287,7 +302,9 @@ export async function revokeKey(
   const { members, demo } = cluster;
   const parent = `${demo.projectName}/serviceAccounts/demo`;
   const made = await owner.call('iam.v1.AutomationService/CreateKey', {
-    ...{ parent, requestId: randomUUID(), displayName: 'Of the test' },
+    parent,
+    requestId: randomUUID(),
+    displayName: 'Of the test',
     capabilities: ['monitoring.read'],
   });
   const secret = String(made.secret);
@@ -353,14 +370,25 @@ export async function examine(scenario: Scenario): Promise<Outcome> {
   const starts = scenario.rules.flatMap((rule) => expectedOf(scenario, rule));
   const rows = [...load.acknowledged.values()].reduce((sum, { length }) => sum + length, 0);
   return {
-    ...{ lostRows: lost, incidents, deliveries, audit, stale: await staleSteps(members) },
-    ...{ rows, fired: starts.length, sent, duplicates },
+    lostRows: lost,
+    incidents,
+    deliveries,
+    audit,
+    stale: await staleSteps(members),
+    rows,
+    fired: starts.length,
+    sent,
+    duplicates,
   };
 }
 
 /** Findings alone, as they are when all is well. */
 export const NOTHING_FOUND: Findings = {
-  ...{ lostRows: [], incidents: [], deliveries: [], stale: [], audit: [] },
+  lostRows: [],
+  incidents: [],
+  deliveries: [],
+  stale: [],
+  audit: [],
 };
 
 export function findingsOf({ lostRows, incidents, deliveries, stale, audit }: Outcome): Findings {

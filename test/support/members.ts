@@ -113,7 +113,11 @@ export async function startMembers(
   const others = await Promise.all(Array.from({ length: members - 1 }, () => add()));
   await Promise.all(others.map((member) => member.start()));
   return {
-    ...{ nats, members: all, demo, keyFile, add },
+    nats,
+    members: all,
+    demo,
+    keyFile,
+    add,
     remove: (member) => void all.splice(all.indexOf(member), 1),
     ownerOf: (project) => ownerOf(nats, all, project),
   };
@@ -135,8 +139,12 @@ async function prepareMember(
   const life = new Life({
     arguments: clockShiftMs === undefined ? [] : ['--import', shiftedClock],
     environment: {
-      ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...compiled },
-      ...{ SVC_DATA: folder, SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off' },
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      ...compiled,
+      SVC_DATA: folder,
+      SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_METRICS_LISTEN: 'off',
       SVC_NATS_URL: lines.map((line) => `nats://127.0.0.1:${line.port}`).join(','),
       ...(clockShiftMs !== undefined && { SHIFTED_CLOCK_MS: String(clockShiftMs) }),
       ...settings,

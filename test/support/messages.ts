@@ -10,7 +10,8 @@ const START_MS = Date.UTC(2026, 0, 1);
 /** A firing incident whose rule, VM, labels and project are all called `name`. */
 export function messageNamed(name: string, more: Partial<Message> = {}): Message {
   return {
-    ...{ event: 'FIRING', severity: 'CRITICAL' },
+    event: 'FIRING',
+    severity: 'CRITICAL',
     title: `Firing: ${name} on ${name}`,
     summary: `cpu_utilization_pct of ${name} has met the condition since 2026-01-01 00:00:00 UTC.`,
     runbook: { text: name, url: RUNBOOK_URL },

@@ -65,7 +65,9 @@ async function startOn(
 function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): NatsCluster {
   const urls = servers.map(({ url }) => url);
   return {
-    ...{ servers, urls, kill },
+    servers,
+    urls,
+    kill,
     async leaderOf(stream) {
       const leader = await managed(urls, async ({ streams }) => {
         const { cluster } = await streams.info(stream);

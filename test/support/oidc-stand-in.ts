@@ -32,7 +32,8 @@ export async function startOidcStandIn(
   const tokens: string[] = [];
   const answers: Readonly<Record<string, () => Promise<object>>> = {
     '/.well-known/openid-configuration': async () => ({
-      ...{ issuer: made.issuer, jwks_uri: `${made.issuer}/jwks` },
+      issuer: made.issuer,
+      jwks_uri: `${made.issuer}/jwks`,
       authorization_endpoint: `${made.issuer}/authorize`,
       token_endpoint: `${made.issuer}/token`,
       response_types_supported: ['code'],
@@ -43,7 +44,10 @@ export async function startOidcStandIn(
     '/jwks': async () => ({ keys: [jwk] }),
     '/token': async () => {
       const idToken = await new SignJWT({
-        ...{ nonce: made.nonce, email: client.email, email_verified: true, name: 'Grace' },
+        nonce: made.nonce,
+        email: client.email,
+        email_verified: true,
+        name: 'Grace',
       })
         .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
         .setIssuer(made.issuer)
@@ -80,7 +84,10 @@ export async function startOidcStandIn(
   });
   const { port } = server.address() as AddressInfo;
   const made: OidcStandIn = {
-    ...{ issuer: `http://127.0.0.1:${port}`, tokens, nonce: '', isCancelled: false },
+    issuer: `http://127.0.0.1:${port}`,
+    tokens,
+    nonce: '',
+    isCancelled: false,
     code: 'authorization-code-0123456789-planted',
     hasSeenSecret: () => state.seen,
   };

@@ -77,13 +77,11 @@ export async function startOidcWorld(
   await listen(0);
   const { port } = server.address() as { port: number };
   const control: ProviderControl = {
-    ...{
-      account: ada,
-      answerToken: undefined,
-      answerProfile: undefined,
-      isSilent: false,
-      asked: [],
-    },
+    account: ada,
+    answerToken: undefined,
+    answerProfile: undefined,
+    isSilent: false,
+    asked: [],
     issuer: `http://127.0.0.1:${port}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)
@@ -102,8 +100,10 @@ export async function startOidcWorld(
     ...options.environment,
   });
   const provider = openProvider(control, {
-    ...{ jwk, redirectUri: `${world.origin}/auth/callback` },
-    ...{ isPublicClient: options.isPublicClient ?? false, more: options.configuration ?? {} },
+    jwk,
+    redirectUri: `${world.origin}/auth/callback`,
+    isPublicClient: options.isPublicClient ?? false,
+    more: options.configuration ?? {},
   });
   handle = interactions(provider, control);
   return { ...world, provider: control };

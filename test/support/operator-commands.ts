@@ -21,7 +21,10 @@ export async function svc(
 ) {
   let [stdout, stderr] = ['', ''];
   const code = await runProgram(argv, {
-    ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
+    environment,
+    isTerminal: false,
+    log: () => {},
+    exitNow: () => {},
     stdout: (text) => {
       stdout += text;
     },

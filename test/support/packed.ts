@@ -31,7 +31,8 @@ export async function installPacked(folder: string): Promise<PackedProject> {
     'npm',
     ['pack', '--json', '--silent', '--pack-destination', folder],
     {
-      ...{ cwd: root, ...bounded },
+      cwd: root,
+      ...bounded,
       env: { ...process.env, npm_config_cache: join(folder, '.npm') },
     },
   );
@@ -44,7 +45,9 @@ export async function installPacked(folder: string): Promise<PackedProject> {
   linkDependencies(folder, packageFolder);
   writeFileSync(join(folder, 'package.json'), '{"name": "consumer", "type": "module"}\n');
   return {
-    ...{ folder, packageFolder, files: packed.files.map(({ path }) => path) },
+    folder,
+    packageFolder,
+    files: packed.files.map(({ path }) => path),
     async runModule(name, source) {
       const file = join(folder, `${name}.js`);
       writeFileSync(file, source);

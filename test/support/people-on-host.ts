@@ -17,7 +17,9 @@ export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: 
   const seen = new Map<string, number>();
   const faults: string[] = [];
   const identities = createIdentities({
-    ...{ host, clock, random },
+    host,
+    clock,
+    random,
     lastSeen: {
       note: (session) => void seen.set(session, clock.now()),
       of: (session) => seen.get(session),
@@ -93,10 +95,19 @@ export async function keyOf({ host }: PeopleWorld, member: string, id: string): 
     by: operator,
     decide(draft) {
       const input = {
-        ...{ project: 'web', kind: 'pk' as const, hash: id.padEnd(64, '0'), lastFour: 'abcd' },
-        ...{ capabilities: ['monitoring.read'], owner: `projects/web/members/${member}` },
-        ...{ displayName: id, createdBy: 'test', datacenter: null, projects: null, vm: null },
-        ...{ at: draft.at, expiresMs: draft.at + 90 * 86_400_000 },
+        project: 'web',
+        kind: 'pk' as const,
+        hash: id.padEnd(64, '0'),
+        lastFour: 'abcd',
+        capabilities: ['monitoring.read'],
+        owner: `projects/web/members/${member}`,
+        displayName: id,
+        createdBy: 'test',
+        datacenter: null,
+        projects: null,
+        vm: null,
+        at: draft.at,
+        expiresMs: draft.at + 90 * 86_400_000,
       };
       draft.start('credential', id, input);
     },

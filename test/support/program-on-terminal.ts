@@ -33,8 +33,13 @@ export async function startProgramOnTerminal(
   const command = `exec '${process.execPath}' '${program}' serve`;
   const terminal = spawn(componentPath('script'), ['-qefc', command, '/dev/null'], {
     env: {
-      ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', SHELL: '/bin/sh' },
-      ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', ...settings },
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      SHELL: '/bin/sh',
+      SVC_DATA: folder,
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

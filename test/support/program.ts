@@ -147,7 +147,10 @@ export async function runInProcess(
   const umask = process.umask(0o022);
   try {
     const code = await runProgram(args, {
-      ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
+      environment,
+      isTerminal: false,
+      log: () => {},
+      exitNow: () => {},
       stdout(chunk) {
         text += chunk;
         stdout += chunk;

@@ -60,17 +60,25 @@ export async function startPromqlRoutes(
   const positions = testPositions(world);
   const server = await openHttpServer({
     settings: loadConfig([], { SVC_LISTEN: '127.0.0.1:0' }).settings,
-    ...{ log, metrics, clock: systemClock, random: seededRandom(1) },
+    log,
+    metrics,
+    clock: systemClock,
+    random: seededRandom(1),
     health: {
       report: () => ({ ready: health.isReady, parts: [] }),
-      ...{ watch: () => () => {}, stopping: () => {}, close: () => {} },
+      watch: () => () => {},
+      stopping: () => {},
+      close: () => {},
     },
     isReader: async () => true,
     readGate: async () => ({ release: () => {} }),
     addRoutes: (app) =>
       addPromqlRoutes(app, {
-        ...{ clock, log, anonymousLimits: testAnonymousLimits(t, clock) },
-        ...{ positions, gate: testBounds(clock).gate },
+        clock,
+        log,
+        anonymousLimits: testAnonymousLimits(t, clock),
+        positions,
+        gate: testBounds(clock).gate,
         authenticator: authenticator(t, world).made,
         alertingRules: createAlertingRules({ host, evaluator: { instances: () => [] } }),
         health: { report: () => ({ ready: health.isReady }) },
@@ -105,8 +113,18 @@ export async function startPromqlRoutes(
   /** A form in a POST. */
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
   return {
-    ...{ clock, host, positions, server, requests, lines, metrics, keys, health },
-    ...{ issue, send, post },
+    clock,
+    host,
+    positions,
+    server,
+    requests,
+    lines,
+    metrics,
+    keys,
+    health,
+    issue,
+    send,
+    post,
   };
 }
 
@@ -134,7 +152,11 @@ export async function exchange(
   // Node sends the length by itself only with methods that usually have a body.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const asked = httpRequest({
-    ...{ hostname, port, method, path, agent: false },
+    hostname,
+    port,
+    method,
+    path,
+    agent: false,
     headers: { ...length, ...headers },
   });
   asked.end(body);

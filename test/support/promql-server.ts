@@ -68,7 +68,8 @@ export async function startPromqlServer(
   function send(path: string, sent: Sent & { readonly project?: string } = {}): Promise<Answered> {
     const { method = 'GET', body, headers = {}, key = keys.read, project = 'demo' } = sent;
     return exchange(baseUrl, {
-      ...{ method, body },
+      method,
+      body,
       path: `/v1/monitoring/projects/${project}/promql${path}`,
       headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
     });
@@ -87,9 +88,11 @@ export async function startPromqlServer(
 }
 
 function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
-  const { threads, gate, clock, host, log, alertingRules } = parts;
+  const { threads, clock, host, log, alertingRules } = parts;
   return createPromqlQueries({
-    ...{ threads, gate, clock, log },
+    threads,
+    clock,
+    log,
     recordsRevision: () => host.appliedSequence(),
     lookbackMs: () => 300_000,
     staleDatacenters: () => [...stale],

@@ -107,11 +107,18 @@ export function openQueries(options: {
   const history = openStore({ folder, clock });
   const lines: string[] = [];
   const log = createLog({
-    ...{ level: 'info', readable: false, clock, write: (line: string) => lines.push(line) },
+    level: 'info',
+    readable: false,
+    clock,
+    write: (line: string) => lines.push(line),
   });
   const onEnd = ({ kind, message }: ThreadEnd) => log.error({ kind }, message);
   const threads = new QueryThreads({
-    ...{ clock, history: history.share, controlPath, onEnd, entry: QUERY_THREAD },
+    clock,
+    history: history.share,
+    controlPath,
+    onEnd,
+    entry: QUERY_THREAD,
     ...of,
   });
   const inline = isInline
@@ -125,21 +132,35 @@ export function openQueries(options: {
   let revision = 0;
   let sequence = 0;
   const queries = createPromqlQueries({
-    ...{ threads: inline ?? threads, clock, log },
+    threads: inline ?? threads,
+    clock,
+    log,
     recordsRevision: () => revision,
     lookbackMs: () => 300_000,
     staleDatacenters: () => stale,
     pendingAlerts: () => [],
   });
   const world: HistoryQueries = {
-    ...{ history, clock, threads, queries, stale, lines },
+    history,
+    clock,
+    threads,
+    queries,
+    stale,
+    lines,
     append(...rows) {
       const builder = new BatchBuilder();
       for (const { at, values = {}, project = 'demo', vm = 'a', ...row } of rows) {
         builder.add({
-          ...{ project, vm, observedMs: START + at, sequence: at, stateReason: '' },
-          ...{ boot: row.boot ?? 'b', vcpus: row.vcpus ?? 2, state: row.state ?? 1 },
-          ...{ series: Object.keys(values), values: Object.values(values) },
+          project,
+          vm,
+          observedMs: START + at,
+          sequence: at,
+          stateReason: '',
+          boot: row.boot ?? 'b',
+          vcpus: row.vcpus ?? 2,
+          state: row.state ?? 1,
+          series: Object.keys(values),
+          values: Object.values(values),
         });
       }
       history.append(builder.build(clock.now()), { partition: PARTITION, sequence: ++sequence });
@@ -148,7 +169,10 @@ export function openQueries(options: {
       const turnsMs = turns.map((ms) => START + ms);
       const reportedBy = { source: 'a', turn: turns.length + 1, sinceMs: START, turnsMs };
       const body = {
-        ...{ displayName, datacenter, expandedMonitoring: false, registeredMs: START },
+        displayName,
+        datacenter,
+        expandedMonitoring: false,
+        registeredMs: START,
         ...(turns.length > 0 && { reportedBy }),
       };
       putRecord.run(project, vm, JSON.stringify(body));
@@ -186,7 +210,8 @@ function openInline(options: {
   const { share, controlPath, cacheBytesMax } = options;
   const records = new RecordReader(controlPath);
   const series = new SeriesThread({
-    ...{ share, records },
+    share,
+    records,
     ...(cacheBytesMax !== undefined && { cacheBytesMax }),
   });
   const history = new HistoryView(share);

@@ -53,7 +53,10 @@ export function callsOf(
     const bearer = key === null ? {} : { authorization: `Bearer ${key}` };
     const credential = person ? cookieHeaders(person) : bearer;
     const response = await app.inject({
-      ...{ method: 'POST', url: path, payload, remoteAddress: address },
+      method: 'POST',
+      url: path,
+      payload,
+      remoteAddress: address,
       headers: { 'content-type': 'application/json', ...credential, ...headers },
     });
     return answerOf(response);

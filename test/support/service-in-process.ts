@@ -36,7 +36,12 @@ export async function startService(
     return 0;
   };
   return {
-    ...{ demo, pid: process.pid, log: () => '', get, stop, kill: async () => void (await stop()) },
+    demo,
+    pid: process.pid,
+    log: () => '',
+    get,
+    stop,
+    kill: async () => void (await stop()),
     async call(method, request, key = demo.apiKey) {
       const { status, headers, text } = await post(`${demo.baseUrl}/svc.${method}`, request, key);
       return { status, headers, body: JSON.parse(text) as Record<string, unknown> };

@@ -84,7 +84,8 @@ export async function startSignInWorld(
   const base = { settings, clock, random, log, metrics, closers };
   const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
-    ...{ ...base, health },
+    ...base,
+    health,
     isReader: async () => true,
     readGate: async () => ({ release: () => {} }),
     async addRoutes(app) {
@@ -100,7 +101,11 @@ export async function startSignInWorld(
   const bound = server.app.server.address() as { port: number };
   return {
     ...world,
-    ...{ people, members, signIn, logged, origin: server.baseUrl },
+    people,
+    members,
+    signIn,
+    logged,
+    origin: server.baseUrl,
     address: `http://127.0.0.1:${bound.port}`,
     metrics: () => metrics.text(),
     person: (email) => people.ensurePerson(tester, { displayName: 'Ada', email }),
@@ -155,7 +160,8 @@ export class Browser {
     const type = form ? 'application/x-www-form-urlencoded' : 'application/json';
     const hasBody = body !== undefined;
     const answer = await fetch(new URL(path, this.#address), {
-      ...{ method, redirect: 'manual' },
+      method,
+      redirect: 'manual',
       ...(hasBody && { body }),
       headers: {
         ...(jar !== '' && { cookie: jar }),

@@ -14,9 +14,14 @@ export async function startWaiting(t: Test, url: string) {
   const metricsPort = await reservePort();
   const child = spawn(process.execPath, [program, 'serve'], {
     env: {
-      ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' },
-      ...{ SVC_DATA: dataFolder(t), SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_NATS_URL: url },
-      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: `127.0.0.1:${metricsPort}` },
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      SVC_DATA: dataFolder(t),
+      SVC_COLLECT: 'none',
+      SVC_DEMO: 'on',
+      SVC_NATS_URL: url,
+      SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -60,8 +60,12 @@ export async function runWorkflow(text: string, options: RunnerOptions): Promise
   const summaryFile = join(folder, 'summary.md');
   writeFileSync(summaryFile, '');
   const base = {
-    ...{ PATH: options.PATH, HOME: folder, GITHUB_STEP_SUMMARY: summaryFile, CI: 'true' },
-    ...{ GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'push' },
+    PATH: options.PATH,
+    HOME: folder,
+    GITHUB_STEP_SUMMARY: summaryFile,
+    CI: 'true',
+    GITHUB_ACTIONS: 'true',
+    GITHUB_EVENT_NAME: 'push',
     ...(permissions['id-token'] === 'write' ? options.tokenEnvironment : {}),
   };
   const values = {
@@ -132,7 +136,10 @@ async function runScript(
   const file = join(folder, 'step.sh');
   writeFileSync(file, script);
   const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', file], {
-    ...{ cwd: folder, env: { ...base, ...env }, timeout: 120_000, killSignal: 'SIGKILL' },
+    cwd: folder,
+    env: { ...base, ...env },
+    timeout: 120_000,
+    killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   child.stdout.on('data', (chunk) => log.add(String(chunk)));

@@ -80,9 +80,16 @@ export async function openSide(t: Test, fast: boolean): Promise<Side> {
   const anonymousLimits = createAnonymousLimits({ clock: systemClock, metrics });
   const bounds = testBounds(systemClock);
   const deps = {
-    ...{ ingest, authenticator, host, positions, metrics, anonymousLimits },
+    ingest,
+    authenticator,
+    host,
+    positions,
+    metrics,
+    anonymousLimits,
     noteBrokenBody: () => {},
-    ...{ clock: systemClock, log: silentLog, ...bounds },
+    clock: systemClock,
+    log: silentLog,
+    ...bounds,
   };
   const server = await openHttpServer({
     ...deps,
@@ -123,7 +130,10 @@ export async function openSide(t: Test, fast: boolean): Promise<Side> {
     metrics.close();
   });
   return {
-    ...{ server, metrics, written, positionOf: positions.tokenOf },
+    server,
+    metrics,
+    written,
+    positionOf: positions.tokenOf,
     send: (sent) => send(server.baseUrl, agent, sent),
   };
 }
@@ -180,7 +190,10 @@ function seen({ status, headers, body }: Answer) {
   const { 'content-type': type, 'svc-sequence': sequence, 'retry-after': retryAfter } = headers;
   return {
     // Two tokens of one position differ.
-    ...{ status, type, hasPosition: sequence !== undefined, retryAfter },
+    status,
+    type,
+    hasPosition: sequence !== undefined,
+    retryAfter,
     length: headers['content-length'],
     body: body.toString('latin1'),
   };

@@ -48,7 +48,12 @@ t.test(
     };
     const env = { SVC_COLLECT: 'host', SVC_DATA: t.testdir() };
     const collecting = await startCollecting({
-      ...{ clock, metrics, health, log, ingest, random: seededRandom(1) },
+      clock,
+      metrics,
+      health,
+      log,
+      ingest,
+      random: seededRandom(1),
       settings: loadConfig([], env).settings,
       registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
       host: {
@@ -114,7 +119,11 @@ t.test('SRC-15: domains of a mapping reach their projects without the demo proje
   const submitted: string[] = [];
   const env = { SVC_COLLECT_MAP: mapping, SVC_DEMO: 'off', SVC_DATA: data };
   const collecting = await startCollecting({
-    ...{ clock, metrics, health, log: silentLog, random: seededRandom(1) },
+    clock,
+    metrics,
+    health,
+    log: silentLog,
+    random: seededRandom(1),
     settings: loadConfig([], env).settings,
     run: virshOf(libvirts),
     ingest: {

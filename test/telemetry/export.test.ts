@@ -40,7 +40,8 @@ async function get(world: RpcWorld, path: string, request: Request = {}) {
   const { key = world.keys.read, headers = {}, method = 'GET' } = request;
   const credential = key === null ? {} : { authorization: `Bearer ${key}` };
   const answer = await world.app.inject({
-    ...{ method, url: path },
+    method,
+    url: path,
     headers: { ...credential, ...headers },
   });
   return { status: answer.statusCode, headers: answer.headers, body: answer.body, raw: answer };
@@ -70,11 +71,17 @@ t.test(
     const world = await startExportWorld(t);
     await world.write([
       {
-        ...{ observedUnixMs: START_MS - 30_000, displayName: 'web', vcpus: 2, state: 'RUNNING' },
+        observedUnixMs: START_MS - 30_000,
+        displayName: 'web',
+        vcpus: 2,
+        state: 'RUNNING',
         values: [{ series: 'svc_vm_cpu_seconds_total', value: 90 }],
       },
       {
-        ...{ observedUnixMs: START_MS - 123, displayName: 'web', vcpus: 2, state: 'RUNNING' },
+        observedUnixMs: START_MS - 123,
+        displayName: 'web',
+        vcpus: 2,
+        state: 'RUNNING',
         values: [
           { series: 'svc_vm_cpu_seconds_total', value: 0.1 + 0.2 },
           { series: 'svc_vm_memory_free_bytes', value: 1e21 },
@@ -188,7 +195,9 @@ t.test('a project without VMs lists one shard, which is empty', async (t) => {
     {
       targets: ['127.0.0.1:8080'],
       labels: {
-        ...{ __scheme__: 'http', __metrics_path__: `${BASE}/export`, __param_shard: '0' },
+        __scheme__: 'http',
+        __metrics_path__: `${BASE}/export`,
+        __param_shard: '0',
         instance: 'demo/shard-0',
       },
     },
@@ -241,7 +250,8 @@ t.test(
       const key = `${BASE}/${path}${inUrl}access_token=${world.keys.read}`;
       t.match(await get(world, key, { key: null }), { status: 401 }, 'never from a URL');
       const twice = await world.app.inject({
-        ...{ url: `${BASE}/${path}`, method: 'GET' },
+        url: `${BASE}/${path}`,
+        method: 'GET',
         headers: { Authorization: [`Bearer ${world.keys.read}`, `Bearer ${world.keys.other}`] },
       });
       t.match(twice.body, 'more than one Authorization header', 'nor one of two');
@@ -303,7 +313,9 @@ t.test('what is no shard is refused, and other methods are', async (t) => {
     }
   }
   const posted = await world.app.inject({
-    ...{ method: 'POST', url: `${BASE}/export?shard=0`, payload: '<a/>' },
+    method: 'POST',
+    url: `${BASE}/export?shard=0`,
+    payload: '<a/>',
     headers: { 'content-type': 'application/xml', authorization: `Bearer ${world.keys.read}` },
   });
   t.equal(posted.statusCode, 405, 'whatever the body is, it is not read');

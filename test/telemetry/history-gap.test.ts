@@ -22,8 +22,11 @@ function clockBehind(byMs: number): Clock {
 
 async function start(t: Test, folder: string, behindMs = 0) {
   const { settings } = loadConfig([], {
-    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on' },
+    SVC_DATA: folder,
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'on',
   });
   const clock = clockBehind(behindMs);
   const lines: string[] = [];
@@ -59,8 +62,11 @@ async function start(t: Test, folder: string, behindMs = 0) {
     async answer(): Promise<{ points: number; gaps: readonly string[] }> {
       const end = Math.floor(clock.now() / 1000);
       const answer = await post('monitoring.v1.MonitoringService/QueryVMMonitoring', demo.apiKey, {
-        ...{ name: `${demo.projectName}/vms/vm-1`, metricIds: ['memory_total_bytes'] },
-        ...{ startTimeUnix: String(end - 12 * 3600), endTimeUnix: String(end), stepSeconds: 30 },
+        name: `${demo.projectName}/vms/vm-1`,
+        metricIds: ['memory_total_bytes'],
+        startTimeUnix: String(end - 12 * 3600),
+        endTimeUnix: String(end),
+        stepSeconds: 30,
       });
       t.equal(answer.status, 200, 'the query is answered');
       const [series] = (answer.body.series ?? []) as { points: unknown[] }[];
@@ -79,7 +85,10 @@ async function flushAndCut(folder: string): Promise<void> {
   const stream = openEmbeddedStream({ storage, clock: systemClock });
   const { identity, lastSequence } = await stream.state(SAMPLES_STREAM);
   const history = openHistory({
-    ...{ folder, clock: systemClock, logIdentity: identity, background: false },
+    folder,
+    clock: systemClock,
+    logIdentity: identity,
+    background: false,
   });
   for await (const { entry, partition, sequence } of pastEntries(stream, { sequence: 1 })) {
     if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });

@@ -33,7 +33,8 @@ t.test('a project at its limit of VMs gets no new one, and its VMs are still sto
     });
   const ingest = limited();
   const rows = (...vms: string[]) => ({
-    ...{ project: PROJECT, batchId: '' },
+    project: PROJECT,
+    batchId: '',
     rows: vms.map((vm) => cpuRow(vm, START_MS, 1)),
   });
   const late = { ...cpuRow('vm-1', START_MS + 3_600_000, 1) };
@@ -87,7 +88,9 @@ function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
   const limits = { of: () => ({ vms: 100, series }) };
   const registry = new VmRegistry({ ...world, datacenter: 'DC-1', limits });
   const ingest = createIngest({
-    ...{ clock: world.clock, writer: new PartitionWriter(world), registry },
+    clock: world.clock,
+    writer: new PartitionWriter(world),
+    registry,
     limits: new IngestLimits(registry, { limits, ...(memory && { memory }) }),
     onRows: () => {},
     onSamples: () => {},
@@ -101,7 +104,9 @@ t.test(
     const world = await openAlertingWorld(t);
     const write = bounded(world, 3);
     const row = (vm: string, ...series: string[]): IngestRow => ({
-      ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
+      ...cpuRow(vm, world.clock.now(), 1),
+      series,
+      values: series.map(() => 1),
     });
     t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-2', 'a', 'b')), {
       accepted: 3,
@@ -128,7 +133,8 @@ t.test(
     const write = bounded(world, 1000);
     for (const field of ['boot', 'stateReason'] as const) {
       const row = (i: number, vm = field): IngestRow => ({
-        ...{ ...cpuRow(vm, world.clock.now() + i, 1), [field]: `text ${i}` },
+        ...cpuRow(vm, world.clock.now() + i, 1),
+        [field]: `text ${i}`,
       });
       const many = await write(PROJECT, ...Array.from({ length: 262 }, (_, i) => row(i)));
       const named = field === 'boot' ? 'bootId' : 'stateReason';
@@ -151,7 +157,9 @@ t.test(
     const quota = (project: string) => ({ used: used.get(project) ?? 0, bound: 100, own: 100 });
     const write = bounded(world, 1000, { quota });
     const row = (vm: string, ...series: string[]): IngestRow => ({
-      ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
+      ...cpuRow(vm, world.clock.now(), 1),
+      series,
+      values: series.map(() => 1),
     });
     t.match(await write(PROJECT, row('vm-1', 'a')), { accepted: 1 });
     used.set(PROJECT, 80);

@@ -164,7 +164,9 @@ t.test('new VMs and new names are registered, once', async (t) => {
   await write(world, [named('web'), cpuRow('vm-2', START_MS, 1)]);
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
   const facts = {
-    ...{ datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
+    datacenter: 'DC-1',
+    expandedMonitoring: false,
+    registeredMs: START_MS,
     reportedBy: { source: 'this service', turn: 1, sinceMs: START_MS },
     exportShard: 0,
   };

@@ -41,7 +41,9 @@ function columnsOf(rows: readonly Row[]): VmColumns {
     state: Uint8Array.from(rows, ({ state }) => VM_STATES.indexOf(state ?? 'UNKNOWN')),
     boot: Uint32Array.from(rows, ({ boot }) => strings.indexOf(boot ?? '')),
     stateReason: Uint32Array.from(rows, ({ reason }) => strings.indexOf(reason ?? '')),
-    ...{ strings, conflicted: new Uint8Array(rows.length), conflicts: 0 },
+    strings,
+    conflicted: new Uint8Array(rows.length),
+    conflicts: 0,
   };
 }
 
@@ -349,7 +351,8 @@ const judged: readonly {
   { metric: 'memory_used_pct', row: { [MEMORY.total]: 10, [MEMORY.used]: 11 }, value: 110 },
   { metric: 'memory_used_pct', row: { [MEMORY.total]: 10, [MEMORY.used]: 30 }, impossible: 300 },
   {
-    ...{ metric: 'memory_used_bytes', impossible: -2 },
+    metric: 'memory_used_bytes',
+    impossible: -2,
     row: { [MEMORY.total]: 10, svc_vm_memory_free_bytes: 12 },
   },
   { metric: 'memory_total_bytes', row: { [MEMORY.total]: -1 }, impossible: -1 },
@@ -361,12 +364,16 @@ const judged: readonly {
   { metric: 'load_1m', row: { svc_vm_load1: -0.1 }, impossible: -0.1 },
   { metric: 'vm_running', row: { svc_vm_running: 2 }, impossible: 2 },
   {
-    ...{ metric: 'disk_read_bytes_per_second', before: { [VDA]: 0 } },
-    ...{ row: { [VDA]: 2 ** 63 }, impossible: 2 ** 63 / 30 },
+    metric: 'disk_read_bytes_per_second',
+    before: { [VDA]: 0 },
+    row: { [VDA]: 2 ** 63 },
+    impossible: 2 ** 63 / 30,
   },
   {
-    ...{ metric: 'disk_read_bytes_per_second', before: { [VDA]: 0 } },
-    ...{ row: { [VDA]: 3e15 }, value: 1e14 },
+    metric: 'disk_read_bytes_per_second',
+    before: { [VDA]: 0 },
+    row: { [VDA]: 3e15 },
+    value: 1e14,
   },
 ];
 

@@ -82,7 +82,10 @@ t.test(
     const readings = new CollectorReadings(clock);
     const ingest = readings.noting({
       write: async ({ rows }) => ({
-        ...{ accepted: rows.length, duplicates: 0, rejected: [], sequence: 1 },
+        accepted: rows.length,
+        duplicates: 0,
+        rejected: [],
+        sequence: 1,
       }),
     });
     const write = (source: string, project: string, vms: readonly string[]) => {

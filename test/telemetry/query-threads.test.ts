@@ -145,7 +145,9 @@ t.test(
       kind: 'range',
       expression:
         'sum(quantile_over_time(0.5, x[4h]) + stddev_over_time(x[4h]) + quantile_over_time(0.9, x[4h]))',
-      ...{ startMs: START, endMs: START + 500 * STEP, stepMs: 1500 },
+      startMs: START,
+      endMs: START + 500 * STEP,
+      stepMs: 1500,
     } as const;
     await world.run(instant('1'));
     const startedMs = performance.now();

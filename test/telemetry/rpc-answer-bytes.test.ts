@@ -49,22 +49,25 @@ const metric: fc.Arbitrary<MetricAnswer> = fc.oneof(
       }),
       { maxLength: 3 },
     ),
-    ...{ gaps: fc.constant([]), flags: fc.constant([]), impossible: fc.constant([]) },
-    ...{ expectedSamples: fc.nat(), observedSamples: fc.nat() },
+    gaps: fc.constant([]),
+    flags: fc.constant([]),
+    impossible: fc.constant([]),
+    expectedSamples: fc.nat(),
+    observedSamples: fc.nat(),
   }),
 );
 const answers: fc.Arbitrary<VmAnswer> = fc.record({
   range: fc.record({
-    ...{ startMs: unixMs.map((ms) => ms - (ms % 1000)), endMs: fc.nat().map((s) => s * 1000) },
-    ...{
-      stepMs: fc.integer({ min: 30, max: 604_800 }).map((s) => s * 1000),
-      retainedFromMs: unixMs,
-    },
+    startMs: unixMs.map((ms) => ms - (ms % 1000)),
+    endMs: fc.nat().map((s) => s * 1000),
+    stepMs: fc.integer({ min: 30, max: 604_800 }).map((s) => s * 1000),
+    retainedFromMs: unixMs,
   }),
   metrics: fc.array(metric, { maxLength: 3 }),
   quality: fc.record({
     state: fc.constantFrom('LIVE', 'STALE', 'PARTIAL', 'NO_DATA', 'ERROR'),
-    ...{ expectedSamples: fc.nat(), observedSamples: fc.nat() },
+    expectedSamples: fc.nat(),
+    observedSamples: fc.nat(),
     gaps: fc.array(fc.record({ startMs: unixMs, endMs: unixMs, reason: text }), { maxLength: 2 }),
     metrics: fc.array(
       fc.record({ metricId: text, state: fc.constantFrom('LIVE', 'ERROR'), reason: text }),
@@ -133,7 +136,9 @@ const raw = (
 ) => {
   const { key = world.keys.read, headers = {} } = options;
   return world.app.inject({
-    ...{ method: 'POST', url: `${PATH}/${method}`, payload },
+    method: 'POST',
+    url: `${PATH}/${method}`,
+    payload,
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
   });
 };
@@ -150,7 +155,8 @@ t.test('An answer says the same in JSON, in protobuf and compressed', async (t) 
   t.equal(reported.series[0].points.length, 121);
   const asked = create(QueryVMMonitoringRequestSchema, {
     ...query,
-    ...{ startTimeUnix: BigInt(at(3600)), endTimeUnix: BigInt(at(0)) },
+    startTimeUnix: BigInt(at(3600)),
+    endTimeUnix: BigInt(at(0)),
   });
   const bytes = Buffer.from(toBinary(QueryVMMonitoringRequestSchema, asked));
   const binary = await raw(world, 'QueryVMMonitoring', bytes, proto);

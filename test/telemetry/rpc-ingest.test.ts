@@ -24,7 +24,8 @@ const write = (world: RpcWorld, rows: object[], change: object = {}) =>
 
 const makeProject = (world: RpcWorld, project: string) =>
   world.host.submit({
-    ...{ project, by: tester },
+    project,
+    by: tester,
     decide: (draft) =>
       draft.putRecord({ kind: 'project', id: project, body: { displayName: project } }),
   });
@@ -32,7 +33,9 @@ const makeProject = (world: RpcWorld, project: string) =>
 async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
   await world.settled();
   const { body } = await world.call('QueryVMMonitoring', {
-    ...{ name, metricIds: ['cpu_utilization_pct'], stepSeconds: 30 },
+    name,
+    metricIds: ['cpu_utilization_pct'],
+    stepSeconds: 30,
     startTimeUnix: String(START_SECONDS - 600),
     endTimeUnix: String(START_SECONDS),
   });
@@ -111,7 +114,8 @@ t.test(
     for (const project of ['demo', 'other']) await makeProject(world, project);
     const key = await world.issue('_system', ['collector']);
     const rows = ['projects/demo/vms/own', 'projects/other/vms/foreign'].map((vmName) => ({
-      ...{ ...now, vmName },
+      ...now,
+      vmName,
       values: [cpu(1)],
     }));
     const answer = await world.call(
@@ -181,7 +185,10 @@ t.test(
     const bad = ['/a\rb', '/a\nb', '/a\0b', '/a\u001b[2J', '/a\u2028', '/a\u202eb', '\\\nb'];
     const good = ['/a b', '/a\\nb', '/ü', '', '"', '\\', '/a\\\\n'];
     const row = {
-      ...{ ...now, state: 'RUNNING', displayName: 'web\u202e-01\r\n', stateReason: 'ok\u001b[2J' },
+      ...now,
+      state: 'RUNNING',
+      displayName: 'web\u202e-01\r\n',
+      stateReason: 'ok\u001b[2J',
       values: [cpu(1), ...bad.map(of), ...good.map(of)],
     };
     const { status, body } = await write(world, [

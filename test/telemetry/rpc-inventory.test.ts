@@ -35,10 +35,17 @@ t.test('The inventory', async (t) => {
       await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
       t.same((await list(world)).vms, [
         {
-          ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
+          name: VM,
+          displayName: 'web',
+          state: 'RUNNING',
+          datacenter: 'DC-1',
+          vcpus: 2,
           telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
-          ...{ lastState: 'RUNNING', stateObservedUnix: at(0) },
-          ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+          lastState: 'RUNNING',
+          stateObservedUnix: at(0),
+          expandedMonitoring: false,
+          cpuUtilizationPct: 0,
+          memoryUsedBytes: 1024,
           expanded: { available: true, reason: '', state: 'OFF' },
         },
       ]);
@@ -167,7 +174,8 @@ t.test('The inventory', async (t) => {
     const remove = async (ids: readonly string[]) => {
       gone.push(...ids);
       await world.host.submit({
-        ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+        project: 'demo',
+        by: { kind: 'operator', name: 'test' },
         decide: (draft) => {
           for (const vm of ids) draft.putRecord({ kind: 'vm', id: vm, body: null });
         },
@@ -207,7 +215,7 @@ t.test('The inventory', async (t) => {
     };
     // The part of a history view that the method uses.
     const { vmInventory } = vmMethods(history as unknown as Parameters<typeof vmMethods>[0]);
-    const call = { ...{ project: 'demo', nextPageToken: '', totalSize: 3, nowMs: START_MS }, vms };
+    const call = { project: 'demo', nextPageToken: '', totalSize: 3, nowMs: START_MS, vms };
     const asked = { ...call, inventoryOnly: false, format: 'json' };
     const { result } = vmInventory?.(asked as never, () => false) ?? {};
     const { bytes, failures } = result as { bytes: Uint8Array; failures: object[] };

@@ -20,8 +20,12 @@ const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);
 /** The last hour, in minutes. */
 async function ask(world: RpcWorld, change: object = {}) {
   const { body } = await world.call('QueryVMMonitoring', {
-    ...{ name: VM, metricIds: ['cpu_utilization_pct'], stepSeconds: 60 },
-    ...{ startTimeUnix: at(3600), endTimeUnix: at(0), ...change },
+    name: VM,
+    metricIds: ['cpu_utilization_pct'],
+    stepSeconds: 60,
+    startTimeUnix: at(3600),
+    endTimeUnix: at(0),
+    ...change,
   });
   return body;
 }
@@ -33,7 +37,9 @@ function rows(
   more: (i: number) => Partial<SampleRow> = () => ({}),
 ): SampleRow[] {
   return Array.from({ length: seconds / 30 + 1 }, (_, i) => ({
-    ...{ observedUnixMs: START_MS - seconds * 1000 + i * 30_000, state: 'RUNNING', vcpus: 2 },
+    observedUnixMs: START_MS - seconds * 1000 + i * 30_000,
+    state: 'RUNNING',
+    vcpus: 2,
     values: Object.entries(values(i)).map(([series, value]) => ({ series, value })),
     ...more(i),
   }));
@@ -70,7 +76,9 @@ const cases: readonly Case[] = [
     sent: withoutMemory(reason),
     change: { metricIds: ['memory_used_bytes', 'cpu_utilization_pct'], startTimeUnix: at(540) },
     quality: {
-      ...{ state: 'PARTIAL', reasons: [reason], gaps: [{ reason }] },
+      state: 'PARTIAL',
+      reasons: [reason],
+      gaps: [{ reason }],
       metrics: [
         { state: 'NO_DATA', reason, help },
         { state: 'LIVE', reason: '', help: '' },
@@ -82,7 +90,9 @@ const cases: readonly Case[] = [
     sent: rows(600, (i) => ({ [CPU]: i < 12 ? 1_650 : 10 + i })),
     change: { startTimeUnix: at(540) },
     quality: {
-      ...{ state: 'PARTIAL', reasons: ['IMPOSSIBLE'], gaps: [{ reason: 'IMPOSSIBLE' }] },
+      state: 'PARTIAL',
+      reasons: ['IMPOSSIBLE'],
+      gaps: [{ reason: 'IMPOSSIBLE' }],
       metrics: [{ state: 'PARTIAL', reason: 'IMPOSSIBLE', help: /Check the source/ }],
       impossible: { 0: { metricId: 'cpu_utilization_pct', labels: {}, value: 1_650 } },
     },
@@ -91,7 +101,8 @@ const cases: readonly Case[] = [
     name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
     sent: rows(7200, () => ({ [CPU]: 10, svc_vm_memory_total_bytes: 0.5 })),
     quality: {
-      ...{ state: 'LIVE', reasons: ['FROZEN'] },
+      state: 'LIVE',
+      reasons: ['FROZEN'],
       metrics: [{ state: 'LIVE', reason: 'FROZEN' }],
     },
   },
@@ -111,7 +122,9 @@ const cases: readonly Case[] = [
       ...rows(3660, busy, (i) => ({ bootId: 'b', sequence: i + 1 })),
       {
         ...rows(45, busy)[0],
-        ...{ bootId: 'b', sequence: 900, observedUnixMs: START_MS - 45_000 },
+        bootId: 'b',
+        sequence: 900,
+        observedUnixMs: START_MS - 45_000,
       },
     ],
     quality: { state: 'LIVE', reasons: ['CLOCK_BACKWARDS'] },
@@ -120,7 +133,7 @@ const cases: readonly Case[] = [
     name: 'no CLOCK_BACKWARDS: a row that comes late, as its number says',
     sent: [
       ...rows(3660, busy, (i) => ({ bootId: 'b', sequence: i + 2 })),
-      { ...rows(45, busy)[0], ...{ bootId: 'b', sequence: 1, observedUnixMs: START_MS - 45_000 } },
+      { ...rows(45, busy)[0], bootId: 'b', sequence: 1, observedUnixMs: START_MS - 45_000 },
     ],
     quality: { state: 'LIVE', reasons: [] },
   },
@@ -148,7 +161,8 @@ const cases: readonly Case[] = [
     sent: rows(3660, busy),
     change: { metricIds: ['filesystem_used_pct', 'memory_used_pct', 'memory_total_bytes'] },
     quality: {
-      ...{ state: 'NO_DATA', reasons: ['NOT_REPORTED_BY_GUEST'] },
+      state: 'NO_DATA',
+      reasons: ['NOT_REPORTED_BY_GUEST'],
       metrics: Array(3).fill({ state: 'NO_DATA', reason: 'NOT_REPORTED_BY_GUEST' }),
       gaps: [{ startUnix: at(3660), endUnix: at(0), reason: 'NOT_REPORTED_BY_GUEST' }],
     },
@@ -162,7 +176,8 @@ const cases: readonly Case[] = [
     ),
     change: { metricIds: ['cpu_utilization_pct', 'vm_running', 'memory_total_bytes'] },
     quality: {
-      ...{ state: 'PARTIAL', reasons: ['NOT_REPORTED'] },
+      state: 'PARTIAL',
+      reasons: ['NOT_REPORTED'],
       metrics: [
         { state: 'NO_DATA', reason: 'NOT_REPORTED' },
         { state: 'NO_DATA', reason: 'NOT_REPORTED' },
@@ -176,7 +191,8 @@ const cases: readonly Case[] = [
     sent: rows(3660, busy),
     change: { metricIds: ['processes_running', 'cpu_utilization_pct'] },
     quality: {
-      ...{ state: 'PARTIAL', reasons: ['EXPANDED_MONITORING_OFF'] },
+      state: 'PARTIAL',
+      reasons: ['EXPANDED_MONITORING_OFF'],
       metrics: [{ state: 'NO_DATA', reason: 'EXPANDED_MONITORING_OFF' }, { state: 'LIVE' }],
     },
   },
@@ -248,7 +264,9 @@ t.test(
     t.same(values, [1710, 1770, 1830]);
     t.match(late.quality, { state: 'STALE', lastObservedUnix: at(1830) });
     const before = await ask(world, {
-      ...{ metricIds, startTimeUnix: at(7200), endTimeUnix: at(3600) },
+      metricIds,
+      startTimeUnix: at(7200),
+      endTimeUnix: at(3600),
     });
     t.same(before.series[0].points, [
       { timeUnix: at(3660), value: 0 },
@@ -285,7 +303,9 @@ t.test(
   async (t) => {
     const world = await startRpcWorld(t);
     const device = (name: string, i: number) => ({
-      ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
+      series: 'svc_vm_network_transmit_bytes_total',
+      labels: { interface: name },
+      value: i,
     });
     await world.write(
       rows(
@@ -315,17 +335,16 @@ t.test(
     const { project, id } = { project: 'demo', id: VM.split('/').at(-1) ?? '' };
     const row = { vm: id, observedMs: START_MS, sequence: 1, boot: 'domain-1', vcpus: 2 };
     const { rejected } = await world.ingest.write({
-      ...{
-        project,
-        batchId: '',
-        reach: { name: 'collectors/keys/other', datacenter: null, vm: null },
-      },
+      project,
+      batchId: '',
+      reach: { name: 'collectors/keys/other', datacenter: null, vm: null },
       rows: [{ ...row, state: 1, stateReason: '', series: [CPU], values: [1] }],
     });
     t.same(rejected, [{ row: 0, series: '', reason: 'REPORTED_ELSEWHERE' }]);
     t.match(await ask(world), {
       quality: {
-        ...{ state: 'LIVE', reasons: ['REPORTED_ELSEWHERE'] },
+        state: 'LIVE',
+        reasons: ['REPORTED_ELSEWHERE'],
         metrics: [{ state: 'LIVE', reason: 'REPORTED_ELSEWHERE' }],
       },
     });

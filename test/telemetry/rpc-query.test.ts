@@ -58,7 +58,8 @@ const badQueries: readonly BadQuery[] = [
   {
     name: 'an unknown metric',
     change: { metricIds: ['cpu_utilization_pct', 'cpu'] },
-    ...{ reason: 'UNKNOWN_METRIC', field: 'metricIds' },
+    reason: 'UNKNOWN_METRIC',
+    field: 'metricIds',
     message: /"cpu"; known: cpu_utilization_pct, memory_used_bytes/,
   },
   { name: 'no step', change: { stepSeconds: 0 }, field: 'stepSeconds', message: /0: .* 30/ },
@@ -67,53 +68,65 @@ const badQueries: readonly BadQuery[] = [
   {
     name: 'no start',
     change: { startTimeUnix: undefined },
-    ...{ field: 'startTimeUnix', message: /missing/ },
+    field: 'startTimeUnix',
+    message: /missing/,
   },
   { name: 'no end', change: { endTimeUnix: undefined }, field: 'endTimeUnix', message: /missing/ },
   {
     name: 'an end before the start',
     change: { endTimeUnix: at(3601) },
-    ...{ field: 'endTimeUnix', message: /before/ },
+    field: 'endTimeUnix',
+    message: /before/,
   },
   {
     name: 'a negative time',
     change: { startTimeUnix: '-5' },
-    ...{ field: 'startTimeUnix', message: /-5/ },
+    field: 'startTimeUnix',
+    message: /-5/,
   },
   {
     name: 'milliseconds for seconds',
     change: { startTimeUnix: String(START_MS), endTimeUnix: String(START_MS) },
-    ...{ field: 'startTimeUnix', message: /milliseconds/ },
+    field: 'startTimeUnix',
+    message: /milliseconds/,
   },
   {
     name: 'a start in the future',
     change: { startTimeUnix: at(-60), endTimeUnix: at(-120) },
-    ...{ field: 'startTimeUnix', message: /future/ },
+    field: 'startTimeUnix',
+    message: /future/,
   },
   {
     name: 'an end before the seven days that are kept',
     change: { startTimeUnix: at(8 * DAY), endTimeUnix: at(7 * DAY + 1), stepSeconds: 600 },
-    ...{ field: 'endTimeUnix', message: /7 days/ },
+    field: 'endTimeUnix',
+    message: /7 days/,
   },
   {
     name: 'seven days at 60 s, which are 10,081 points',
     change: { startTimeUnix: at(7 * DAY) },
-    ...{ reason: 'TOO_MANY_POINTS', message: /10081 points/ },
+    reason: 'TOO_MANY_POINTS',
+    message: /10081 points/,
   },
   {
     name: 'seven days at 60 s that retention would cut short: counted as asked',
     change: { startTimeUnix: at(9 * DAY) },
-    ...{ reason: 'TOO_MANY_POINTS', message: /10000 at most/ },
+    reason: 'TOO_MANY_POINTS',
+    message: /10000 at most/,
   },
   {
     name: 'a VM that is not in the project',
     change: { name: 'projects/demo/vms/nobody' },
-    ...{ status: 404, reason: 'NOT_FOUND', message: /vms\/nobody/ },
+    status: 404,
+    reason: 'NOT_FOUND',
+    message: /vms\/nobody/,
   },
   {
     name: 'a VM of another project, whether or not it exists',
     change: { name: 'projects/other/vms/vm-1' },
-    ...{ status: 403, reason: 'PROJECT_BOUNDARY', message: /another project/ },
+    status: 403,
+    reason: 'PROJECT_BOUNDARY',
+    message: /another project/,
   },
 ];
 
@@ -209,7 +222,9 @@ t.test('Points and quality', async (t) => {
       world.datacenterStates.set('DC-1', 'stale');
       const { quality, series } = (await ask(world)).body;
       t.match(quality, {
-        ...{ state: 'STALE', datacenterState: 'STALE', reasons: ['DATACENTER_STALE'] },
+        state: 'STALE',
+        datacenterState: 'STALE',
+        reasons: ['DATACENTER_STALE'],
         metrics: [{ state: 'STALE', reason: 'DATACENTER_STALE' }],
       });
       t.equal(series[0].points.length, 61);

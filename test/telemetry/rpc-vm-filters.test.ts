@@ -14,8 +14,11 @@ const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
 
 const row = (vm: string, secondsAgo: number, more: Partial<SampleRow> = {}): SampleRow => ({
-  ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, state: 'RUNNING' },
-  ...{ values: [{ series: CPU, value: 5 }], ...more },
+  vm,
+  observedUnixMs: START_MS - secondsAgo * 1000,
+  state: 'RUNNING',
+  values: [{ series: CPU, value: 5 }],
+  ...more,
 });
 
 interface Page {
@@ -118,10 +121,12 @@ t.test(
     await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
     t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
     await world.host.submit({
-      ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+      project: 'demo',
+      by: { kind: 'operator', name: 'test' },
       decide: (draft) =>
         draft.putRecord({
-          ...{ kind: 'vm', id: 'far' },
+          kind: 'vm',
+          id: 'far',
           body: {
             displayName: 'x',
             datacenter: 'DC-2',
@@ -131,7 +136,9 @@ t.test(
         }),
     });
     t.same(await expanded(`${PROJECT}/vms/far`), {
-      ...{ available: false, reason: 'OTHER_DATACENTER', state: 'OFF' },
+      available: false,
+      reason: 'OTHER_DATACENTER',
+      state: 'OFF',
     });
   },
 );
@@ -144,8 +151,12 @@ t.test('API-36: a step reports its minimum and maximum on request', async (t) =>
   );
   const query = async (more: object) => {
     const { body } = await world.call('QueryVMMonitoring', {
-      ...{ name: VM, metricIds: ['cpu_utilization_pct'], stepSeconds: 120 },
-      ...{ startTimeUnix: String(START_SECONDS), endTimeUnix: String(START_SECONDS), ...more },
+      name: VM,
+      metricIds: ['cpu_utilization_pct'],
+      stepSeconds: 120,
+      startTimeUnix: String(START_SECONDS),
+      endTimeUnix: String(START_SECONDS),
+      ...more,
     });
     return body.series[0].points;
   };

@@ -159,9 +159,16 @@ t.test('truncated or altered bytes are refused with a reason, never read in part
   const [fleet] = fleetRows({ vms: 20, fromMs: 1e12, toMs: 1e12 + 1, stepMs: 30_000, seed: 1 });
   const small = built([
     {
-      ...{ project: 'demo', vm: '5bd1e995-0000-4000-8000-00000000000a', observedMs: 1e12 },
-      ...{ sequence: 9, boot: '', vcpus: 2, state: 1, stateReason: 'paused by user' },
-      ...{ series: ['svc_vm_load1', 'x{a="b"}'], values: [0.25, 1e-300] },
+      project: 'demo',
+      vm: '5bd1e995-0000-4000-8000-00000000000a',
+      observedMs: 1e12,
+      sequence: 9,
+      boot: '',
+      vcpus: 2,
+      state: 1,
+      stateReason: 'paused by user',
+      series: ['svc_vm_load1', 'x{a="b"}'],
+      values: [0.25, 1e-300],
     },
   ]);
   for (const batch of [small, fleet ?? small]) {
@@ -197,7 +204,7 @@ t.test('a builder counts the bytes of each text once, until it builds', async (t
   const builder = new BatchBuilder();
   const series = ['x{device="é"}', 'y'];
   const plain = { project: 'demo', observedMs: 1, sequence: 1, vcpus: 2, state: 1 };
-  const row = { ...plain, ...{ vm: 'vm-1', boot: 'b', stateReason: '', series, values: [1, 2] } };
+  const row = { ...plain, vm: 'vm-1', boot: 'b', stateReason: '', series, values: [1, 2] };
   t.equal(builder.textBytes, 0);
   builder.add(row);
   // The keys are counted with the break between them.
@@ -223,8 +230,14 @@ t.test('a single row of one VM takes less than 200 bytes, ids and names included
 t.test('every kind of log entry is decoded equal, an unknown kind is refused', async (t) => {
   const batch = built([]);
   const rule = {
-    ...{ project: 'demo', rule: 'r', evaluationRevision: 2, metricId: 'cpu_utilization_pct' },
-    ...{ operator: 'GREATER_THAN' as const, threshold: 90.5, sustainedMs: 300_000, recoveryMs: 0 },
+    project: 'demo',
+    rule: 'r',
+    evaluationRevision: 2,
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN' as const,
+    threshold: 90.5,
+    sustainedMs: 300_000,
+    recoveryMs: 0,
   };
   const removals = [{ project: 'demo', rule: 'gone' }];
   const entries: LogEntry[] = [

@@ -47,7 +47,8 @@ async function reaching(t: Test) {
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
   const put = (id: string, change: { [Field in keyof VmBody]?: VmBody[Field] | undefined }) =>
     world.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide: (draft) => {
         const unknown = {
           displayName: '',
@@ -84,8 +85,16 @@ async function stored({ stream }: Awaited<ReturnType<typeof reaching>>): Promise
 /** Readings from inside the guest, with nothing that is the hypervisor's to report. */
 function agentRow(observedMs: number, change: Partial<IngestRow> = {}): IngestRow {
   return {
-    ...{ vm: 'vm-1', observedMs, sequence: 1, boot: '', vcpus: Number.NaN, state: 0 },
-    ...{ stateReason: '', series: [LOAD], values: [1], ...change },
+    vm: 'vm-1',
+    observedMs,
+    sequence: 1,
+    boot: '',
+    vcpus: Number.NaN,
+    state: 0,
+    stateReason: '',
+    series: [LOAD],
+    values: [1],
+    ...change,
   };
 }
 
@@ -111,7 +120,8 @@ t.test(
       DC2,
     );
     t.same(withoutPosition(answer), {
-      ...{ accepted: 2, duplicates: 0 },
+      accepted: 2,
+      duplicates: 0,
       rejected: [{ row: 1, series: '', reason: 'OTHER_DATACENTER' }],
     });
     t.same(world.reports, [undefined, 'DC-2', 'DC-2']);
@@ -190,21 +200,20 @@ t.test('an agent writes expanded series of its own VM, and nothing else', async 
     agentRow(START_MS + 3, { series: [LOAD, CPU], values: [2, 100] }),
     agentRow(START_MS + 4, { series: [CPU, 'my_own'], values: [100, 1] }),
     agentRow(START_MS + 5, {
-      ...{
-        vcpus: 64,
-        state: 3,
-        stateReason: 'shutdown',
-        displayName: 'evil',
-        boot: 'b',
-        sequence: 9,
-      },
+      vcpus: 64,
+      state: 3,
+      stateReason: 'shutdown',
+      displayName: 'evil',
+      boot: 'b',
+      sequence: 9,
     }),
     agentRow(START_MS + 6, { series: [`${LOAD}{a="b"}`], values: [1] }),
     agentRow(START_MS + 7, { series: [], values: [] }),
   ];
   const answer = await world.write(rows, AGENT);
   t.same(withoutPosition(answer), {
-    ...{ accepted: 3, duplicates: 0 },
+    accepted: 3,
+    duplicates: 0,
     rejected: [
       { row: 1, series: '', reason: 'OTHER_VM' },
       { row: 2, series: CPU, reason: 'NOT_EXPANDED' },
@@ -264,7 +273,8 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
       reach,
     );
     t.same(withoutPosition(answer), {
-      ...{ accepted: 2, duplicates: 0 },
+      accepted: 2,
+      duplicates: 0,
       rejected: [
         { row: 0, series: LOAD, reason: 'NOT_EXPANDED' },
         { row: 1, series: labelled, reason: 'NOT_EXPANDED' },
@@ -273,8 +283,12 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
     t.match(world.vm(vm), { expandedMonitoring: false }, 'nothing is switched on by it');
   }
   await world.put('vm-1', {
-    ...{ displayName: 'web', datacenter: 'DC-1', registeredMs: START_MS, exportShard: 0 },
-    ...{ hasAgent: true, expandedMonitoring: true },
+    displayName: 'web',
+    datacenter: 'DC-1',
+    registeredMs: START_MS,
+    exportShard: 0,
+    hasAgent: true,
+    expandedMonitoring: true,
   });
   t.same((await world.write([both(2)], ANY)).rejected, [
     { row: 0, series: LOAD, reason: 'TOLD_BY_AGENT' },
@@ -286,7 +300,8 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
   const off = { expandedMonitoring: false };
   t.match(world.vm('vm-1'), off, 'a late row of an agent turns nothing on');
   await world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide: (draft) => draft.putRecord({ kind: 'vm', id: 'vm-1', body: null }),
   });
   await world.write([agentRow(START_MS + 5)], AGENT);
@@ -321,10 +336,15 @@ t.test('a VM whose agent came first belongs where its first collector is', async
   const { isExpected: _, ...known } = facts;
   const reportedBy = { source: 'collectors/dc2', turn: 1, sinceMs: START_MS };
   t.same(world.vm('vm-1'), {
-    ...{ ...expected, ...known, reportedBy, datacenter: 'DC-2', displayName: 'web' },
+    ...expected,
+    ...known,
+    reportedBy,
+    datacenter: 'DC-2',
+    displayName: 'web',
   });
   t.match(await world.write([agentRow(START_MS + 2)], AGENT), {
-    ...{ accepted: 0, rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }] },
+    accepted: 0,
+    rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }],
   });
 });
 

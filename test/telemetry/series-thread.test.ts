@@ -21,7 +21,8 @@ function start(t: Test, labelSetsMax?: number) {
   const world = openQueries({ folder, isInline: true });
   const records = new RecordReader(join(folder, 'control.db'));
   const thread = new SeriesThread({
-    ...{ share: world.history.share, records },
+    share: world.history.share,
+    records,
     ...(labelSetsMax !== undefined && { labelSetsMax }),
   });
   t.teardown(async () => {

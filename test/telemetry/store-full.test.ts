@@ -18,15 +18,24 @@ const NOW = START_MS / 1000;
 const RULE = '00000000-0000-4000-8000-000000000001';
 const REQUEST = RULE.replace('1', '2');
 const spec = {
-  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90, sustainedSeconds: 60, severity: 'WARNING', allVms: true, enabled: true },
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  sustainedSeconds: 60,
+  severity: 'WARNING',
+  allVms: true,
+  enabled: true,
 };
 
 /** Rows every 30 s that end `secondsAgo`. */
 function rows(vm: string, count: number, secondsAgo: number): SampleRow[] {
   return Array.from({ length: count }, (_, i) => ({
-    ...{ vm, observedUnixMs: START_MS - (secondsAgo + (count - 1 - i) * 30) * 1000 },
-    ...{ state: 'RUNNING', vcpus: 2, values: [{ series: CPU, value: 95 + (i % 4) }] },
+    vm,
+    observedUnixMs: START_MS - (secondsAgo + (count - 1 - i) * 30) * 1000,
+    state: 'RUNNING',
+    vcpus: 2,
+    values: [{ series: CPU, value: 95 + (i % 4) }],
   }));
 }
 
@@ -70,9 +79,11 @@ async function answersOf(world: PromqlServer, project: string, keys: ReadonlyMap
   };
   const query = (vm: string, agoSeconds: number) =>
     rpc('QueryVMMonitoring', {
-      ...{ name: `${projectName}/vms/${vm}`, metricIds: ['cpu_utilization_pct'] },
+      name: `${projectName}/vms/${vm}`,
+      metricIds: ['cpu_utilization_pct'],
       startTimeUnix: String(NOW - agoSeconds - 600),
-      ...{ endTimeUnix: String(NOW - agoSeconds), stepSeconds: 60 },
+      endTimeUnix: String(NOW - agoSeconds),
+      stepSeconds: 60,
     });
   const [incident] = (await rpc('ListIncidents', { projectName })).body.incidents;
   const range = { start: String(NOW - 600), end: String(NOW) };
@@ -145,8 +156,11 @@ t.test('what the store could not take is an error in every answer, and heals', a
       status: 200,
       body: { vms: [{ telemetry: { state: 'ERROR' } }, { telemetry: { state: 'ERROR' } }] },
     },
-    ...{ instant: unavailable, absent: unavailable, range: unavailable },
-    ...{ series: unavailable, labels: unavailable },
+    instant: unavailable,
+    absent: unavailable,
+    range: unavailable,
+    series: unavailable,
+    labels: unavailable,
     export: { status: 503 },
     preview: { status: 200, body: { queryStatus: 'FAILED', wouldHaveFired: [] } },
     explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
@@ -160,8 +174,11 @@ t.test('what the store could not take is an error in every answer, and heals', a
     query: { body: { quality: { reasons: [] }, series: [{}] } },
     'query of a new VM': { body: { series: [{}] } },
     list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },
-    ...{ instant: { status: 200 }, range: { status: 200 }, series: { status: 200 } },
-    ...{ export: { status: 200, body: /vm-new/ }, preview: { body: { queryStatus: 'OK' } } },
+    instant: { status: 200 },
+    range: { status: 200 },
+    series: { status: 200 },
+    export: { status: 200, body: /vm-new/ },
+    preview: { body: { queryStatus: 'OK' } },
     explain: { body: { recomputation: { status: 'AGREES' } } },
   });
   t.equal(historyCheck(world.history)().state, 'ready');

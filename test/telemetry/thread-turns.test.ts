@@ -217,7 +217,11 @@ t.test('TEN-21: a project that used little waits for one slice at most', (t) => 
       fc.integer({ min: 1_000, max: 3_000 }),
       (count, [, mostMs], threads, needsMs, pauseMs) => {
         const third = {
-          ...{ project: 'third', fromMs: 20_000, width: 1, pauseMs, needsMs: () => needsMs },
+          project: 'third',
+          fromMs: 20_000,
+          width: 1,
+          pauseMs,
+          needsMs: () => needsMs,
         };
         const clients = [...hostile(count, () => mostMs), third];
         const { waitedMs, answered, ended } = simulate(threads, clients, 60_000);

@@ -108,12 +108,16 @@ const cpuShares = (rows: readonly Seen[]): Share[] =>
   increases(rows, CPU)
     .filter(({ a, b }) => a.vcpus === b.vcpus)
     .map(({ a, b, rise }) => ({
-      ...{ at: b.at, numerator: 100 * rise, denominator: (b.at - a.at) * b.vcpus },
+      at: b.at,
+      numerator: 100 * rise,
+      denominator: (b.at - a.at) * b.vcpus,
     }));
 
 const deviceShares = (rows: readonly Seen[], key: string): Share[] =>
   increases(rows, key).map(({ a, b, rise }) => ({
-    ...{ at: b.at, numerator: rise, denominator: b.at - a.at },
+    at: b.at,
+    numerator: rise,
+    denominator: b.at - a.at,
   }));
 
 /** The sum: only where each device that either row has is known in both. vda is in every row. */
@@ -223,9 +227,16 @@ t.test('Any history is answered step by step as the oracle says', async (t) => {
   let sequence = 0;
   const send = (vm: string, row: Seen): void => {
     builder.add({
-      ...{ project: 'demo', vm, observedMs: ms(row.at), sequence: 0, boot: row.boot },
-      ...{ vcpus: row.vcpus, state: 1, stateReason: '' },
-      ...{ series: Object.keys(row.values), values: Object.values(row.values) },
+      project: 'demo',
+      vm,
+      observedMs: ms(row.at),
+      sequence: 0,
+      boot: row.boot,
+      vcpus: row.vcpus,
+      state: 1,
+      stateReason: '',
+      series: Object.keys(row.values),
+      values: Object.values(row.values),
     });
     store.append(builder.build(NOW), { partition: PARTITION, sequence: ++sequence });
   };
@@ -282,8 +293,12 @@ t.test('A metric that cannot be read is an ERROR beside the others, and named', 
   const timesMs = Float64Array.from([NOW - 60_000, NOW - 30_000, NOW]);
   const zeros = { state: new Uint8Array(3), boot: new Uint32Array(3) };
   const columns = {
-    ...{ ...noRows(), ...zeros, timesMs, vcpus: new Float64Array(3).fill(Number.NaN) },
-    ...{ stateReason: new Uint32Array(3), conflicted: new Uint8Array(3) },
+    ...noRows(),
+    ...zeros,
+    timesMs,
+    vcpus: new Float64Array(3).fill(Number.NaN),
+    stateReason: new Uint32Array(3),
+    conflicted: new Uint8Array(3),
     series: new Map([[LOAD, Float64Array.from([1, 2, 3])]]),
   };
   const fails = (names: readonly string[] = []) => names.includes(CPU);

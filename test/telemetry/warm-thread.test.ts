@@ -245,7 +245,10 @@ t.test('a warm thread answers as one that has kept nothing', async (t) => {
         const operation = operationOf(move, names, Math.max(0, next - 1));
         const scheduled: ScheduledQueryRequest = {
           request: { project, limit: 0, encoding: 'identity', operation },
-          ...{ remainingMs: 60_000, recordsRevision: 0, staleDatacenters: [], pendingAlerts: [] },
+          remainingMs: 60_000,
+          recordsRevision: 0,
+          staleDatacenters: [],
+          pendingAlerts: [],
           retainedFromMs: START + timeOf(move.retainedRow),
         };
         if (!isAlike(scheduled, list.slice(0, i + 1))) return false;

@@ -18,11 +18,14 @@ t.test('ever new series and VMs are remembered within a bound', (t) => {
   for (let i = 0; i < 200; i++) {
     const [b, c] = ['y'.repeat(180), 'z'.repeat(180)];
     const values = Array.from({ length: 300 }, (_, n) => ({
-      ...{ series: 'vm_x', labels: { a: `${i} ${n}`, b, c }, value: 1 },
+      series: 'vm_x',
+      labels: { a: `${i} ${n}`, b, c },
+      value: 1,
     }));
     const vmNames = Array.from({ length: 3 }, (_, n) => `projects/p${i}/vms/vm-${i}-${n}`);
     const rows = vmNames.map((vmName, n) => ({
-      ...{ vmName, observedUnixMs: 1n },
+      vmName,
+      observedUnixMs: 1n,
       values: values.map((value) => ({ ...value, labels: { ...value.labels, d: `${n}` } })),
     }));
     const decoded = decoder.decode(bytesOf({ projectName: `projects/p${i}`, rows }), anyProject);

@@ -25,7 +25,9 @@ t.test(
   async (t) => {
     const pair = await openPair(t);
     behaviour.write = async () => ({
-      ...{ accepted: 1_000_000, duplicates: 3, sequence: 0 },
+      accepted: 1_000_000,
+      duplicates: 3,
+      sequence: 0,
       rejected: [{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE' }],
     });
     for (const pieces of [1, 3]) {
@@ -35,8 +37,12 @@ t.test(
       t.equal(reported.accepted, 1_000_000n);
       t.match(reported.rejected, [
         {
-          ...{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE', rowRefused: false },
-          ...{ field: 'rows[1].values[3]', message: /not finite/ },
+          row: 1,
+          series: 'svc_vm_load1',
+          reason: 'NOT_FINITE',
+          rowRefused: false,
+          field: 'rows[1].values[3]',
+          message: /not finite/,
         },
       ]);
     }
@@ -62,7 +68,9 @@ t.test('rows of one layout share the same list of series', async (t) => {
 t.test('what a caller may report goes along, the same on both ways', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async ({ project, reach }) => ({
-    ...{ accepted: 1, duplicates: 0, sequence: 0 },
+    accepted: 1,
+    duplicates: 0,
+    sequence: 0,
     rejected: [
       { row: 0, series: `${project} ${reach?.datacenter} ${reach?.vm}`, reason: 'OTHER_VM' },
     ],
@@ -181,7 +189,9 @@ t.test(
     const rowOf = (count: number) => ({
       vmName: 'vm-1',
       values: Array.from({ length: count }, (_, i) => ({
-        ...{ series: 'vm_x', labels: { a: `${i}`.padStart(200, 'é') }, value: 1 },
+        series: 'vm_x',
+        labels: { a: `${i}`.padStart(200, 'é') },
+        value: 1,
       })),
     });
     for (const count of [300, 500]) {
@@ -197,8 +207,11 @@ t.test(
       t.equal(rejected.length > 0, count === 500);
       if (rejected.length === 0) continue;
       t.match(rejected[0], {
-        ...{ row: 1, reason: 'LIMIT_EXCEEDED', field: `rows[1].values[${accepted}]` },
-        ...{ message: /more than 163840 bytes/, rowRefused: false },
+        row: 1,
+        reason: 'LIMIT_EXCEEDED',
+        field: `rows[1].values[${accepted}]`,
+        message: /more than 163840 bytes/,
+        rowRefused: false,
       });
     }
     t.equal(await answeredFast(pair.fast), 1, 'the shorter one by the handler');

@@ -19,9 +19,11 @@ const SAMPLES = 300;
 
 /** A batch as JSON says it. */
 const batch = (batchId: string) => ({
-  ...{ projectName: 'projects/demo', batchId },
+  projectName: 'projects/demo',
+  batchId,
   rows: Array.from({ length: SAMPLES }, (_, i) => ({
-    ...{ vmName: `vm-${i}`, observedUnixMs: String(START_MS) },
+    vmName: `vm-${i}`,
+    observedUnixMs: String(START_MS),
     values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
   })),
 });
@@ -46,7 +48,8 @@ async function startWorld(t: Test) {
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   // A collector for all projects writes into those alone that somebody has made.
   await world.host.submit({
-    ...{ project: 'demo', by: tester },
+    project: 'demo',
+    by: tester,
     decide: (draft) =>
       draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
   });
@@ -66,7 +69,8 @@ async function startWorld(t: Test) {
   };
   const limit = (change: Parameters<typeof setLimits>[1]) =>
     world.host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide: (draft) => ({ ...setLimits(draft, change) }),
     });
   const fastAnswers = async () =>

@@ -16,7 +16,11 @@ const LONG = 'x'.repeat(201);
 type Json = Readonly<Record<string, unknown>>;
 
 const good = (vmName: string) => ({
-  ...{ vmName, displayName: vmName, observedUnixMs: String(START_MS), vcpus: 2, state: 'RUNNING' },
+  vmName,
+  displayName: vmName,
+  observedUnixMs: String(START_MS),
+  vcpus: 2,
+  state: 'RUNNING',
   values: [{ series: CPU, labels: {}, value: 50 }],
 });
 /** A row whose second value is this one. */
@@ -46,7 +50,10 @@ const causes: Readonly<Record<string, Cause>> = {
     isRow: true,
   },
   'a VM whose id is too long': {
-    ...{ row: { vmName: 'x'.repeat(129) }, reason: 'BAD_VM_NAME', field: 'vmName', isRow: true },
+    row: { vmName: 'x'.repeat(129) },
+    reason: 'BAD_VM_NAME',
+    field: 'vmName',
+    isRow: true,
   },
   'a long name': { row: { displayName: LONG }, reason: 'BAD_FIELD', field: 'displayName' },
   'a long reason': { row: { stateReason: LONG }, reason: 'BAD_FIELD', field: 'stateReason' },
@@ -58,26 +65,34 @@ const causes: Readonly<Record<string, Cause>> = {
   'a state without a name': { row: { state: 17 }, reason: 'UNREADABLE', field: 'state' },
   'a state that is null': { row: { state: null }, reason: 'UNREADABLE', field: 'state' },
   'a fractional time': {
-    ...{ row: { observedUnixMs: START_MS + 0.5 }, reason: 'UNREADABLE', field: 'observedUnixMs' },
+    row: { observedUnixMs: START_MS + 0.5 },
+    reason: 'UNREADABLE',
+    field: 'observedUnixMs',
     isRow: true,
   },
   'a time that is null': {
-    ...{
-      row: { observedUnixMs: null },
-      reason: 'UNREADABLE',
-      field: 'observedUnixMs',
-      isRow: true,
-    },
+    row: { observedUnixMs: null },
+    reason: 'UNREADABLE',
+    field: 'observedUnixMs',
+    isRow: true,
   },
   'a sequence of text': {
-    ...{ row: { sequence: 'first' }, reason: 'UNREADABLE', field: 'sequence', isRow: true },
+    row: { sequence: 'first' },
+    reason: 'UNREADABLE',
+    field: 'sequence',
+    isRow: true,
   },
   'a time ahead': {
-    ...{ row: { observedUnixMs: String(START_MS + 60_001) }, reason: 'CLOCK_AHEAD', field: '' },
+    row: { observedUnixMs: String(START_MS + 60_001) },
+    reason: 'CLOCK_AHEAD',
+    field: '',
     isRow: true,
   },
   'no time': {
-    ...{ row: { observedUnixMs: '0' }, reason: 'OLDER_THAN_RETENTION', field: '', isRow: true },
+    row: { observedUnixMs: '0' },
+    reason: 'OLDER_THAN_RETENTION',
+    field: '',
+    isRow: true,
   },
   'an unknown field': { row: { vm: 'x' }, reason: 'UNREADABLE', field: 'vm', isRow: true },
   'values that are no list': {
@@ -87,48 +102,62 @@ const causes: Readonly<Record<string, Cause>> = {
     isRow: true,
   },
   'a value of text': {
-    ...{ row: valued({ series: 'svc_vm_memory_free_bytes', value: 'n/a' }), reason: 'UNREADABLE' },
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: 'n/a' }),
+    reason: 'UNREADABLE',
     field: 'values[1]',
   },
   'a value that is null': {
-    ...{ row: valued({ series: 'svc_vm_memory_free_bytes', value: null }), reason: 'NO_VALUE' },
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: null }),
+    reason: 'NO_VALUE',
     field: 'values[1]',
   },
   'a value that is no number': {
-    ...{ row: valued({ series: 'svc_vm_memory_free_bytes', value: 'NaN' }), reason: 'NOT_FINITE' },
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: 'NaN' }),
+    reason: 'NOT_FINITE',
     field: 'values[1]',
   },
   'a value that is no object': { row: valued(7), reason: 'UNREADABLE', field: 'values[1]' },
   'a value with an unknown field': {
-    ...{
-      row: valued({ series: CPU, label: {}, value: 1 }),
-      reason: 'UNREADABLE',
-      field: 'values[1]',
-    },
+    row: valued({ series: CPU, label: {}, value: 1 }),
+    reason: 'UNREADABLE',
+    field: 'values[1]',
   },
   'no series': { row: named(''), reason: 'BAD_SERIES', field: 'values[1].series' },
   'a series with labels in it': {
-    ...{ row: named('cpu{a="b"}'), reason: 'BAD_SERIES', field: 'values[1].series' },
+    row: named('cpu{a="b"}'),
+    reason: 'BAD_SERIES',
+    field: 'values[1].series',
   },
   'a series twice': { row: named(CPU), reason: 'BAD_SERIES', field: 'values[1]' },
   'a label name with a dash': {
-    ...{ row: labelled({ 'if-ace': 'e' }), reason: 'BAD_LABEL', field: 'values[1].labels' },
+    row: labelled({ 'if-ace': 'e' }),
+    reason: 'BAD_LABEL',
+    field: 'values[1].labels',
   },
   'a long label': {
-    ...{ row: labelled({ device: LONG }), reason: 'BAD_LABEL', field: 'values[1].labels' },
+    row: labelled({ device: LONG }),
+    reason: 'BAD_LABEL',
+    field: 'values[1].labels',
   },
   'a label of two lines': {
-    ...{ row: labelled({ device: 'a\nb' }), reason: 'BAD_LABEL', field: 'values[1].labels' },
+    row: labelled({ device: 'a\nb' }),
+    reason: 'BAD_LABEL',
+    field: 'values[1].labels',
   },
   'half a surrogate pair': {
-    ...{ row: labelled({ device: 'a\ud800' }), reason: 'UNREADABLE', field: 'values[1]' },
+    row: labelled({ device: 'a\ud800' }),
+    reason: 'UNREADABLE',
+    field: 'values[1]',
   },
   'a label that is null': {
-    ...{ row: labelled({ device: null }), reason: 'UNREADABLE', field: 'values[1]' },
+    row: labelled({ device: null }),
+    reason: 'UNREADABLE',
+    field: 'values[1]',
   },
   'nine labels': {
     row: labelled(Object.fromEntries([...'abcdefghi'].map((name) => [name, 'x']))),
-    ...{ reason: 'BAD_LABEL', field: 'values[1].labels' },
+    reason: 'BAD_LABEL',
+    field: 'values[1].labels',
   },
   ...Object.fromEntries(
     ['project', 'vm', 'vm_name', 'datacenter', '__name__', '__address__', 'vm_label_role'].map(
@@ -166,7 +195,9 @@ const inJson = (world: RpcWorld, rows: readonly unknown[]) =>
 async function cpuOf(world: RpcWorld, vm: string): Promise<number | undefined> {
   await world.settled();
   const { body } = await world.call('QueryVMMonitoring', {
-    ...{ name: `projects/demo/vms/${vm}`, metricIds: ['cpu_utilization_pct'], stepSeconds: 30 },
+    name: `projects/demo/vms/${vm}`,
+    metricIds: ['cpu_utilization_pct'],
+    stepSeconds: 30,
     startTimeUnix: String(START_SECONDS - 60),
     endTimeUnix: String(START_SECONDS),
   });
@@ -188,7 +219,9 @@ t.test(
       ]);
       t.equal(answer.status, 200, `${name}: ${answer.body.message}`);
       const rejection = {
-        ...{ row: 1, reason: cause.reason, rowRefused: cause.isRow === true },
+        row: 1,
+        reason: cause.reason,
+        rowRefused: cause.isRow === true,
         field: ['rows[1]', cause.field].filter(Boolean).join('.'),
         message: cause.message ?? /^\S.{10,}\.$/s,
       };

@@ -38,7 +38,11 @@ function opening(t: Test, change: Partial<RowBufferOptions> = {}) {
   const dropped: [number, string][] = [];
   const open = (more: Partial<RowBufferOptions> = {}) =>
     new RowBuffer({
-      ...{ folder, clock, random, ...change, ...more },
+      folder,
+      clock,
+      random,
+      ...change,
+      ...more,
       onDropped: (rows, why) => void dropped.push([rows, why]),
     });
   const files = () => readdirSync(folder).sort();

@@ -40,7 +40,11 @@ t.test('what no hypervisor can report is sent every interval, and nothing else',
   const rows = world.written.flatMap(({ request }) => request.rows);
   t.ok(rows.length >= 3 && rows.length <= 4, `${rows.length} rows`);
   t.match(rows[0], {
-    ...{ vm: 'vm-1', boot: '', vcpus: Number.NaN, state: 0, displayName: '' },
+    vm: 'vm-1',
+    boot: '',
+    vcpus: Number.NaN,
+    state: 0,
+    displayName: '',
     series: [
       'svc_vm_load1',
       'svc_vm_memory_available_bytes',
@@ -196,8 +200,12 @@ t.test('a batch is given up only when the service refuses the batch itself', asy
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const enrolment = {
-    ...{ endpoint: `http://127.0.0.1:${port}`, key: 'k', machine: '', expiresUnix: 0 },
-    ...{ projectName: 'projects/demo', vmName: VM },
+    endpoint: `http://127.0.0.1:${port}`,
+    key: 'k',
+    machine: '',
+    expiresUnix: 0,
+    projectName: 'projects/demo',
+    vmName: VM,
   };
   const send = createSender(new VirtualClock(START_MS));
   const kindOf = async (status: number, reason: RefusalReason, field?: string) => {
@@ -258,7 +266,8 @@ t.test('an agent over the rate of its project loses no row: all come late, in or
   await world.enrol();
   const limit = (samplesPerSecond: number) =>
     world.host.submit({
-      ...{ project: 'demo', by: tester },
+      project: 'demo',
+      by: tester,
       decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
     });
   await limit(0);
@@ -292,7 +301,8 @@ t.test('a missing file of the kernel gives no reading, and is reported', async (
   const clock = new VirtualClock(START_MS);
   const reading = (texts: Record<string, string>) =>
     createGuestSource({
-      ...{ clock, vm: 'vm-1' },
+      clock,
+      vm: 'vm-1',
       files: { text: async (path) => texts[path], names: async () => undefined },
     }).read(never);
   t.match(await reading({}), { rows: [], faults: [{ reason: 'INCOMPLETE' }] });

@@ -40,8 +40,14 @@ t.test('SRC-16: one guest with a long mount path or name loses that alone', asyn
     { ...fleetDomain(3, 'many'), mounts: Array.from({ length: 600 }, (_, i) => `/mnt/${i}`) },
   ];
   const collect = startCollect({
-    ...{ folder, mappingPath, intervalMs: 1_000, bytesMax: 2 ** 24, fileSystems: true },
-    ...{ clock: systemClock, random: systemRandom, log: silentLog },
+    folder,
+    mappingPath,
+    intervalMs: 1_000,
+    bytesMax: 2 ** 24,
+    fileSystems: true,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
     run: virshOf({ [URI]: [web, long, many] }),
   });
   t.teardown(() => collect.stop());
@@ -64,8 +70,11 @@ t.test('SRC-16: one guest with a long mount path or name loses that alone', asyn
   const untilNow = () => {
     const now = Math.floor(systemClock.now() / 1000);
     return {
-      ...{ name: `projects/demo/vms/${long.uuid}`, metricIds: ['filesystem_used_pct'] },
-      ...{ startTimeUnix: String(now - 60), endTimeUnix: String(now), stepSeconds: 30 },
+      name: `projects/demo/vms/${long.uuid}`,
+      metricIds: ['filesystem_used_pct'],
+      startTimeUnix: String(now - 60),
+      endTimeUnix: String(now),
+      stepSeconds: 30,
     };
   };
   const [mounts, listed, notice] = await Promise.all([

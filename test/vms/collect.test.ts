@@ -81,9 +81,17 @@ async function openWorld(t: Test) {
   const libvirts: Libvirts = { [A]: [web, db], [B]: [mail, odd] };
   const start = (change: Partial<CollectOptions> = {}) => {
     const collect = startCollect({
-      ...{ folder, mappingPath, intervalMs: 1_000, bytesMax: 2 ** 24, fileSystems: false },
-      ...{ clock: systemClock, random: systemRandom, log: silentLog as Log },
-      ...{ run: virshOf(libvirts), send, ...change },
+      folder,
+      mappingPath,
+      intervalMs: 1_000,
+      bytesMax: 2 ** 24,
+      fileSystems: false,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog as Log,
+      run: virshOf(libvirts),
+      send,
+      ...change,
     });
     t.teardown(() => collect.stop());
     return collect;
@@ -240,12 +248,11 @@ t.test(
     t.ok(Math.max(...ofWeb('demo')) < Math.min(...ofWeb('shop')), 'no time is in both');
     const seconds = Math.floor(Date.now() / 1000);
     const history = await service.call(QUERY, {
-      ...{ name: `projects/demo/vms/${web.uuid}`, metricIds: ['disk_read_bytes_per_second'] },
-      ...{
-        startTimeUnix: String(seconds - 600),
-        endTimeUnix: String(seconds + 30),
-        stepSeconds: 30,
-      },
+      name: `projects/demo/vms/${web.uuid}`,
+      metricIds: ['disk_read_bytes_per_second'],
+      startTimeUnix: String(seconds - 600),
+      endTimeUnix: String(seconds + 30),
+      stepSeconds: 30,
     });
     t.equal(history.status, 200, 'the old history is readable where it was');
     t.equal(collect.status().retiring, 0);

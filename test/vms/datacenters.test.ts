@@ -91,7 +91,10 @@ t.test('a process that stood still hears first what came meanwhile', async (t) =
     wakeAfter: (ms, wake) => world.clock.wakeAfter(ms + stillMs, wake),
   };
   const datacenters = new Datacenters({
-    ...{ ...world, clock, datacenter: 'DC-1', silenceMs: 90_000 },
+    ...world,
+    clock,
+    datacenter: 'DC-1',
+    silenceMs: 90_000,
     ownership: { owns: () => true },
   });
   world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
@@ -134,7 +137,9 @@ t.test('rows at any member keep a data center live; one member alone commits', a
   const there = new Map([['DC-1', 2_000]]);
   const member = { isOwner: false };
   const datacenters = new Datacenters({
-    ...{ ...world, datacenter: 'DC-1', silenceMs: 90_000 },
+    ...world,
+    datacenter: 'DC-1',
+    silenceMs: 90_000,
     ownership: { owns: () => member.isOwner },
     heardElsewhere: () => there,
   });

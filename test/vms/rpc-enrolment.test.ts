@@ -40,12 +40,17 @@ t.test('EnrolVm is for editors and owners; its token makes an agent’s key, onc
   const { status, body } = await enrolVm(world, editor, { requestId });
   t.equal(status, 200);
   t.match(body, {
-    ...{ vmName: VM, secretAvailable: true, expiresUnix: String(START_SECONDS + 86_400) },
-    ...{ enrolmentToken: /^svc_enrol_/, installCommand: /^svc agent enrol --endpoint http/ },
+    vmName: VM,
+    secretAvailable: true,
+    expiresUnix: String(START_SECONDS + 86_400),
+    enrolmentToken: /^svc_enrol_/,
+    installCommand: /^svc agent enrol --endpoint http/,
   });
   t.notMatch(body.installCommand, 'svc_enrol_');
   t.match((await enrolVm(world, editor, { requestId })).body, {
-    ...{ enrolmentToken: '', secretAvailable: false, expiresUnix: body.expiresUnix },
+    enrolmentToken: '',
+    secretAvailable: false,
+    expiresUnix: body.expiresUnix,
   });
   const agent = await enrolAgent(world, body.enrolmentToken);
   t.match(agent, {
@@ -67,7 +72,10 @@ t.test('a VM’s credential writes its expanded samples and nothing else', async
   const { body } = await enrolVm(world, owner, { datacenter: '' });
   const { key } = (await enrolAgent(world, body.enrolmentToken)).body;
   const at = (ms: number, values: readonly object[], change: object = {}) => ({
-    ...{ vmName: 'vm-1', observedUnixMs: String(START_MS + ms), values, ...change },
+    vmName: 'vm-1',
+    observedUnixMs: String(START_MS + ms),
+    values,
+    ...change,
   });
   const rows = [
     at(1, [load, cpu]),
@@ -76,7 +84,8 @@ t.test('a VM’s credential writes its expanded samples and nothing else', async
   ];
   const written = (await writeAs(world, key, rows)).body;
   t.match(written, {
-    ...{ accepted: '2', duplicates: '0' },
+    accepted: '2',
+    duplicates: '0',
     rejected: [
       { row: 0, series: cpu.series, reason: 'NOT_EXPANDED', field: 'rows[0].values[1]' },
       { row: 1, series: '', reason: 'OTHER_VM', field: 'rows[1]', rowRefused: true },

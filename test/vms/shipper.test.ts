@@ -39,7 +39,10 @@ function openWorld(t: Test, count: number, answer: (sent: Sent) => SendOutcome) 
     const buffer = open();
     const stopping = new AbortController();
     const shipper = new Shipper({
-      ...{ buffer, clock, random, enrolment: () => enrolment },
+      buffer,
+      clock,
+      random,
+      enrolment: () => enrolment,
       send: async (_, batch) => {
         const one = { id: batch.id, rows: numbers(batch) };
         sent.push(one);

@@ -291,7 +291,11 @@ t.test(
     const known = new Map(['vm-1', 'vm-2'].map((vm) => [vm, Number.NEGATIVE_INFINITY]));
     let isAvailable = false;
     const collector = startCollector({
-      ...{ project: PROJECT, source, clock, intervalMs: 30_000, onFault: () => {} },
+      project: PROJECT,
+      source,
+      clock,
+      intervalMs: 30_000,
+      onFault: () => {},
       knownVms: () => known,
       sink: {
         observe: async () => {},
@@ -360,8 +364,11 @@ t.test('a VM that another collector has is not this node’s to retire', async (
   const { host, clock, stream } = await openAlertingWorld(t);
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const ingest = createIngest({
-    ...{ clock, registry, writer: new PartitionWriter({ stream, clock }) },
-    ...{ onRows: () => {}, onSamples: () => {} },
+    clock,
+    registry,
+    writer: new PartitionWriter({ stream, clock }),
+    onRows: () => {},
+    onSamples: () => {},
   });
   const report = (source?: 'libvirt', reach?: SenderReach) => {
     const own = cpuRow('vm-1', clock.now(), 1);
@@ -401,7 +408,10 @@ t.test('a late row of a retired VM takes no place of the project', async (t) => 
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   const registry = new VmRegistry({
-    ...{ host, clock, datacenter: 'DC-1', limits: { of: () => ({ vms: 1 }) } },
+    host,
+    clock,
+    datacenter: 'DC-1',
+    limits: { of: () => ({ vms: 1 }) },
   });
   await world.cpu(20, ['vm-1']);
   const late = cpuRow('vm-1', clock.now(), 20);

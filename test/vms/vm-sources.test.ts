@@ -34,8 +34,13 @@ function rowOf(said: Said, nowMs: number): IngestRow {
   const { state = 'RUNNING', reason = '', boot = 'domain-1', cpu = 1, observedMs = nowMs } = said;
   const runs = state === 'RUNNING' || state === 'UNKNOWN';
   return {
-    ...{ vm: VM, observedMs, sequence: observedMs, boot: runs ? boot : '' },
-    ...{ vcpus: runs ? 1 : Number.NaN, state: VM_STATES.indexOf(state), stateReason: reason },
+    vm: VM,
+    observedMs,
+    sequence: observedMs,
+    boot: runs ? boot : '',
+    vcpus: runs ? 1 : Number.NaN,
+    state: VM_STATES.indexOf(state),
+    stateReason: reason,
     ...(runs ? { series: [CPU], values: [cpu] } : { series: [], values: [] }),
   };
 }
@@ -45,12 +50,19 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   const { host, clock, stream } = world;
   // Keys a, b and c work until a test ends one.
   await host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide(draft) {
       for (const id of ['a', 'b', 'c']) {
         startCredential(draft, { id, text: '', hash: id, lastFour: id } as never, {
-          ...{ project: PROJECT, kind: 'col', capabilities: ['collector'], owner: 'collectors' },
-          ...{ displayName: id, createdBy: by.name, datacenter: 'DC-1', lifetimeMs: 86_400_000 },
+          project: PROJECT,
+          kind: 'col',
+          capabilities: ['collector'],
+          owner: 'collectors',
+          displayName: id,
+          createdBy: by.name,
+          datacenter: 'DC-1',
+          lifetimeMs: 86_400_000,
         });
       }
     },
@@ -58,12 +70,18 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   const newest = new Map<string, NewestReport>();
   const open = () => {
     const registry = new VmRegistry({
-      ...{ host, clock, datacenter: 'DC-1', newest: (_, vm) => newest.get(vm) },
+      host,
+      clock,
+      datacenter: 'DC-1',
+      newest: (_, vm) => newest.get(vm),
       ...options,
     });
     const ingest = createIngest({
-      ...{ clock, registry, writer: new PartitionWriter({ stream, clock }) },
-      ...{ onRows: () => {}, onSamples: () => {} },
+      clock,
+      registry,
+      writer: new PartitionWriter({ stream, clock }),
+      onRows: () => {},
+      onSamples: () => {},
     });
     return { registry, ingest };
   };
@@ -88,7 +106,10 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   const reportedBy = () => host.view(PROJECT).record('vm', VM)?.body.reportedBy;
   return {
     ...world,
-    ...{ say, newest, member, reportedBy },
+    say,
+    newest,
+    member,
+    reportedBy,
     /** A further member of the service, or the same one after a restart. */
     join: () => members.push(open()) - 1,
     source: () => host.view(PROJECT).instance('vmSource', vmSourceIdOf(PROJECT, VM)),
@@ -320,7 +341,8 @@ t.test('SRC-18: a key that has ended is replaced at once', async (t) => {
   await world.rounds(3, [[A, {}]]);
   t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still speak');
   await world.host.submit({
-    ...{ project: PROJECT, by },
+    project: PROJECT,
+    by,
     decide: (draft) =>
       draft.send('credential', 'a', { type: 'revoked', at: draft.at, reason: 'X', by: 'x' }),
   });
@@ -397,7 +419,10 @@ t.test('SRC-18: an agent reports its own series, whoever reports the VM', async 
   const about = { vm: VM, observedMs: world.clock.now(), sequence: 1, stateReason: '' };
   const { ingest } = world.member();
   const answer = await ingest.write({
-    ...{ project: PROJECT, batchId: '', reach: agent, rows: [{ ...about, ...load }] },
+    project: PROJECT,
+    batchId: '',
+    reach: agent,
+    rows: [{ ...about, ...load }],
   });
   t.match(answer, { accepted: 1, rejected: [] });
   t.match(world.reportedBy(), { source: A.name, turn: 1 });
@@ -462,8 +487,13 @@ t.test('SRC-21: no increase lies between the counters of two sources', async (t)
 t.test('SRC-18: a claim is granted for a reason, and refused without one', async (t) => {
   const present = { sourceBefore: '', sinceMs: 0, reason: null, hasLeft: false };
   const claim: SourceClaim = {
-    ...{ source: 'b', copy: 'RUNNING', observedMs: 1_000_000, isFresh: false },
-    ...{ presentCopy: 'RUNNING', presentSilentMs: 0, isPresentEnded: false },
+    source: 'b',
+    copy: 'RUNNING',
+    observedMs: 1_000_000,
+    isFresh: false,
+    presentCopy: 'RUNNING',
+    presentSilentMs: 0,
+    isPresentEnded: false,
   };
   const granted = (change: Partial<SourceClaim>, of = {}) =>
     takeOver({ ...present, ...of }, { ...claim, ...change });

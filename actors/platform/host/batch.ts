@@ -154,7 +154,10 @@ function encodeDraft(
   const events = steps.length + records.length + forgotten.length;
   if (events === 0 && truncation === undefined && request === undefined) return undefined;
   return encodeDecision({
-    ...{ by, ...(request && { request }), steps, records },
+    by,
+    ...(request && { request }),
+    steps,
+    records,
     ...(forgotten.length > 0 && { forgotten }),
     ...(truncation && { truncation }),
   });

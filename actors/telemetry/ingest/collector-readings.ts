@@ -71,7 +71,10 @@ export class CollectorReadings {
     if (projects === undefined) return [];
     this.#forgetAbsent(projects);
     return [...projects].map(([project, { vms, observedMs, receivedMs }]) => ({
-      ...{ project, observedMs, receivedMs, vms: vms.size },
+      project,
+      observedMs,
+      receivedMs,
+      vms: vms.size,
     }));
   }
 

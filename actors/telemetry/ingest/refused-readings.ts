@@ -100,7 +100,12 @@ export class RefusedReadings {
     const before = this.#noted.get(project, key);
     const goesOn = before !== undefined && nowMs - before.lastMs <= OVER_MS;
     this.#noted.put(project, key, {
-      ...{ vm, series, reason, sender, message: messageOf(rejection), lastMs: nowMs },
+      vm,
+      series,
+      reason,
+      sender,
+      message: messageOf(rejection),
+      lastMs: nowMs,
       times: goesOn ? before.times + 1 : 1,
       sinceMs: goesOn ? before.sinceMs : nowMs,
     });

@@ -40,8 +40,9 @@ export async function measureJourneys(root: string): Promise<Journey[]> {
   const issuer = await startCiIssuer();
   const receiver = await startReceiver();
   const service = await TracedService.start(root, {
-    ...{ SVC_CI_ISSUERS: issuer.setting },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_CI_ISSUERS: issuer.setting,
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   try {
     const owner = await signIn(service);
@@ -62,16 +63,25 @@ export async function measureJourneys(root: string): Promise<Journey[]> {
 async function sampleJourney(service: TracedService, receiver: Receiver): Promise<Entry[]> {
   const { projectName } = service.demo;
   const created = await service.call('monitoring.v1.AlertService/CreateDestination', {
-    ...{ projectName, requestId: randomUUID() },
+    projectName,
+    requestId: randomUUID(),
     destination: { displayName: 'Journey', webhook: { url: receiver.url } },
   });
   await write(service, 0.2);
   const id = randomUUID();
   await service.call('monitoring.v1.AlertService/SaveAlertRule', {
-    ...{ projectName, id, requestId: randomUUID(), expectedVersion: '0' },
+    projectName,
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'Journey', metricId: 'memory_used_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 50, sustainedSeconds: 0, severity: 'WARNING', allVms: true },
+      displayName: 'Journey',
+      metricId: 'memory_used_pct',
+      operator: 'GREATER_THAN',
+      threshold: 50,
+      sustainedSeconds: 0,
+      severity: 'WARNING',
+      allVms: true,
       destinationNames: [(created.destination as { name: string }).name],
     },
   });
@@ -95,8 +105,10 @@ async function queryJourney(service: TracedService): Promise<Entry[]> {
   const query = async () => {
     const now = Date.now() / 1000;
     const parameters = new URLSearchParams({
-      ...{ query: 'avg by (vm) (rate(svc_vm_memory_used_bytes[2m]))', step: '30' },
-      ...{ start: String(now - 600 - Math.random()), end: String(now) },
+      query: 'avg by (vm) (rate(svc_vm_memory_used_bytes[2m]))',
+      step: '30',
+      start: String(now - 600 - Math.random()),
+      end: String(now),
     });
     const url = `${baseUrl}/v1/monitoring/${projectName}/promql/api/v1/query_range?${parameters}`;
     const answer = await fetch(url, { headers: { authorization: `Bearer ${apiKey}` } });
@@ -121,7 +133,8 @@ async function assertionJourney(
     );
   const capabilities = ['monitoring.read'];
   const { setupId, pairingCode, verification } = await mutate('StartCiVerification', {
-    ...{ serviceAccountName: `${projectName}/serviceAccounts/demo`, displayName: 'Journey' },
+    serviceAccountName: `${projectName}/serviceAccounts/demo`,
+    displayName: 'Journey',
     capabilities,
   });
   const mint = () => issuer.mint({ aud: audience });
@@ -242,7 +255,8 @@ export function journeyOf(
   const changes = (of: (file: string) => string) =>
     files.filter((file, i) => i > 0 && of(file) !== of(files[i - 1] ?? file)).length;
   return {
-    ...{ name, files },
+    name,
+    files,
     shared: [...new Set(entries.map(fileOf))].filter((file) => !files.includes(file)),
     folders: new Set(files.map(dirname)).size,
     folderChanges: changes(dirname),
@@ -257,7 +271,11 @@ async function write(service: TracedService, usedRatio: number): Promise<void> {
   const { projectName, collectorKey } = service.demo;
   const used = TOTAL_BYTES * usedRatio;
   const row = {
-    ...{ vmName: VM, bootId: 'boot', vcpus: 4, state: 'RUNNING', sequence: String(++sequence) },
+    vmName: VM,
+    bootId: 'boot',
+    vcpus: 4,
+    state: 'RUNNING',
+    sequence: String(++sequence),
     observedUnixMs: String(Date.now()),
     values: [
       { series: 'svc_vm_memory_total_bytes', value: TOTAL_BYTES },

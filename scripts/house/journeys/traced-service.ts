@@ -48,18 +48,18 @@ export class TracedService {
     const hook = pathToFileURL(fileURLToPath(new URL('./trace-hook.ts', import.meta.url)));
     const child = spawn(process.execPath, [join(root, 'bin/svc.js'), 'serve'], {
       env: {
-        ...{
-          PATH: process.env.PATH ?? '',
-          HOME: folder,
-          NODE_COMPILE_CACHE: join(folder, 'cache'),
-        },
-        ...{
-          NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${hook}`,
-          HOUSE_ROOT: root,
-          HOUSE_TRACE: join(folder, 'trace'),
-        },
-        ...{ SVC_DATA: join(folder, 'data'), SVC_LISTEN: '127.0.0.1:0', SVC_DEMO: 'on' },
-        ...{ SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none', ...settings },
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        NODE_COMPILE_CACHE: join(folder, 'cache'),
+        NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${hook}`,
+        HOUSE_ROOT: root,
+        HOUSE_TRACE: join(folder, 'trace'),
+        SVC_DATA: join(folder, 'data'),
+        SVC_LISTEN: '127.0.0.1:0',
+        SVC_DEMO: 'on',
+        SVC_METRICS_LISTEN: 'off',
+        SVC_COLLECT: 'none',
+        ...settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

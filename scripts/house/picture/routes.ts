@@ -69,7 +69,8 @@ export function planOf({ cells, uses }: Grid, top: number): Plan {
     y += CELL_HEIGHT;
   }
   return {
-    ...{ rowTops, bottom: y },
+    rowTops,
+    bottom: y,
     routes: [
       ...straight.map((use) => ({ use, points: straightLine(use, rowTops) })),
       ...legs.flatMap((leg) => leg.arrows(rowTops)),
@@ -120,7 +121,9 @@ function legsOf(uses: readonly Use[], isFree: (row: number, room: string) => boo
       return { use, end, x: columnLeft(use.to.room) - COLUMN_GAP / 2 - 4 + used * 6 };
     });
     const trunk: Leg = {
-      ...{ channel, y: 0, above: isUpwards ? [] : [start] },
+      channel,
+      y: 0,
+      above: isUpwards ? [] : [start],
       below: [...(isUpwards ? [start] : []), ...drops.map(({ x }) => x)],
       arrows: (rowTops) =>
         drops.flatMap(({ use, end, x }) => {

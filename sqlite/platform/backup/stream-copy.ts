@@ -105,7 +105,10 @@ export function openStreamCopy(path: string, stream: string): StreamCopy | undef
 
 function open(path: string, readonly: boolean): SqliteDatabase {
   return openDatabase({
-    ...{ path, readonly, synchronous: 'NORMAL' },
-    ...{ migrations: embeddedStreamMigrations, area: EMBEDDED_STREAM_AREA },
+    path,
+    readonly,
+    synchronous: 'NORMAL',
+    migrations: embeddedStreamMigrations,
+    area: EMBEDDED_STREAM_AREA,
   });
 }

@@ -83,8 +83,11 @@ export class CommitReader {
   /** `path`: the projection's file. Throws `SqliteError` and `SchemaMismatch`. */
   constructor(path: string) {
     this.#database = openDatabase({
-      ...{ path, synchronous: 'NORMAL', readonly: true },
-      ...{ migrations: instanceMigrations, area: 'instances' },
+      path,
+      synchronous: 'NORMAL',
+      readonly: true,
+      migrations: instanceMigrations,
+      area: 'instances',
     });
     this.#sql = prepareReads(this.#database);
   }

@@ -445,7 +445,11 @@ function recordIndexValues({ kind, body }: Pick<StoredRecord, 'kind' | 'body'>) 
 }
 
 const NOT_INDEXED: RecordIndexValues = {
-  ...{ status: null, severity: null, rule: null, vm: null, place: null },
+  status: null,
+  severity: null,
+  rule: null,
+  vm: null,
+  place: null,
 };
 
 const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordIndexValues>> = {

@@ -118,8 +118,11 @@ export class StreamOnDisk {
   /** Throws `SqliteError` and `SchemaMismatch`, and `StreamMisconfigured` when it is not there. */
   constructor(path: string, stream: string) {
     this.#database = openDatabase({
-      ...{ path, synchronous: 'NORMAL', readonly: true },
-      ...{ migrations: embeddedStreamMigrations, area: EMBEDDED_STREAM_AREA },
+      path,
+      synchronous: 'NORMAL',
+      readonly: true,
+      migrations: embeddedStreamMigrations,
+      area: EMBEDDED_STREAM_AREA,
     });
     this.#messages = new MessageTable(this.#database);
     this.#stream = stream;

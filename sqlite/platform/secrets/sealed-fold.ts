@@ -186,7 +186,9 @@ export class SealedFold {
       values,
       ({ key, data }) =>
         stream.append({
-          ...{ stream: sealedSpec.name, subject: subjectOf(key), data },
+          stream: sealedSpec.name,
+          subject: subjectOf(key),
+          data,
           expectedLastSubjectSequence: 0,
         }),
       ({ data }) => data.length,

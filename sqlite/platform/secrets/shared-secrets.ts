@@ -66,7 +66,8 @@ export async function openSharedSecrets(options: SharedSecretsOptions): Promise<
   const seal = createSeal(options);
   await stream.ensure(sealedSpec);
   await stream.append({
-    ...{ stream: sealedSpec.name, subject: subjectOf(CANARY) },
+    stream: sealedSpec.name,
+    subject: subjectOf(CANARY),
     data: sharedCanary(options, canary),
     expectedLastSubjectSequence: 0,
   });
@@ -150,7 +151,9 @@ class SharedSecrets {
 
   #append({ key, data }: Value, expected?: number): Promise<AppendOutcome> {
     return this.#options.stream.append({
-      ...{ stream: sealedSpec.name, subject: subjectOf(key), data },
+      stream: sealedSpec.name,
+      subject: subjectOf(key),
+      data,
       ...(expected !== undefined && { expectedLastSubjectSequence: expected }),
     });
   }
@@ -167,7 +170,8 @@ class SharedSecrets {
   async #putBodies(bodies: readonly KeptBody[]): Promise<readonly string[]> {
     const { seal } = this.#parts;
     const values = bodies.map(({ deliveryId: id, body }) => ({
-      ...{ key: { purpose: BODY, id }, data: seal.close(id, BODY, body) },
+      key: { purpose: BODY, id },
+      data: seal.close(id, BODY, body),
     }));
     const outcomes = await pipelined(values, (value) => this.#append(value, 0), bytesOf);
     await this.#applied(outcomes);
@@ -228,14 +232,18 @@ class SharedSecrets {
     const { stream } = this.#options;
     const previous = this.#parts.fold.sweep;
     const swept = await stream.append({
-      ...{ stream: sealedSpec.name, subject: SWEPT_SUBJECT },
+      stream: sealedSpec.name,
+      subject: SWEPT_SUBJECT,
       data: new TextEncoder().encode(JSON.stringify({ previous })),
       expectedLastSubjectSequence: previous,
     });
     if (swept.kind !== 'appended') return;
     const from = { sequence: 1 };
     const read = stream.read({
-      ...{ stream: sealedSpec.name, from, subject: ERASED_SUBJECTS, untilEnd: true },
+      stream: sealedSpec.name,
+      from,
+      subject: ERASED_SUBJECTS,
+      untilEnd: true,
     });
     try {
       for await (const { data, sequence, subject } of read) {

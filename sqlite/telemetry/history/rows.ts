@@ -121,7 +121,12 @@ class Merge {
       }
     }
     return {
-      ...{ timesMs: this.#timesMs, series, vcpus, state, boot, stateReason },
+      timesMs: this.#timesMs,
+      series,
+      vcpus,
+      state,
+      boot,
+      stateReason,
       strings: this.#strings,
       ...conflictsOf(this.#conflicted),
     };

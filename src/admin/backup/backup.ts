@@ -97,9 +97,11 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
   let createdMs = 0;
   let cursor: string | undefined;
   const copies = await copyFrozen({
-    ...{ ...request, clock },
+    ...request,
+    clock,
     files: names.map((name) => ({
-      ...{ path: join(folder, name), to: join(to, name) },
+      path: join(folder, name),
+      to: join(to, name),
       ...(QUESTIONS[name] !== undefined && { ask: QUESTIONS[name] }),
     })),
     onFrozen() {
@@ -123,9 +125,13 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
   }
   if (cursor !== undefined) files.push(writeSmall(to, CURSOR_FILE, cursor));
   const manifest: BackupManifest = {
-    ...{ program: programVersion, createdMs, keyId, ...programFormats() },
+    program: programVersion,
+    createdMs,
+    keyId,
+    ...programFormats(),
     form: deps.remote === undefined ? 'embedded' : 'nats',
-    ...{ position, streams },
+    position,
+    streams,
     files,
   };
   request.signal.throwIfAborted();

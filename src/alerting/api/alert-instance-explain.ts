@@ -63,7 +63,10 @@ export async function explainInstance(
   const bornMs = (body?.generationMs ?? Number.NEGATIVE_INFINITY) + 1;
   const path = await incidentRecomputations.path(
     {
-      ...{ rule, vm, labels, fromMs: stretch.fromMs },
+      rule,
+      vm,
+      labels,
+      fromMs: stretch.fromMs,
       toMs: Math.min(stretch.toMs, body?.retiredMs ?? stretch.toMs),
       retainedFromMs: Math.max(nowMs - RETENTION_MS, body?.retiredMs === undefined ? bornMs : 0),
     },
@@ -129,12 +132,16 @@ export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'ste
       recoverySeconds: recoveryMs / 1000,
     }),
     samples: samples.map(({ observedMs, value }) => ({
-      ...{ observedUnixMs: BigInt(observedMs), value, breaches: isBreach(rule, value) },
+      observedUnixMs: BigInt(observedMs),
+      value,
+      breaches: isBreach(rule, value),
     })),
     gaps: [...gapsBetween(samples).filter(({ tolerated }) => tolerated), ...beyond]
       .sort((a, b) => a.startMs - b.startMs)
       .map(({ startMs, endMs, tolerated }) => ({
-        ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs), tolerated },
+        startUnixMs: BigInt(startMs),
+        endUnixMs: BigInt(endMs),
+        tolerated,
       })),
     segments: segments.map(segmentMessage),
   };
@@ -143,8 +150,10 @@ export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'ste
 /** One segment of a path as a message; `cause` is '' where it has none. */
 export function segmentMessage({ condition, isMissing, startMs, endMs, cause = '' }: PathSegment) {
   return {
-    ...{ state: stateMember(condition), cause },
+    state: stateMember(condition),
+    cause,
     dataState: isMissing ? DataState.MISSING : DataState.OBSERVED,
-    ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs) },
+    startUnixMs: BigInt(startMs),
+    endUnixMs: BigInt(endMs),
   };
 }

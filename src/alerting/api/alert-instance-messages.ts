@@ -51,13 +51,15 @@ export function instanceMessage(
   const { state, sinceMs } = isFiring ? firingState(row) : { ...soft, state: State[soft.state] };
   return withPresent(
     create(AlertInstanceSchema, {
-      ...{ state, ...subject(view, soft) },
+      state,
+      ...subject(view, soft),
       dataState: DataState[soft.dataState],
       name: row ? nameOf(project, 'alertInstances', row.instance) : '',
     }),
     {
       sinceUnix: optionalSeconds(sinceMs),
-      ...{ lastValue, lastObservedUnix: optionalSeconds(lastObservedMs) },
+      lastValue,
+      lastObservedUnix: optionalSeconds(lastObservedMs),
       missingSinceUnix: optionalSeconds(missingSinceMs),
       ...(!isFiring && { firesAtUnix: optionalSeconds(firesAtMs) }),
     },
@@ -72,7 +74,8 @@ export function endedMessage(view: ProjectView, row: InstanceRow): AlertInstance
   const missingSinceMs = incident?.dataMissingSinceMs ?? null;
   return withPresent(
     create(AlertInstanceSchema, {
-      ...{ state, ...subject(view, { ...context, project }) },
+      state,
+      ...subject(view, { ...context, project }),
       dataState: missingSinceMs === null ? DataState.OBSERVED : DataState.MISSING,
       name: nameOf(project, 'alertInstances', instance),
     }),
@@ -144,7 +147,9 @@ function stepOf({ event, atMs, from, to }: RecordedTransition): PathStep {
 /** A step with its states as the ids that `GetMachine` draws. */
 export function stepMessage({ event, eventMs, from, to }: PathStep, source: Source): StepMessage {
   return {
-    ...{ event, eventUnixMs: BigInt(eventMs), source },
+    event,
+    eventUnixMs: BigInt(eventMs),
+    source,
     fromStates: stateIds('alertInstance', from),
     toStates: stateIds('alertInstance', to),
   };

@@ -207,7 +207,10 @@ function namedInstance(
     return { project: row.project, rule, vm, labels, row };
   }
   const rule = findRow(host, context, {
-    ...{ machine: 'alertRule', name: ruleName, field: 'ruleName', collection: 'alertRules' },
+    machine: 'alertRule',
+    name: ruleName,
+    field: 'ruleName',
+    collection: 'alertRules',
   });
   const { project, id: vm } = parseName('vmName', vmName, 'vms');
   within(context, project);

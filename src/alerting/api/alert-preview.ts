@@ -73,7 +73,8 @@ export async function previewAlertRule(
     ...previewMessage(view, preview),
     ...instancesMessage(view, preview),
     ...(traced && preview.trace && { trace: traceMessage(view, asked, traced, preview.trace) }),
-    ...{ startUnixMs: BigInt(window.fromMs), endUnixMs: BigInt(toMs) },
+    startUnixMs: BigInt(window.fromMs),
+    endUnixMs: BigInt(toMs),
   };
 }
 
@@ -135,7 +136,8 @@ function traceMessage(
   const inStretch = samples.filter(({ observedMs }) => observedMs > fromMs).slice(-POINTS_MAX);
   const path = { samples: inStretch, gaps: gaps.filter(isIn), segments: clipped };
   return {
-    ...{ ...vmFields(view, vm), labels: parseLabels(labels) },
+    ...vmFields(view, vm),
+    labels: parseLabels(labels),
     ...readingsOf(rule, path),
   };
 }
@@ -147,8 +149,11 @@ function vmFields(view: ProjectView, vm: string) {
 function instancesMessage(view: ProjectView, { instances, unknown }: AlertPreview) {
   return {
     instances: instances.listed.map(({ vm, labels, firings, segments, truncated }) => ({
-      ...{ ...vmFields(view, vm), labels: parseLabels(labels), firings },
-      ...{ segments: segments.map(segmentMessage), segmentsTruncated: truncated },
+      ...vmFields(view, vm),
+      labels: parseLabels(labels),
+      firings,
+      segments: segments.map(segmentMessage),
+      segmentsTruncated: truncated,
     })),
     instancesOmitted: BigInt(instances.omitted),
     unknownVms: BigInt(unknown.vms),

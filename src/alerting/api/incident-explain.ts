@@ -55,7 +55,11 @@ export async function explain(
   const firedObservedMs = firedObservedOf(incident, window);
   const recomputation = await incidentRecomputations.recompute(
     {
-      ...{ rule, window, firedObservedMs, vm: incident.vm, labels: incident.labels },
+      rule,
+      window,
+      firedObservedMs,
+      vm: incident.vm,
+      labels: incident.labels,
       heldVms: heldVmsOf(view, incident.id).slice(0, HELD_MAX),
       startedMs: incident.startedMs,
       firedMs: incident.firedMs,
@@ -69,15 +73,25 @@ export async function explain(
   return {
     condition: conditionMessage(incident),
     window: window.map(({ observedMs, value }) => ({
-      ...{ observedUnixMs: BigInt(observedMs), value, breaches: isBreach(rule, value) },
+      observedUnixMs: BigInt(observedMs),
+      value,
+      breaches: isBreach(rule, value),
     })),
     windowThinned,
     gaps: gaps.map(({ startMs, endMs, tolerated }) => ({
-      ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs), tolerated },
+      startUnixMs: BigInt(startMs),
+      endUnixMs: BigInt(endMs),
+      tolerated,
     })),
     recomputation: recomputationMessage(recomputation),
     summary: explanationText({
-      ...{ incident, unit, window, windowThinned, gaps, firedObservedMs, recomputation },
+      incident,
+      unit,
+      window,
+      windowThinned,
+      gaps,
+      firedObservedMs,
+      recomputation,
     }),
   };
 }
@@ -99,7 +113,12 @@ function firedObservedOf(incident: IncidentBody, window: readonly ObservedValue[
 function ruleOf(project: string, incident: IncidentBody): EvaluationRule {
   const { rule, vm, metricId, operator, threshold, recoveryThreshold } = incident;
   return {
-    ...{ project, rule, evaluationRevision: 1, metricId, threshold, vms: [vm] },
+    project,
+    rule,
+    evaluationRevision: 1,
+    metricId,
+    threshold,
+    vms: [vm],
     // Committed only with an operator of the list.
     operator: operator as Operator,
     sustainedMs: incident.sustainedSeconds * 1000,
@@ -123,7 +142,10 @@ export function conditionMessage(conditional: Conditional) {
   const { metricId, threshold, sustainedSeconds, recoveryThreshold, recoverySeconds } = conditional;
   const unit = metricCatalogue.get(metricId)?.unit ?? '';
   return {
-    ...{ metricId, unit, threshold, sustainedSeconds },
+    metricId,
+    unit,
+    threshold,
+    sustainedSeconds,
     operator: enumValue(AlertRuleSpec_Operator, conditional.operator),
     ...(recoveryThreshold !== undefined && { recoveryThreshold }),
     ...(recoverySeconds !== undefined && { recoverySeconds }),
@@ -158,7 +180,8 @@ export function gapsBetween(samples: readonly ObservedValue[]): ExplainedGap[] {
 
 function recomputationMessage({ status, detail, startedMs, firedObservedMs }: Recomputation) {
   return {
-    ...{ status: Status[status], detail },
+    status: Status[status],
+    detail,
     ...(startedMs !== undefined && { startedUnixMs: BigInt(startedMs) }),
     ...(firedObservedMs !== undefined && { firedObservedUnixMs: BigInt(firedObservedMs) }),
   };

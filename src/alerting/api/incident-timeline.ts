@@ -120,7 +120,9 @@ function stepsOf(
   const endMs = ends.recoveredMs ?? ends.retiredMs;
   const page = view.transitions({
     ...direction,
-    ...{ machine: 'alertInstance', instance: alertInstance, sinceMs: firedMs },
+    machine: 'alertInstance',
+    instance: alertInstance,
+    sinceMs: firedMs,
     ...(endMs !== null && { untilMs: endMs + AFTERMATH_MS }),
   });
   const items = inOrder(page, direction);

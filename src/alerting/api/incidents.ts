@@ -206,7 +206,9 @@ async function listIncidents(host: Host, request: ListIncidentsRequest, context:
     );
   const page = await collect('incidents', request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListIncidentsResponseSchema, field: 'incidents', items: page.items },
+    schema: ListIncidentsResponseSchema,
+    field: 'incidents',
+    items: page.items,
     nextPageToken: page.nextPageToken,
   });
 }

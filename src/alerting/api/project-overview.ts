@@ -84,11 +84,14 @@ async function vmCounts(
   return {
     vms: { total: BigInt(ids.length), expanded: BigInt(expanded) },
     telemetry: {
-      ...{ live: count('LIVE'), stale: count('STALE') },
-      ...{ never: count('NEVER'), error: count('ERROR') },
+      live: count('LIVE'),
+      stale: count('STALE'),
+      never: count('NEVER'),
+      error: count('ERROR'),
     },
     datacenters: [...places].sort().map(([name, vms]) => ({
-      ...{ name, vms: BigInt(vms) },
+      name,
+      vms: BigInt(vms),
       state: stale.has(name) ? DatacenterState.STALE : DatacenterState.LIVE,
       ...sinceOf(host, name),
     })),
@@ -138,7 +141,9 @@ function deliveryCounts(view: ProjectReads, nowMs: number): Overview['deliveries
   const live = [...view.countByState('delivery', 'live').values()];
   return {
     underWay: BigInt(live.reduce((total, one) => total + one, 0)),
-    ...{ sent: count('sent'), suppressed: count('suppressed') },
-    ...{ expired: count('expired'), failed: count('failed') },
+    sent: count('sent'),
+    suppressed: count('suppressed'),
+    expired: count('expired'),
+    failed: count('failed'),
   };
 }

@@ -112,7 +112,8 @@ async function listTransitions(
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { oldestFirst, actsOnly } = request;
   const filter = {
-    ...{ ...instanceFilter(context, request), ...stepFilter(request) },
+    ...instanceFilter(context, request),
+    ...stepFilter(request),
     ...(actsOnly && { acts: actFilter }),
   };
   const { machine } = filter;
@@ -149,7 +150,9 @@ async function listTransitions(
   const kind = oldestFirst ? 'transitions, oldest first' : 'transitions';
   const page = await collect(kind, request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListTransitionsResponseSchema, field: 'transitions', items: page.items },
+    schema: ListTransitionsResponseSchema,
+    field: 'transitions',
+    items: page.items,
     nextPageToken: page.nextPageToken,
   });
 }

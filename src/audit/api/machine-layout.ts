@@ -23,10 +23,13 @@ export function layoutMessage(layout: Layout): MessageInitShape<typeof MachineLa
   );
   const initial = new Map(arrows.map((arrow) => [arrow.start, pointsOf(arrow.points)]));
   return {
-    ...{ width, height },
+    width,
+    height,
     states: states.map((placed) => stateMessage(placed, parents.get(placed.state.id) ?? '')),
     starts: starts.map(({ parent, initial: toState, x, y }) => ({
-      ...{ parentId: parent === root ? '' : parent, toState, point: { x, y } },
+      parentId: parent === root ? '' : parent,
+      toState,
+      point: { x, y },
       points: initial.get(parent) ?? [],
     })),
     arrows: arrows.flatMap(arrowMessages),
@@ -36,8 +39,13 @@ export function layoutMessage(layout: Layout): MessageInitShape<typeof MachineLa
 function stateMessage({ state, stays, ...box }: PlacedState, parentId: string) {
   const { id, name, kind, description } = state;
   return {
-    ...{ id, name, description, parentId },
-    ...{ kind: KINDS[kind], box: boxOf(box), stays: stays.map(eventMessage) },
+    id,
+    name,
+    description,
+    parentId,
+    kind: KINDS[kind],
+    box: boxOf(box),
+    stays: stays.map(eventMessage),
   };
 }
 
@@ -47,7 +55,9 @@ function arrowMessages({ points, arrows, label }: PlacedArrow) {
   if (first?.target === undefined) return [];
   return [
     {
-      ...{ fromState: first.source, toState: first.target, points: pointsOf(points) },
+      fromState: first.source,
+      toState: first.target,
+      points: pointsOf(points),
       events: arrows.map(eventMessage),
       ...(label && { label: boxOf(label) }),
     },

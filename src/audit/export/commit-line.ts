@@ -33,8 +33,15 @@ export function commitLine(
 ): string {
   const transitions = recorded.map(
     ({ atMs, by, machine, instance, event, from, to, requestId }) => ({
-      ...{ atMs, by: by.name, byKind: by.kind, machine, instance },
-      ...{ event: publicFields(machine, event), from, to, requestId },
+      atMs,
+      by: by.name,
+      byKind: by.kind,
+      machine,
+      instance,
+      event: publicFields(machine, event),
+      from,
+      to,
+      requestId,
     }),
   );
   const line: ExportedCommit = { sequence, project, number, id, hash, transitions };

@@ -167,7 +167,10 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
   const verification = verificationMessage(deps, row);
   const { audience, expiresUnix } = verification;
   return {
-    ...{ verification, setupId, audience, expiresUnix },
+    verification,
+    setupId,
+    audience,
+    expiresUnix,
     pairingCode: pairingCode ?? '',
     secretAvailable: pairingCode !== undefined,
     workflowStep: stepOf(deps, row),
@@ -252,7 +255,9 @@ function connectionMethods(deps: CiDeps) {
       const { displayName, capabilities } = request;
       await ci.edit({
         ...change(context, project, UpdateCiConnectionRequestSchema, request),
-        ...{ connection: id, displayName, capabilities: capabilities?.values },
+        connection: id,
+        displayName,
+        capabilities: capabilities?.values,
       });
       return readConnection(deps, project, id);
     },
@@ -261,7 +266,8 @@ function connectionMethods(deps: CiDeps) {
       const { reason } = request;
       await ci.disable({
         ...change(context, project, DisableCiConnectionRequestSchema, request),
-        ...{ connection: id, reason },
+        connection: id,
+        reason,
       });
       return readConnection(deps, project, id);
     },
@@ -432,9 +438,11 @@ function recentRefusals(view: ProjectView, connection: string): CiRefusedExchang
 function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRefusedExchange {
   const { correlation, codes } = event;
   return create(CiRefusedExchangeSchema, {
-    ...{ refusedUnix: unixSeconds(atMs), correlationId: String(correlation) },
+    refusedUnix: unixSeconds(atMs),
+    correlationId: String(correlation),
     causes: Object.entries(codes ?? {}).map(([code, count]) => ({
-      ...{ code, refusals: Number(count) },
+      code,
+      refusals: Number(count),
     })),
     claims: differingClaims(event),
   });
@@ -444,7 +452,8 @@ function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRe
 function differingClaims({ claims, differences }: RecordedTransition['event']) {
   if (Array.isArray(differences)) {
     return (differences as CiClaimDifference[]).map(({ claim, difference }) => ({
-      ...{ claim, difference: CiRefusedExchange_Claim_Difference[difference] },
+      claim,
+      difference: CiRefusedExchange_Claim_Difference[difference],
     }));
   }
   return Array.isArray(claims) ? claims.map((claim) => ({ claim: String(claim) })) : [];
@@ -468,5 +477,5 @@ function claimMessage(
   { claim, value, bound }: { claim: string; value: string | null; bound: boolean },
 ): ClaimMessage {
   const why = reasonOf(map, claim, { bound, present: value !== null });
-  return { ...{ claim, bound, why }, ...(value !== null && { value }) };
+  return { claim, bound, why, ...(value !== null && { value }) };
 }

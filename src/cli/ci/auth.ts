@@ -44,7 +44,8 @@ const ciAction: Action = {
     { name: 'verify', help: 'Run the verification step instead, with SVC_SETUP_CODE' },
     { name: 'setup-id', takes: 'ID', help: 'Id of the verification; else SVC_SETUP_ID' },
     {
-      ...{ name: 'assertion-from', takes: 'VARIABLE' },
+      name: 'assertion-from',
+      takes: 'VARIABLE',
       help: 'Variable that holds the identity token, on platforms that set one; - reads standard input',
     },
   ],

@@ -95,7 +95,11 @@ export function family(
 ): ClientCommand {
   const help = (): string => familyHelp(name, actions, notes);
   return {
-    ...{ name, summary, actions, help, isSingle: false },
+    name,
+    summary,
+    actions,
+    help,
+    isSingle: false,
     async run([given, ...rest], surroundings) {
       const action = actions.find((candidate) => candidate.name === given);
       if (action) return runAction(`${name} ${action.name}`, action, rest, surroundings);
@@ -117,7 +121,10 @@ export function family(
 export function single(action: Action): ClientCommand {
   const { name, summary } = action;
   return {
-    ...{ name, summary, actions: [action], isSingle: true },
+    name,
+    summary,
+    actions: [action],
+    isSingle: true,
     help: () => actionHelp(name, action),
     run: (args, surroundings) => runAction(name, action, args, surroundings),
   };

@@ -180,7 +180,9 @@ export async function askPlainly(request: PlainRequest): Promise<PlainAnswer> {
   const { host } = new URL(url);
   try {
     const answer = await fetch(url, {
-      ...{ method, headers, redirect: 'manual' },
+      method,
+      headers,
+      redirect: 'manual',
       ...(body !== undefined && { body }),
       signal: AbortSignal.timeout(timeoutMs),
     });

@@ -65,7 +65,9 @@ export function parseInput(args: readonly string[], shape: Shape, nowMs: number)
   }
   checkPositionals(positionals, shape.positionals ?? []);
   return new Input({
-    ...{ given, positionals, nowMs },
+    given,
+    positionals,
+    nowMs,
     command: split < 0 ? [] : args.slice(split + 1),
   });
 }

@@ -51,7 +51,9 @@ function displayed(
   list: (api: Api, request: { readonly projectName: string }) => Promise<readonly Displayed[]>,
 ): Kind {
   return {
-    ...{ one, many: `${one}s`, list: command },
+    one,
+    many: `${one}s`,
+    list: command,
     find: async (api, projectName) =>
       (await list(api, { projectName })).map(({ name, displayName, detail = '' }) => {
         return { name, labels: [displayName], detail };
@@ -94,7 +96,9 @@ const KINDS = {
     ),
   ),
   vms: {
-    ...{ one: 'VM', many: 'VMs', list: 'svc monitoring vms' },
+    one: 'VM',
+    many: 'VMs',
+    list: 'svc monitoring vms',
     async find(api, projectName, given) {
       const search = given.slice(0, VM_SEARCH_MAX);
       const request = { projectName, search, inventoryOnly: true };
@@ -106,7 +110,9 @@ const KINDS = {
     },
   },
   members: {
-    ...{ one: 'member', many: 'members', list: 'svc members list' },
+    one: 'member',
+    many: 'members',
+    list: 'svc members list',
     async find(api, projectName) {
       const members = await everyItem(
         (page) => api.call(ProjectService.method.listMembers, { projectName, ...page }),
@@ -118,7 +124,9 @@ const KINDS = {
     },
   },
   invitations: {
-    ...{ one: 'open invitation', many: 'open invitations', list: 'svc members list --invitations' },
+    one: 'open invitation',
+    many: 'open invitations',
+    list: 'svc members list --invitations',
     async find(api, projectName) {
       const invitations = await everyItem(
         (page) => api.call(ProjectService.method.listInvitations, { projectName, ...page }),
@@ -130,7 +138,9 @@ const KINDS = {
     },
   },
   maintenanceWindows: {
-    ...{ one: 'maintenance window', many: 'maintenance windows', list: 'svc maintenance list' },
+    one: 'maintenance window',
+    many: 'maintenance windows',
+    list: 'svc maintenance list',
     async find(api, projectName) {
       const { listMaintenanceWindows } = MaintenanceService.method;
       const windows = await everyItem(
@@ -141,7 +151,9 @@ const KINDS = {
     },
   },
   incidents: {
-    ...{ one: 'firing incident', many: 'firing incidents', list: 'svc incidents list' },
+    one: 'firing incident',
+    many: 'firing incidents',
+    list: 'svc incidents list',
     async find(api, projectName, given) {
       // One that is over has its id alone, of which the beginning is taken for the newest.
       if (/^inc_\w{4,}$/.test(given)) {
@@ -166,7 +178,9 @@ const KINDS = {
     },
   },
   deliveries: {
-    ...{ one: 'delivery', many: 'deliveries', list: 'svc deliveries list' },
+    one: 'delivery',
+    many: 'deliveries',
+    list: 'svc deliveries list',
     async find(api, projectName) {
       const { deliveries } = await api.call(alerts.listDeliveries, {
         projectName,
@@ -269,7 +283,8 @@ export function nothingNamed(
   const names = candidates.flatMap(({ name, labels }) => [...labels.filter(Boolean), idOf(name)]);
   const closest = closestName(given, names);
   return new Fault(`There is no ${one} ${quoted(given)} in the project`, {
-    ...{ exitCode: EXIT_NOT_FOUND, reason: 'NOT_FOUND' },
+    exitCode: EXIT_NOT_FOUND,
+    reason: 'NOT_FOUND',
     hint: closest ? `Did you mean ${quoted(closest)}?` : `This lists what there is: ${list}`,
   });
 }

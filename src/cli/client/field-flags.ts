@@ -6,11 +6,21 @@ import type { Input, Option } from './arguments.ts';
 
 /** By the last part of the field's name; a flag of the same name needs no entry. */
 const FLAGS: Readonly<Record<string, string>> = {
-  ...{ displayName: 'name', metricId: 'metric', metricIds: 'metric', sustainedSeconds: 'for' },
-  ...{ vmNames: 'vm', destinationNames: 'destination', repeatIntervalSeconds: 'repeat' },
-  ...{ labels: 'label', runbookText: 'runbook', runbookUrl: 'runbook-url' },
-  ...{ recoveryThreshold: 'recovery-threshold', recoverySeconds: 'recovery-for' },
-  ...{ historySeconds: 'history', groupWaitSeconds: 'group-wait', overlapSeconds: 'overlap' },
+  displayName: 'name',
+  metricId: 'metric',
+  metricIds: 'metric',
+  sustainedSeconds: 'for',
+  vmNames: 'vm',
+  destinationNames: 'destination',
+  repeatIntervalSeconds: 'repeat',
+  labels: 'label',
+  runbookText: 'runbook',
+  runbookUrl: 'runbook-url',
+  recoveryThreshold: 'recovery-threshold',
+  recoverySeconds: 'recovery-for',
+  historySeconds: 'history',
+  groupWaitSeconds: 'group-wait',
+  overlapSeconds: 'overlap',
 };
 
 /**

@@ -272,7 +272,8 @@ const createAction: Action = {
   name: 'create',
   summary: 'Create a key; its secret is printed once',
   ...changeOptions(serviceAccountOption, nameOption, capabilityOption, {
-    ...{ name: 'lifetime', takes: 'DURATION' },
+    name: 'lifetime',
+    takes: 'DURATION',
     help: 'At most 365d; default 90d',
   }),
   notes: `The secret is printed alone on standard output and cannot be shown again. If no answer arrives,

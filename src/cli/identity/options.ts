@@ -96,7 +96,10 @@ export function showing<T>(
   caller: Caller = 'person',
 ): Action {
   return {
-    ...{ name: 'show', summary, positionals, options: [projectOption] },
+    name: 'show',
+    summary,
+    positionals,
+    options: [projectOption],
     async run(context) {
       const api = context.api(caller);
       return show(context, await get(api, { name: await nameOf(context, api) }));
@@ -151,12 +154,18 @@ export function switchedActions<T>(
 ): Action[] {
   return [
     change({
-      ...{ ...kind, name: 'update', summary: summaries.update, options: editOptions },
+      ...kind,
+      name: 'update',
+      summary: summaries.update,
+      options: editOptions,
       ...(notes !== undefined && { notes }),
       send: update,
     }),
     change({
-      ...{ ...kind, name: 'disable', summary: summaries.disable, options: [reasonOption] },
+      ...kind,
+      name: 'disable',
+      summary: summaries.disable,
+      options: [reasonOption],
       send: (api, request, { input }) =>
         disable(api, { ...request, reason: input.text('reason') ?? '' }),
     }),

@@ -44,7 +44,8 @@ const setAction: Action = {
   options: [
     projectOption,
     {
-      ...{ name: 'promql-lookback', takes: 'DURATION', required: true },
+      name: 'promql-lookback',
+      takes: 'DURATION',
       help: 'How long the newest observation counts as the present in PromQL, 60s to 1h; 0s: the default, 5m',
     },
     requestIdOption,

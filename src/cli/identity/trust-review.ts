@@ -120,7 +120,9 @@ review" showed.`,
     const capabilities = given.length > 0 ? given : verification.capabilities;
     await confirm(context, verification, capabilities);
     const trust = await api.call(method.approveCiVerification, {
-      ...{ name, capabilities, requestId: requestId(context) },
+      name,
+      capabilities,
+      requestId: requestId(context),
       displayName: input.text('name') ?? verification.displayName,
       claimsDigest: input.text('digest') ?? verification.claimsDigest,
     });

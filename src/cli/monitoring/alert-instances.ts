@@ -51,11 +51,16 @@ const listAction: Action = {
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
     {
-      ...{ name: 'condition', takes: 'STATE', multiple: true },
-      ...{ choices: ['IDLE', 'SUSTAINING', 'FIRING'], help: 'Only this state' },
+      name: 'condition',
+      takes: 'STATE',
+      multiple: true,
+      choices: ['IDLE', 'SUSTAINING', 'FIRING'],
+      help: 'Only this state',
     },
     {
-      ...{ name: 'data-state', takes: 'STATE', choices: ['OBSERVED', 'MISSING'] },
+      name: 'data-state',
+      takes: 'STATE',
+      choices: ['OBSERVED', 'MISSING'],
       help: 'Only while its data is so',
     },
   ],
@@ -67,7 +72,8 @@ const listAction: Action = {
       projectName: await projectName(context, api),
       ruleName: await optionalName(context, api, 'alertRules', 'rule'),
       vmName: await optionalName(context, api, 'vms', 'vm'),
-      ...{ states: input.members('condition', State), dataState },
+      states: input.members('condition', State),
+      dataState,
     };
     const instances = await everyItem(
       (page) => api.call(method.listAlertInstances, { ...request, ...page }),

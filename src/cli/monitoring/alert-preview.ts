@@ -36,7 +36,9 @@ export const previewAction: Action = {
     { name: 'instances', help: 'Also print each VM or series, and how often it would have fired' },
     { name: 'trace', takes: 'VM', help: 'Also print the path of this VM, of its last day at most' },
     {
-      ...{ name: 'trace-label', takes: 'NAME=VALUE', multiple: true },
+      name: 'trace-label',
+      takes: 'NAME=VALUE',
+      multiple: true,
       help: 'A label of the traced series, such as its mount',
     },
     projectOption,
@@ -51,7 +53,8 @@ counts before you rely on it. Exit code 1 when the query failed.`,
     const traced = given && (await resourceName(context, api, { collection: 'vms', given }));
     if (!traced && input.isOn('trace-label')) throw new UsageError('--trace-label needs --trace');
     const request = {
-      ...{ ...trial, traceVmName: traced ?? '' },
+      ...trial,
+      traceVmName: traced ?? '',
       traceLabels: Object.fromEntries(input.list('trace-label').map(parseLabel)),
       withInstances: input.isOn('instances'),
     };

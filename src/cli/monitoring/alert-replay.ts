@@ -28,7 +28,9 @@ export const replayAction: Action = {
   options: [
     ...historyOptions('1d'),
     {
-      ...{ name: 'only', takes: 'NAME', multiple: true },
+      name: 'only',
+      takes: 'NAME',
+      multiple: true,
       help: 'Replay only these VMs, at most 20: names or ids',
     },
     { name: 'bodies', help: 'Print what each notification would have said' },

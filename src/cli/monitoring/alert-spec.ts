@@ -34,7 +34,8 @@ export const specOptions: readonly Option[] = [
   {
     name: 'operator',
     takes: 'OPERATOR',
-    ...{ choices: OPERATORS, aliases: OPERATOR_ALIASES },
+    choices: OPERATORS,
+    aliases: OPERATOR_ALIASES,
     help: "Comparison of readings with the threshold; also as '>', '>=', '<', '<=', '=', '!='",
   },
   { name: 'threshold', takes: 'NUMBER', help: 'Value to compare with' },
@@ -49,7 +50,9 @@ export const specOptions: readonly Option[] = [
   { name: 'enable', help: 'Save it enabled' },
   { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 = none' },
   {
-    ...{ name: 'destination', takes: 'NAME', multiple: true },
+    name: 'destination',
+    takes: 'NAME',
+    multiple: true,
     help: 'Destination to notify: name or id; "" = none',
   },
   {
@@ -79,7 +82,8 @@ export async function readTrial(context: ActionContext, api: Api) {
   // Nothing is saved: a name only stands in the messages of a replay.
   spec.displayName ||= NAME_ON_TRIAL;
   return {
-    ...{ projectName: project, spec },
+    projectName: project,
+    spec,
     historySeconds: context.input.seconds('history') ?? HISTORY_SECONDS_DEFAULT,
   };
 }

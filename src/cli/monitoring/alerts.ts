@@ -115,7 +115,8 @@ const saveAction: Action = {
       help: 'The rule to edit: name or id; or your own UUID for a new one',
     },
     {
-      ...{ name: 'expected-version', takes: 'N' },
+      name: 'expected-version',
+      takes: 'N',
       help: 'Version that the edit is based on, 0 = new; default: the current one',
     },
     { name: 'wait', takes: 'DURATION', help: 'How long to wait until it is applied; default 10s' },
@@ -144,7 +145,10 @@ async function save(context: ActionContext): Promise<number> {
     throw new UsageError('--expected-version is a whole number');
   }
   const request = {
-    ...{ projectName: project, id, spec, requestId: requestId(context) },
+    projectName: project,
+    id,
+    spec,
+    requestId: requestId(context),
     expectedVersion: String(version),
   };
   const again = `--id ${id} --request-id ${request.requestId} --expected-version ${version}`;
@@ -162,7 +166,8 @@ const deleteAction: Action = {
   positionals: [{ name: 'RULE' }],
   options: [
     {
-      ...{ name: 'expected-version', takes: 'N' },
+      name: 'expected-version',
+      takes: 'N',
       help: 'Version to delete; default: the current one',
     },
     requestIdOption,

@@ -161,7 +161,9 @@ const updateAction: Action = {
       ? kindOf((await api.call(method.getDestination, { name })).target.case ?? '')
       : undefined;
     const request = {
-      ...{ name, requestId: requestId(context), displayName: input.text('name') ?? '' },
+      name,
+      requestId: requestId(context),
+      displayName: input.text('name') ?? '',
       ...(kind && { target: await newTarget(context, kind) }),
       ...groupWait(context),
     };
@@ -244,7 +246,8 @@ const rotateAction: Action = {
     const api = context.api('person');
     const name = await destinationName(context, api);
     const request = {
-      ...{ name, requestId: requestId(context) },
+      name,
+      requestId: requestId(context),
       overlapSeconds: context.input.seconds('overlap') ?? OVERLAP_SECONDS_DEFAULT,
     };
     reportRequest(context, `Rotating the secret of ${name}`, request.requestId);

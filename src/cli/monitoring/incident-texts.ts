@@ -131,7 +131,9 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
     return { atMs: Number(observedUnixMs), value, breaches };
   });
   const chart = windowChart({
-    ...{ samples, threshold: rule?.threshold ?? 0, unit },
+    samples,
+    threshold: rule?.threshold ?? 0,
+    unit,
     gaps: gaps.map(({ startUnixMs, endUnixMs, tolerated }) => {
       return { startMs: Number(startUnixMs), endMs: Number(endUnixMs), tolerated };
     }),

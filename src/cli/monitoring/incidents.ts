@@ -114,7 +114,10 @@ const listAction: Action = {
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
     { name: 'datacenter', takes: 'NAME', help: 'Only of this data center and its VMs' },
     {
-      ...{ name: 'severity', takes: 'SEVERITY', multiple: true, choices: SEVERITIES },
+      name: 'severity',
+      takes: 'SEVERITY',
+      multiple: true,
+      choices: SEVERITIES,
       help: 'Only this severity',
     },
     { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
@@ -147,7 +150,8 @@ const listAction: Action = {
 };
 
 const noteOption: Option = {
-  ...{ name: 'note', takes: 'TEXT' },
+  name: 'note',
+  takes: 'TEXT',
   help: 'Note for others, at most 1,000 characters',
 };
 

@@ -40,8 +40,10 @@ const vmsAction: Action = {
     { name: 'inventory-only', help: 'Without readings: quicker' },
     { name: 'search', takes: 'TEXT', help: 'Only VMs whose id or name has this text' },
     {
-      ...{ name: 'power', takes: 'STATE', multiple: true },
-      ...{ choices: ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'] },
+      name: 'power',
+      takes: 'STATE',
+      multiple: true,
+      choices: ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'],
       help: 'Only this state now; a VM that fell silent is UNKNOWN',
     },
     { name: 'datacenter', takes: 'NAME', help: 'Only this data center' },
@@ -62,7 +64,8 @@ const vmsAction: Action = {
       pageSize: pageSize ?? PAGE_SIZE,
       inventoryOnly: input.isOn('inventory-only'),
       pageToken: input.text('page-token') ?? '',
-      ...{ search: input.text('search') ?? '', datacenter: input.text('datacenter') ?? '' },
+      search: input.text('search') ?? '',
+      datacenter: input.text('datacenter') ?? '',
       states: input.members('power', VMMonitoring_State),
     });
     const vms: VMMonitoring[] = [];

@@ -56,7 +56,9 @@ export const queryAction: Action = {
   positionals: [{ name: 'VM' }],
   options: [
     {
-      ...{ name: 'metric', takes: 'ID', multiple: true },
+      name: 'metric',
+      takes: 'ID',
+      multiple: true,
       help: 'Metric id; default cpu_utilization_pct and memory_used_bytes',
     },
     ...rangeOptions,

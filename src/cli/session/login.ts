@@ -29,7 +29,8 @@ export const loginCommand = single({
   summary: 'Sign in with your browser or a one-time link',
   options: [
     {
-      ...{ name: 'link', takes: 'LINK' },
+      name: 'link',
+      takes: 'LINK',
       help: 'A one-time link, or the token in it; - reads it from standard input',
     },
     { name: 'no-browser', help: 'Only print the address, to open it on this machine yourself' },
@@ -147,7 +148,10 @@ function parseSession(text: string, endpoint: string): StoredSession | undefined
   if (typeof secret !== 'string' || typeof cookieName !== 'string') return undefined;
   const name = String(person);
   return {
-    ...{ endpoint, secret, cookieName, expiresUnix: Number(expiresUnix) },
+    endpoint,
+    secret,
+    cookieName,
+    expiresUnix: Number(expiresUnix),
     person: name.startsWith('people/') ? name : `people/${name}`,
   };
 }

@@ -32,8 +32,10 @@ export function LimitLine(
   const dragged = useSignal<number | undefined>(undefined);
   const shown = dragged.value ?? value;
   const scale: Scale = {
-    ...{ from: area.least, to: area.greatest },
-    ...{ fromPx: area.topPx + area.heightPx, toPx: area.topPx },
+    from: area.least,
+    to: area.greatest,
+    fromPx: area.topPx + area.heightPx,
+    toPx: area.topPx,
   };
   const valueOf = (event: PointerEvent): number => {
     const top = svg.current?.getBoundingClientRect().top;

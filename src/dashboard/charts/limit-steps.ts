@@ -20,8 +20,12 @@ export function roundedLimit(value: number, domain: Domain): number {
 /** Where a key moves a limit: one step, or ten by Page Up and Page Down; undefined = another key. */
 export function limitAfterKey(key: string, value: number, domain: Domain): number | undefined {
   const moves: Readonly<Record<string, number>> = {
-    ...{ ArrowUp: 1, ArrowRight: 1, PageUp: 10 },
-    ...{ ArrowDown: -1, ArrowLeft: -1, PageDown: -10 },
+    ArrowUp: 1,
+    ArrowRight: 1,
+    PageUp: 10,
+    ArrowDown: -1,
+    ArrowLeft: -1,
+    PageDown: -10,
   };
   const move = moves[key];
   if (move === undefined) return undefined;

@@ -123,7 +123,10 @@ function optionsOf(
     axes: [
       { ...axis, size: 28, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
       {
-        ...{ ...axis, size: 72, gap: 6, ...marksOf(unit) },
+        ...axis,
+        size: 72,
+        gap: 6,
+        ...marksOf(unit),
         values: (_, marks) => valueTexts(marks, shown().data, formatValue),
       },
     ],
@@ -155,7 +158,8 @@ function areaOf({ bbox, scales }: uPlot): PlotArea {
     topPx: bbox.top / devicePixelRatio,
     widthPx: bbox.width / devicePixelRatio,
     heightPx: bbox.height / devicePixelRatio,
-    ...{ least, greatest },
+    least,
+    greatest,
   };
 }
 

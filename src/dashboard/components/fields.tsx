@@ -69,7 +69,7 @@ export function TextField(props: TextFieldProps): VNode {
   const { label, help, problem, value, onInput, rows, suggestions, ...input } = props;
   const listId = useId();
   return (
-    <Field {...{ label, help, problem }}>
+    <Field label={label} help={help} problem={problem}>
       {(attributes) =>
         rows !== undefined ? (
           <textarea
@@ -119,7 +119,7 @@ export interface SelectFieldProps extends FieldProps {
 export function SelectField(props: SelectFieldProps): VNode {
   const { label, help, problem, value, options, onChange } = props;
   return (
-    <Field {...{ label, help, problem }}>
+    <Field label={label} help={help} problem={problem}>
       {(attributes) => (
         <select
           {...attributes}

@@ -78,7 +78,9 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
   for (const { path, page } of routes) {
     const shell = typeof built === 'object' ? shellOf(built, page) : undefined;
     scope.route({
-      ...{ method: 'GET', url: path, exposeHeadRoute: false },
+      method: 'GET',
+      url: path,
+      exposeHeadRoute: false,
       handler: (request, reply) => answer(shell, request, reply),
     });
   }
@@ -99,7 +101,9 @@ function isOtherLoopbackName(host: string | undefined, origin: string): boolean 
 
 function addAssets(scope: FastifyInstance, { assets, licenses }: BuiltDashboard): void {
   scope.route<{ Params: { name: string } }>({
-    ...{ method: 'GET', url: '/assets/:name', exposeHeadRoute: false },
+    method: 'GET',
+    url: '/assets/:name',
+    exposeHeadRoute: false,
     handler(request, reply) {
       const { name } = request.params;
       if (name === 'LICENSES.txt') return reply.type('text/plain; charset=utf-8').send(licenses);

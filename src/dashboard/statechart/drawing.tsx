@@ -111,7 +111,12 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
       <title>{`${name}: ${description}`}</title>
       <rect
         class={classesOf({ box: true, outer: hasChildren, active: isActive, visited: isVisited })}
-        {...{ x, y, width, height, rx: 8, fill }}
+        x={x}
+        y={y}
+        width={width}
+        height={height}
+        rx={8}
+        fill={fill}
         stroke={isActive || isVisited ? MARK : FRAME}
         stroke-width={isActive ? 3 : 1.4}
         stroke-dasharray={isActive || isVisited ? dashes : undefined}
@@ -120,7 +125,11 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
         // A double frame, as in UML's bull's-eye.
         <rect
           class="inner"
-          {...{ x: x + 4, y: y + 4, width: width - 8, height: height - 8, rx: 5 }}
+          x={x + 4}
+          y={y + 4}
+          width={width - 8}
+          height={height - 8}
+          rx={5}
           fill="none"
           stroke={SOFT}
         />
@@ -135,7 +144,8 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
         />
       )}
       <text
-        {...{ x: x + width / 2, y: y + 22 }}
+        x={x + width / 2}
+        y={y + 22}
         font-size={NAME_SIZE}
         font-weight={isActive ? 700 : 600}
         text-anchor="middle"
@@ -143,11 +153,7 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
         {name}
       </text>
       {stays.length > 0 && (
-        <line
-          class="rule"
-          {...{ x1: x, x2: x + width, y1: y + HEADER, y2: y + HEADER }}
-          stroke="#bcccdc"
-        />
+        <line class="rule" x1={x} x2={x + width} y1={y + HEADER} y2={y + HEADER} stroke="#bcccdc" />
       )}
       {stays.map((event, i) => (
         <EventText
@@ -213,7 +219,7 @@ function Label(props: { arrow: LayoutArrow; taken: ReadonlySet<string> }): VNode
   const { x, y, width, height } = label;
   return (
     <g>
-      <rect class="paper" {...{ x, y, width, height }} fill={PAPER} />
+      <rect class="paper" x={x} y={y} width={width} height={height} fill={PAPER} />
       {events.map((event, i) => (
         <EventText
           key={event.label}
@@ -252,9 +258,10 @@ function NowTag({ state: { box } }: { readonly state: LayoutState }): VNode | nu
   const y = box.y - TAG_HEIGHT / 2;
   return (
     <g class="now-tag">
-      <rect {...{ x, y }} width={TAG_WIDTH} height={TAG_HEIGHT} rx={TAG_HEIGHT / 2} fill={MARK} />
+      <rect x={x} y={y} width={TAG_WIDTH} height={TAG_HEIGHT} rx={TAG_HEIGHT / 2} fill={MARK} />
       <text
-        {...{ x: x + TAG_WIDTH / 2, y: y + 12.5 }}
+        x={x + TAG_WIDTH / 2}
+        y={y + 12.5}
         font-size={LABEL_SIZE}
         font-weight={700}
         text-anchor="middle"

@@ -24,7 +24,9 @@ export function loadPath(projectName: string, instanceName: string): Load<Listin
 export function stepOf(transition: Transition): PathStep {
   const { event, fromStates, toStates, observedUnixMs, atUnixMs, by, byDisplayName } = transition;
   return {
-    ...{ event, fromStates, toStates },
+    event,
+    fromStates,
+    toStates,
     observedMs: observedUnixMs === undefined ? undefined : Number(observedUnixMs),
     decidedMs: Number(atUnixMs),
     by: byDisplayName || by,

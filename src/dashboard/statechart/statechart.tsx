@@ -62,7 +62,13 @@ export function Statechart(props: StatechartProps): VNode {
             marking={marking}
             isRecomputed={isRecomputed === true}
             wrapState={(state, shapes) => (
-              <StateGroup key={state.id} {...{ state, layout, marking, reached }}>
+              <StateGroup
+                key={state.id}
+                state={state}
+                layout={layout}
+                marking={marking}
+                reached={reached}
+              >
                 {shapes}
               </StateGroup>
             )}
@@ -76,7 +82,7 @@ export function Statechart(props: StatechartProps): VNode {
         <p class="visually-hidden">
           {summaryOf(layout, current)} {isRecomputed && texts.recomputed} {texts.keys}
         </p>
-        <Reached {...{ layout, marking, reached }} />
+        <Reached layout={layout} marking={marking} reached={reached} />
         <Legend marking={marking} isRecomputed={isRecomputed === true} />
         <Actions frame={frame} label={label} isWhole={isWhole} isWide={width.value > 0 && isWide} />
       </figcaption>

@@ -93,7 +93,9 @@ async function listDeliveries(
     );
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListDeliveriesResponseSchema, field: 'deliveries', items: page.items },
+    schema: ListDeliveriesResponseSchema,
+    field: 'deliveries',
+    items: page.items,
     nextPageToken: page.nextPageToken,
   });
 }
@@ -239,7 +241,8 @@ function membersOf(view: ProjectView, { project, instance, context }: Instance<'
     return create(Delivery_MemberSchema, {
       incidentName: nameOf(project, 'incidents', incident),
       vmName: vm === '' ? '' : nameOf(project, 'vms', vm),
-      ...{ vmDisplayName, droppedReason: dropped },
+      vmDisplayName,
+      droppedReason: dropped,
     });
   });
 }

@@ -25,7 +25,8 @@ export function deliverySteps(view: ProjectView, delivery: string): Delivery_Ste
     if (event.type === 'cleared') openAttempt = named ?? '';
     const isOutcome = OUTCOMES.has(String(event.type));
     return create(Delivery_StepSchema, {
-      ...{ atUnixMs: BigInt(atMs), event: eventName(transition) },
+      atUnixMs: BigInt(atMs),
+      event: eventName(transition),
       attemptId: named ?? (isOutcome ? openAttempt : ''),
       checks: checksIn(event),
       state: to === 'gathering' ? Delivery_State.QUEUED : stateNamed(to),
@@ -57,7 +58,8 @@ function checksIn({ type, checks, reason }: RecordedTransition['event']): Delive
   return known.map((check, i) => {
     const fails = type === 'suppressed' && i === known.length - 1;
     return create(Delivery_CheckSchema, {
-      ...{ check: Delivery_Check_Kind[check], holds: !fails },
+      check: Delivery_Check_Kind[check],
+      holds: !fails,
       reason: fails ? String(reason) : '',
     });
   });

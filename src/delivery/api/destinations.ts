@@ -157,7 +157,10 @@ async function createDestination(
   }
   checkDisplayName('destination.displayName', displayName);
   const { webhookSecret, ...changed } = await destinations.create({
-    ...{ project, by: actorOf(context), displayName, target: wanted },
+    project,
+    by: actorOf(context),
+    displayName,
+    target: wanted,
     ...groupWaitOf('destination.groupWaitSeconds', groupWaitSeconds),
     request: requestKeyOf(context, CreateDestinationRequestSchema, request),
   });
@@ -179,7 +182,8 @@ async function updateDestination(
   if (displayName !== '') checkDisplayName('displayName', displayName);
   const key = requestKeyOf(context, UpdateDestinationRequestSchema, request);
   const changed = await destinations.update({
-    ...{ ...place, request: key },
+    ...place,
+    request: key,
     ...(displayName !== '' && { displayName }),
     ...(target && { target }),
     ...groupWaitOf('groupWaitSeconds', groupWaitSeconds),
@@ -199,7 +203,8 @@ async function rotateWebhookSecret(
     throw invalidField('overlapSeconds', message);
   }
   const { webhookSecret, ...changed } = await destinations.rotateSecret({
-    ...{ ...place, overlapMs: overlapSeconds * 1000 },
+    ...place,
+    overlapMs: overlapSeconds * 1000,
     request: requestKeyOf(context, RotateWebhookSecretRequestSchema, request),
   });
   return { destination: answerOf(host, changed), ...secretOf(webhookSecret) };

@@ -79,7 +79,8 @@ function addVerifyRoutes(
   const { links, origin, clock } = deps;
   const limits = new AddressLimits(clock, VERIFICATIONS);
   scope.route({
-    ...{ ...get, url: '/verify' },
+    ...get,
+    url: '/verify',
     handler: async (_request, reply) => sendPage(reply, 200, verifyPage()),
   });
   const onRequest = async (request: FastifyRequest): Promise<void> => {
@@ -111,7 +112,9 @@ function addUnsubscribeRoutes(
     done(null, body),
   );
   scope.route<{ Querystring: { code?: unknown } }>({
-    ...{ ...get, url: '/unsubscribe', onRequest },
+    ...get,
+    url: '/unsubscribe',
+    onRequest,
     async handler(request, reply) {
       const { code } = request.query;
       subscriptionOf(codes, code);
@@ -119,7 +122,9 @@ function addUnsubscribeRoutes(
     },
   });
   scope.route<{ Querystring: { code?: unknown } }>({
-    ...{ method: 'POST', url: '/unsubscribe', onRequest },
+    method: 'POST',
+    url: '/unsubscribe',
+    onRequest,
     async handler(request, reply) {
       const subscription = subscriptionOf(codes, request.query.code);
       assertOneClick(request);

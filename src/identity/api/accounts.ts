@@ -38,7 +38,9 @@ export function accountMethods(
 ): Pick<ServiceImpl<typeof AutomationService>, AccountMethods> {
   return {
     listPermissionTemplates: ({ projectName }, context) => listTemplates(context, projectName),
-    ...{ ...readMethods(deps), ...editMethods(deps), ...endMethods(deps) },
+    ...readMethods(deps),
+    ...editMethods(deps),
+    ...endMethods(deps),
   };
 }
 

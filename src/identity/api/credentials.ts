@@ -76,7 +76,8 @@ async function listCredentials(
     const machine = after.startsWith(MACHINES[0]) ? MACHINES[0] : MACHINES[1];
     const place = after.slice(machine.length + 1);
     const page = view.instances(machine, {
-      ...{ limit, ...(includeEnded ? {} : { final: false }) },
+      limit,
+      ...(includeEnded ? {} : { final: false }),
       ...(place === '' ? {} : { after: place }),
     });
     const next =

@@ -57,9 +57,13 @@ export function keyMethods(
       const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
       const { displayName, capabilities, lifetimeSeconds } = request;
       const issued = await keys.create({
-        ...{ project: owner.project, owner, by: actorOf(context) },
+        project: owner.project,
+        owner,
+        by: actorOf(context),
         request: requestKeyOf(context, CreateKeyRequestSchema, request),
-        ...{ displayName, capabilities, lifetimeMs: lifetimeOf(lifetimeSeconds) },
+        displayName,
+        capabilities,
+        lifetimeMs: lifetimeOf(lifetimeSeconds),
       });
       return issuedMessage(deps, owner, issued);
     },
@@ -67,7 +71,10 @@ export function keyMethods(
       const { owner, key } = parseKeyName('name', request.name);
       assertMayManage(context, owner);
       const issued = await keys.rotate({
-        ...{ project: owner.project, owner, key, by: actorOf(context) },
+        project: owner.project,
+        owner,
+        key,
+        by: actorOf(context),
         request: requestKeyOf(context, RotateKeyRequestSchema, request),
         overlapMs: request.overlapSeconds * 1000,
         lifetimeMs: lifetimeOf(request.lifetimeSeconds),
@@ -78,7 +85,10 @@ export function keyMethods(
       const { owner, key } = parseKeyName('name', request.name);
       assertMayManage(context, owner);
       await keys.revoke({
-        ...{ project: owner.project, owner, key, by: actorOf(context) },
+        project: owner.project,
+        owner,
+        key,
+        by: actorOf(context),
         request: requestKeyOf(context, RevokeKeyRequestSchema, request),
         reason: request.reason,
       });

@@ -94,7 +94,10 @@ async function inviteMember(
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { invitation, token } = await deps.members.invitations.invite({
-    ...{ project, by: actorOf(context), email: request.email, role: roleOf(request.role) },
+    project,
+    by: actorOf(context),
+    email: request.email,
+    role: roleOf(request.role),
     request: requestKeyOf(context, InviteMemberRequestSchema, request),
   });
   const message = invitationMessage(deps.host, invitation, deps.clock.now());
@@ -103,7 +106,10 @@ async function inviteMember(
   }
   const { email, expiresMs } = invitation.context;
   const emailed = deps.inviteMail?.({
-    ...{ project, email, token, expiresMs },
+    project,
+    email,
+    token,
+    expiresMs,
     projectDisplayName: projectFacts(deps.host, project).displayName,
     invitedBy: personIn(deps.host, personOf(context).person)?.displayName ?? 'A member',
   });
@@ -134,7 +140,9 @@ async function revokeInvitation(
 ) {
   const { project, id } = parseName('name', request.name, 'invitations');
   await members.invitations.revoke({
-    ...{ project: within(context, project), by: actorOf(context), invitation: id },
+    project: within(context, project),
+    by: actorOf(context),
+    invitation: id,
     request: requestKeyOf(context, RevokeInvitationRequestSchema, request),
   });
   const row = host.view(project).instance('invitation', id);
@@ -152,7 +160,9 @@ async function removeMember(
   const isOwn = personOf(context).memberOf(project)?.member === id;
   await members.removeMember({
     project: within(context, project, id),
-    ...{ by: actorOf(context), member: id, reason: isOwn ? 'LEFT' : 'REMOVED' },
+    by: actorOf(context),
+    member: id,
+    reason: isOwn ? 'LEFT' : 'REMOVED',
     request: requestKeyOf(context, RemoveMemberRequestSchema, request),
   });
   return {};
@@ -165,8 +175,10 @@ async function setMemberRole(
 ) {
   const { project, id } = parseName('name', request.name, 'members');
   await members.setRole({
-    ...{ project: within(context, project), by: actorOf(context) },
-    ...{ member: id, role: roleOf(request.role) },
+    project: within(context, project),
+    by: actorOf(context),
+    member: id,
+    role: roleOf(request.role),
     request: requestKeyOf(context, SetMemberRoleRequestSchema, request),
   });
   const row = host.view(project).instance('membership', id);

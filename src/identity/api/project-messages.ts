@@ -64,7 +64,10 @@ export function memberMessage(
   const { person, displayName, email, role, joinedMs } = row.context;
   return {
     name: nameOf(row.project, 'members', row.instance),
-    ...{ displayName, email, role: Role[role], joinedUnix: unixSeconds(joinedMs) },
+    displayName,
+    email,
+    role: Role[role],
+    joinedUnix: unixSeconds(joinedMs),
     unprovenEmail: unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email),
   };
 }
@@ -80,7 +83,9 @@ export function invitationMessage(
   const member = person === null ? '' : memberIdOf(row.project, person);
   return {
     name: nameOf(row.project, 'invitations', row.instance),
-    ...{ email, invitedBy, invitedByDisplayName: personDisplayName(host, invitedBy) },
+    email,
+    invitedBy,
+    invitedByDisplayName: personDisplayName(host, invitedBy),
     role: Role[role],
     state: isOver ? Invitation_State.EXPIRED : stateOf(String(row.value)),
     createdUnix: unixSeconds(createdMs),

@@ -106,7 +106,9 @@ function listSessions({ people }: ProjectDeps, context: HandlerContext) {
   const { person, session: current, name } = personOf(context);
   const sessions = people.sessionsOf(person).map((each) => ({
     name: `${name}/sessions/${each.session}`,
-    ...{ signInMethod: each.method, agent: each.agent, current: each.session === current },
+    signInMethod: each.method,
+    agent: each.agent,
+    current: each.session === current,
     createdUnix: unixSeconds(each.createdMs),
     lastUsedUnix: unixSeconds(each.lastUsedMs),
     expiresUnix: unixSeconds(each.expiresMs),
@@ -177,7 +179,10 @@ async function createProject(
   }
   const { projectId: project, displayName } = request;
   await members.createProject({
-    ...{ by: actorOf(context), project, displayName, owner: person },
+    by: actorOf(context),
+    project,
+    displayName,
+    owner: person,
     request: requestKeyOf(context, CreateProjectRequestSchema, request),
   });
   const place = members.placesOf(person).find((each) => each.project === project);

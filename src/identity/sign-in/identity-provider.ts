@@ -115,7 +115,9 @@ class AnswerTooLarge extends Error {
 const boundedFetch: oidc.CustomFetch = async (url, options) => {
   const { method, headers, body, signal } = options;
   const answer = await fetch(url, {
-    ...{ method, headers, redirect: 'manual' },
+    method,
+    headers,
+    redirect: 'manual',
     ...(body != null && { body }),
     ...(signal && { signal }),
   });

@@ -102,7 +102,8 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const { visitors, provider, mail, origin } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
   scope.route<{ Querystring: { return?: unknown } }>({
-    ...{ ...get, url: '/sign-in' },
+    ...get,
+    url: '/sign-in',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
       if (await visitors.sessionOf(request, reply)) {
@@ -114,7 +115,8 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
     },
   });
   scope.route({
-    ...{ ...get, url: '/signed-in' },
+    ...get,
+    url: '/signed-in',
     async handler(request, reply) {
       if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, signedInPage());
       return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
@@ -145,7 +147,8 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const randomText = () => Buffer.from(random.bytes(RANDOM_BYTES)).toString('base64url');
 
   scope.route<{ Querystring: { return?: unknown } }>({
-    ...{ ...get, url: '/login' },
+    ...get,
+    url: '/login',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
       keepReturnPath(request, returnPath);
@@ -200,7 +203,9 @@ type LinkPageRequest = { Querystring: { return?: unknown } };
 function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const { people, visitors, origin, limited } = shared;
   scope.route<LinkPageRequest>({
-    ...{ method: 'GET', url: '/link', exposeHeadRoute: false },
+    method: 'GET',
+    url: '/link',
+    exposeHeadRoute: false,
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
       const isSignedIn = (await visitors.sessionOf(request, reply)) !== undefined;
@@ -217,7 +222,8 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const { verifier } = fields;
     const presenter = visitors.personOf(request);
     const started = await people.signInByLink({
-      ...{ token, agent: agentOf(request) },
+      token,
+      agent: agentOf(request),
       ...(typeof verifier === 'string' && { verifier }),
       ...(presenter !== undefined && { person: presenter }),
     });
@@ -290,7 +296,9 @@ const CLI_LINKS = { burst: 10, refillMs: 6_000 };
 function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const { visitors, origin, people, limited } = shared;
   scope.route({
-    ...{ method: 'GET', url: '/cli', exposeHeadRoute: false },
+    method: 'GET',
+    url: '/cli',
+    exposeHeadRoute: false,
     async handler(request, reply) {
       const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
       if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, cliPage(requested));
@@ -308,7 +316,8 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const { person, session: id } = session;
     const by = { kind: 'human', name: `people/${person}` } as const;
     const { token } = await people.linkFor(by, person, 'cli', {
-      ...{ challenge: requested.challenge, session: id },
+      challenge: requested.challenge,
+      session: id,
     });
     const query = new URLSearchParams({ state: requested.state, code: token });
     return reply.redirect(`http://127.0.0.1:${requested.port}/?${query}`, 303);

@@ -169,7 +169,10 @@ function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: bool
   );
   guardRequests(app.server, { settings, noteRefused: (cause) => refused.inc({ cause }) });
   boundConnections(app.server, {
-    ...{ isTls, clock, metrics, perAddressMax: settings.connectionsPerAddress },
+    isTls,
+    clock,
+    metrics,
+    perAddressMax: settings.connectionsPerAddress,
     proxies: settings.trustedProxy ? createAddressList(settings.trustedProxy) : undefined,
   });
 }

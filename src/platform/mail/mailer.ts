@@ -121,7 +121,9 @@ function composed({ to, subject, text, messageId, html, headers, pictures = [] }
   return {
     // As an object, so that a comma in an address makes no list of it.
     to: { name: '', address: to },
-    ...{ subject, text, messageId },
+    subject,
+    text,
+    messageId,
     ...(html !== undefined && { html }),
     ...(headers && { headers: { ...headers } }),
     attachments: pictures.map(({ content, ...picture }) => ({

@@ -66,8 +66,13 @@ export async function replayAlertRule(
   const period = { fromMs: toMs - historySeconds * 1000, toMs };
   const replay = await ruleReplays.replay(
     {
-      ...{ project, projectDisplayName: view.record('project', project)?.body.displayName ?? '' },
-      ...{ spec, vms, destinations, ...period, retainedFromMs: toMs - RETENTION_MS },
+      project,
+      projectDisplayName: view.record('project', project)?.body.displayName ?? '',
+      spec,
+      vms,
+      destinations,
+      ...period,
+      retainedFromMs: toMs - RETENTION_MS,
       ...(isShown && { publicUrl: publicUrl() }),
     },
     context.signal,

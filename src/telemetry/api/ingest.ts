@@ -64,7 +64,10 @@ export function ingestService({
       const sent = sentRows(read, { project, needsValues: version >= VALUES_EXPLICIT_FROM });
       const { rows, indexes, rejected, leftOut } = sent;
       const answer = await ingest.write({
-        ...{ project, reach: reachOf(sender), batchId: request.batchId, rows },
+        project,
+        reach: reachOf(sender),
+        batchId: request.batchId,
+        rows,
         ...(indexes && { indexes, rejected }),
         ...(leftOut && { leftOut }),
       });
@@ -107,7 +110,9 @@ async function retire(
     else ids.set(id, vm);
   }
   const { answer } = await retireVms(host, {
-    ...{ project, vms: [...ids.keys()], by: { kind: 'collector' as const, name } },
+    project,
+    vms: [...ids.keys()],
+    by: { kind: 'collector' as const, name },
     request: requestKeyOf(context, RetireVmsRequestSchema, request),
     ...(datacenter !== null && { datacenter }),
     sender: { name, sources },

@@ -75,7 +75,8 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
 /** Limits as messages; what is not measured yet is absent. */
 export function limitMessages(limits: readonly LimitUse[]) {
   return limits.map(({ limit, used, ...rest }) => ({
-    ...{ ...rest, limit: BigInt(limit) },
+    ...rest,
+    limit: BigInt(limit),
     ...(used !== undefined && { used: BigInt(used) }),
   }));
 }
@@ -129,7 +130,10 @@ function knownVm(
   const isOffered = enrolment?.value === 'offered';
   const isOn = enrolment?.value === 'enrolled';
   return {
-    ...{ id: vm, displayName, datacenter, expandedMonitoring },
+    id: vm,
+    displayName,
+    datacenter,
+    expandedMonitoring,
     datacenterState: datacenters.stateOf(datacenter),
     expanded: {
       isAvailable: enrolments.isAvailableIn(datacenter),
@@ -146,8 +150,12 @@ async function getVMMonitoring(deps: MonitoringDeps, name: string, context: Hand
     throw new Refusal('NOT_FOUND', `There is no ${name}`);
   }
   const request = {
-    ...{ project, vms: [knownVm(deps, project, id, body)], nextPageToken: '' },
-    ...{ nowMs: deps.clock.now(), inventoryOnly: false, totalSize: undefined },
+    project,
+    vms: [knownVm(deps, project, id, body)],
+    nextPageToken: '',
+    nowMs: deps.clock.now(),
+    inventoryOnly: false,
+    totalSize: undefined,
     format: formatOf(context),
   };
   const bytes = await deps.vmQueries.inventory(request, context.signal);
@@ -183,7 +191,11 @@ async function listVMMonitoring(
   const kind = `vms of ${project}`;
   const { items: vms, nextPageToken } = await collect(kind, request, read, turnsOf(context));
   const call = {
-    ...{ project, vms, nextPageToken, nowMs, totalSize: ids.length },
+    project,
+    vms,
+    nextPageToken,
+    nowMs,
+    totalSize: ids.length,
     inventoryOnly: request.inventoryOnly,
     format: formatOf(context),
   };

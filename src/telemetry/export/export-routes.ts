@@ -84,10 +84,14 @@ function route(
   };
   const url = `${PROJECT}/${name}`;
   app.route<{ Params: { project: string } }>({
-    ...{ method: 'GET', url, exposeHeadRoute: false, handler },
+    method: 'GET',
+    url,
+    exposeHeadRoute: false,
+    handler,
   });
   app.route({
-    ...{ method: OTHER_METHODS, url },
+    method: OTHER_METHODS,
+    url,
     // Before a body is read: what it is has no say in this.
     onRequest: async (request, reply) => refuseMethod(request, reply, ['GET']),
     handler: (request, reply) => refuseMethod(request, reply, ['GET']),

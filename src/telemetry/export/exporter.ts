@@ -61,8 +61,12 @@ export class Exporter {
       entry = threadEntry(import.meta.url, 'export-thread'),
     } = deps;
     this.#threads = new QueryThreads({
-      ...{ clock, history: history.share, controlPath, entry },
-      ...{ threads: EXPORT_THREADS, name: 'export thread' },
+      clock,
+      history: history.share,
+      controlPath,
+      entry,
+      threads: EXPORT_THREADS,
+      name: 'export thread',
       onEnd: (end) => log.error({ err: end.cause, kind: end.kind }, end.message),
     });
   }
@@ -103,7 +107,10 @@ export class Exporter {
       return { project, vm, displayName, datacenter };
     });
     const request = (): ShardRequest => ({
-      ...{ vms: this.#live(vms), nowMs: this.#deps.clock.now(), format, gzip },
+      vms: this.#live(vms),
+      nowMs: this.#deps.clock.now(),
+      format,
+      gzip,
     });
     const body = await this.#call(project, request, signal);
     if (body) return body;

@@ -68,20 +68,20 @@ export function openQueries(options: QueriesOptions): Queries {
     'Metrics and VMs that failed within a query whose others succeeded',
   );
   const common = {
-    ...{ clock, history: history.share, controlPath },
+    clock,
+    history: history.share,
+    controlPath,
     entry: QUERY_THREAD,
     onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
   };
   const threads = new QueryThreads(common);
   closers.add('query threads', () => threads.close());
   const listThreads = new QueryThreads({
-    ...{
-      ...common,
-      entry: LIST_THREAD,
-      name: 'list thread',
-      threads: LIST_THREADS,
-      heapBytesMax: LIST_HEAP_BYTES_MAX,
-    },
+    ...common,
+    entry: LIST_THREAD,
+    name: 'list thread',
+    threads: LIST_THREADS,
+    heapBytesMax: LIST_HEAP_BYTES_MAX,
   });
   closers.add('list threads', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
@@ -92,7 +92,10 @@ export function openQueries(options: QueriesOptions): Queries {
   closers.add('stale data centers', () => stale.close());
   return {
     promqlQueries: createPromqlQueries({
-      ...{ threads, clock, log, pendingAlerts: options.pendingAlerts },
+      threads,
+      clock,
+      log,
+      pendingAlerts: options.pendingAlerts,
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
       lookbackMs: (project) => promqlLookbackSeconds(host.view(project), project) * 1_000,

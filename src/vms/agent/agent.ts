@@ -112,11 +112,17 @@ class Agent implements RunningAgent {
     this.#startedMs = clock.now();
     this.#source = options.source ?? createGuestSource({ clock, vm });
     this.#buffer = new RowBuffer({
-      ...{ folder: bufferFolder(folder), clock, random, ...options.bounds },
+      folder: bufferFolder(folder),
+      clock,
+      random,
+      ...options.bounds,
       onDropped: (rows, why) => this.#dropped(rows, why),
     });
     this.#shipper = new Shipper({
-      ...{ buffer: this.#buffer, enrolment, clock, random },
+      buffer: this.#buffer,
+      enrolment,
+      clock,
+      random,
       send: options.send ?? createSender(clock),
       onOutcome: (batch, outcome) => this.#noteOutcome(batch, outcome),
     });
@@ -134,7 +140,10 @@ class Agent implements RunningAgent {
     if (warning) log.warn({}, warning);
     this.#ended = this.#shipper.run(this.#stopping.signal);
     this.#collector = startCollector({
-      ...{ project: '', source: this.#source, clock, intervalMs },
+      project: '',
+      source: this.#source,
+      clock,
+      intervalMs,
       sink: { observe: async (_project, observed) => this.#keep(observed) },
       onFault: (fault) => this.#logOnce(fault),
     });
@@ -150,8 +159,10 @@ class Agent implements RunningAgent {
     const [fault] = collector?.faults ?? [];
     const message = this.#sendFault || fault?.message || this.#expiryWarning();
     return {
-      ...{ startedMs: this.#startedMs, writtenMs: this.#options.clock.now() },
-      ...{ intervalMs: this.#options.intervalMs, ...this.#counts },
+      startedMs: this.#startedMs,
+      writtenMs: this.#options.clock.now(),
+      intervalMs: this.#options.intervalMs,
+      ...this.#counts,
       ...(this.#lastSentMs !== undefined && { lastSentMs: this.#lastSentMs }),
       rejected: Object.fromEntries(this.#rejected),
       leftOutReadings: collector?.leftOutReadings ?? NONE,

@@ -8,11 +8,14 @@ import { Row_State, type RowSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts'
 /** The VM is named by its id alone: the request names the project. */
 export function rowMessage(row: ObservedRow): MessageInitShape<typeof RowSchema> {
   return {
-    ...{ vmName: row.vm, displayName: row.displayName, bootId: row.bootId },
+    vmName: row.vm,
+    displayName: row.displayName,
+    bootId: row.bootId,
     observedUnixMs: BigInt(row.observedMs),
     sequence: BigInt(row.sequence),
     ...(row.vcpus !== undefined && { vcpus: row.vcpus }),
-    ...{ state: Row_State[row.state], stateReason: row.stateReason },
+    state: Row_State[row.state],
+    stateReason: row.stateReason,
     leftOut: (row.leftOut ?? []).map((reading) => ({
       series: reading.series,
       reason: reading.reason,

@@ -30,7 +30,9 @@ export function enrolmentMethods({
     async enrolVm(message, context) {
       const { project, id: vm } = parseName('vmName', message.vmName, 'vms');
       const offered = await enrolments.offer({
-        ...{ project: within(context, project), vm, datacenter: message.datacenter },
+        project: within(context, project),
+        vm,
+        datacenter: message.datacenter,
         by: actorOf(context),
         request: requestKeyOf(context, EnrolVmRequestSchema, message),
       });
@@ -45,7 +47,8 @@ export function enrolmentMethods({
     async unenrolVm(message, context) {
       const { project, id: vm } = parseName('vmName', message.vmName, 'vms');
       await enrolments.end({
-        ...{ project: within(context, project), vm },
+        project: within(context, project),
+        vm,
         by: actorOf(context),
         request: requestKeyOf(context, UnenrolVmRequestSchema, message),
       });

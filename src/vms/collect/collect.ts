@@ -138,7 +138,8 @@ class FleetCollect implements RunningCollect {
     this.#startedMs = clock.now();
     this.#send = options.send ?? createSender(clock);
     this.#mapping = new MappingWatch({
-      ...{ path: options.mappingPath, clock },
+      path: options.mappingPath,
+      clock,
       onMapping: (mapping) => {
         log.info({ rules: mapping.rules.length }, 'A new mapping is in use');
         void this.#fleet.take(mapping);
@@ -154,7 +155,11 @@ class FleetCollect implements RunningCollect {
     }
     const state = readPlacements(placementsPath(folder));
     this.#fleet = new Fleet({
-      ...{ mapping: this.#mapping.first, clock, random, intervalMs, fileSystems },
+      mapping: this.#mapping.first,
+      clock,
+      random,
+      intervalMs,
+      fileSystems,
       ...(run && { run }),
       ...(state && { state }),
       onState: (next) => writePlacements(placementsPath(folder), next),
@@ -186,7 +191,10 @@ class FleetCollect implements RunningCollect {
     const names = new Set([...Object.keys(projects), ...this.#outlets.keys()]);
     const { intervalMs, clock } = this.#options;
     return {
-      ...{ startedMs: this.#startedMs, writtenMs: clock.now(), intervalMs, retiring },
+      startedMs: this.#startedMs,
+      writtenMs: clock.now(),
+      intervalMs,
+      retiring,
       sources: sources.map(({ source: name, lastRowMs, faults: [fault] }) => ({
         name,
         ...(lastRowMs !== undefined && { lastRowMs }),
@@ -195,13 +203,17 @@ class FleetCollect implements RunningCollect {
       projects: [...names].sort().map((project) => {
         const { rows = 0, dropped = 0, lastMs, fault } = this.#sent.get(project) ?? {};
         return {
-          ...{ project, vms: projects[project] ?? 0, sentRows: rows, droppedRows: dropped },
+          project,
+          vms: projects[project] ?? 0,
+          sentRows: rows,
+          droppedRows: dropped,
           waitingRows: this.#outlets.get(project)?.waiting().rows ?? 0,
           ...(lastMs !== undefined && { lastSentMs: lastMs }),
           ...(fault !== undefined && { fault }),
         };
       }),
-      ...{ unmatched: unmatched.slice(0, UNMATCHED_SHOWN), unmatchedCount: unmatched.length },
+      unmatched: unmatched.slice(0, UNMATCHED_SHOWN),
+      unmatchedCount: unmatched.length,
       rejected: Object.fromEntries(this.#rejected),
       leftOutReadings: sources.reduce((sum, { leftOutReadings }) => sum + leftOutReadings, 0),
       notStorable: [
@@ -229,7 +241,11 @@ class FleetCollect implements RunningCollect {
     if (open) return open;
     const { folder, clock, random, bytesMax, log } = this.#options;
     const outlet = new Outlet({
-      ...{ folder: buffersFolder(folder), project, clock, random, bytesMax },
+      folder: buffersFolder(folder),
+      project,
+      clock,
+      random,
+      bytesMax,
       sendAs: () => readEnrolment(folder, undefined, 'collect'),
       send: this.#send,
       retire: createRetirer(clock),

@@ -46,12 +46,18 @@ export class Outlet {
     const { project, clock, random, bytesMax, send, onOutcome, onDropped } = options;
     this.#options = options;
     this.#buffer = new RowBuffer({
-      ...{ folder: outletFolder(options.folder, project), clock, random },
-      ...{ bytesMax, ageMsMax: AGE_MS_MAX },
+      folder: outletFolder(options.folder, project),
+      clock,
+      random,
+      bytesMax,
+      ageMsMax: AGE_MS_MAX,
       onDropped: (rows, why) => onDropped(project, rows, why),
     });
     this.#shipper = new Shipper({
-      ...{ buffer: this.#buffer, clock, random, send },
+      buffer: this.#buffer,
+      clock,
+      random,
+      send,
       enrolment: () => this.#sendAs(),
       onOutcome: (batch, outcome) => onOutcome(project, batch, outcome),
     });
@@ -67,7 +73,10 @@ export class Outlet {
   append(rows: readonly ObservedRow[]): void {
     this.#buffer.appendAll(
       rows.map(({ observedMs, sequence, values, ...about }) => ({
-        ...{ observedMs, sequence, values, about },
+        observedMs,
+        sequence,
+        values,
+        about,
       })),
     );
     this.#shipper.notice();

@@ -449,8 +449,13 @@ function newest(events: readonly RunEvent[]): readonly RunEvent[] {
 function sustained(incident: { startedMs: number; firedMs?: number }): ObservedEvent {
   const { startedMs, firedMs = startedMs } = incident;
   return {
-    ...{ type: 'sustained', eventMs: firedMs, startedMs, incidentId: '', value: null },
-    ...{ notify: false, repeatIntervalMs: 0 },
+    type: 'sustained',
+    eventMs: firedMs,
+    startedMs,
+    incidentId: '',
+    value: null,
+    notify: false,
+    repeatIntervalMs: 0,
   };
 }
 

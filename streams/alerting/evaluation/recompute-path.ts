@@ -205,7 +205,9 @@ function segmentsOf(
       { atMs: endMs, isMissing: false, cause: 'dataObserved' },
     ]),
     ...steps.map(({ eventMs, event, to }) => ({
-      ...{ atMs: eventMs, condition: conditionOf(to), cause: event },
+      atMs: eventMs,
+      condition: conditionOf(to),
+      cause: event,
     })),
   ];
   const segments: PathSegment[] = [];

@@ -271,12 +271,13 @@ export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   if (!watched) {
     const generation = project.retired.get(vm)?.generation;
     watched = {
-      ...{ vm, buffers: new Map(), routes: new Map(), routesVersion: project.version },
-      ...{
-        facts: factsOf(project.facts, vm),
-        unevaluated: new Map(),
-        ...(generation !== undefined && { generation }),
-      },
+      vm,
+      buffers: new Map(),
+      routes: new Map(),
+      routesVersion: project.version,
+      facts: factsOf(project.facts, vm),
+      unevaluated: new Map(),
+      ...(generation !== undefined && { generation }),
     };
     project.vms.set(vm, watched);
   }

@@ -98,15 +98,21 @@ function describe(info: StreamInfo, wanted: number): StreamDescription {
   const { config, state, cluster } = info;
   const followers = (cluster?.replicas ?? []).map(
     ({ name, current, offline = false, lag = 0 }) => ({
-      ...{ server: name, isCurrent: current && !offline, isOffline: offline, lag },
+      server: name,
+      isCurrent: current && !offline,
+      isOffline: offline,
+      lag,
     }),
   );
   // A server that is in no cluster names no leader: it is the one copy.
   const isLed = cluster === undefined || (cluster.leader ?? '') !== '' || followers.length === 0;
   const current = followers.filter(({ isCurrent }) => isCurrent).length + (isLed ? 1 : 0);
   return {
-    ...{ name: config.name, subjects: config.subjects ?? [] },
-    ...{ messages: state.messages, bytes: state.bytes, consumers: state.consumer_count },
+    name: config.name,
+    subjects: config.subjects ?? [],
+    messages: state.messages,
+    bytes: state.bytes,
+    consumers: state.consumer_count,
     copies: { wanted, set: config.num_replicas, current },
     ...(cluster?.leader && { leader: cluster.leader }),
     followers,

@@ -52,10 +52,19 @@ class RowShape {
     this.#isPresent = [...presence].map((bit) => bit === '1');
     const layout: Layout = { series: keys.filter((_, k) => this.#isPresent[k]) };
     this.#batch = {
-      ...{ count: 1, receivedMs: 0, vms: [vm], layouts: [layout], strings: columns.strings },
-      ...{ vm: new Uint32Array(1), layout: new Uint32Array(1), observedMs: new Float64Array(1) },
-      ...{ sequence: new Float64Array(1), boot: new Uint32Array(1), vcpus: new Float64Array(1) },
-      ...{ state: new Uint8Array(1), stateReason: new Uint32Array(1) },
+      count: 1,
+      receivedMs: 0,
+      vms: [vm],
+      layouts: [layout],
+      strings: columns.strings,
+      vm: new Uint32Array(1),
+      layout: new Uint32Array(1),
+      observedMs: new Float64Array(1),
+      sequence: new Float64Array(1),
+      boot: new Uint32Array(1),
+      vcpus: new Float64Array(1),
+      state: new Uint8Array(1),
+      stateReason: new Uint32Array(1),
       valueOffset: Uint32Array.of(0, layout.series.length),
       values: new Float64Array(layout.series.length),
     };

@@ -30,17 +30,17 @@ export interface TraceSet {
 }
 
 const bitbrains = (name: string, isSmall: boolean): TraceSet => ({
-  ...{ name: `bitbrains-${name}`, isSmall },
+  name: `bitbrains-${name}`, isSmall,
   recording: (traces) => readRecording(`${traces}/bitbrains-rnd/${name}`),
 });
 
 const nab = (file: string): TraceSet => ({
-  ...{ name: `nab-${file.slice(file.indexOf('/') + 1)}`, isSmall: true },
+  name: `nab-${file.slice(file.indexOf('/') + 1)}`, isSmall: true,
   recording: (traces) => readRecording(`${traces}/nab/${file}.csv.gz`, CPU),
 });
 
 const planetlab = (day: string): TraceSet => ({
-  ...{ name: `planetlab-${day}`, isSmall: false },
+  name: `planetlab-${day}`, isSmall: false,
   recording: (traces) => readPlanetlab(`${traces}/planetlab/${day}.tar.gz`, day),
 });
 
@@ -91,8 +91,8 @@ function readPlanetlab(archive: string, day: string): Recording {
         const vm = file.slice(file.indexOf('/') + 1);
         const lines = readFileSync(join(unpacked, file), 'utf8').trim().split('\n');
         return lines.map((line, i) => ({
-          ...{ vm, displayName: vm, bootId: '', sequence: i, stateReason: '' },
-          ...{ state: 'UNKNOWN' as const, observedMs: midnightMs + i * INTERVAL_SECONDS * 1000 },
+          vm, displayName: vm, bootId: '', sequence: i, stateReason: '',
+          state: 'UNKNOWN' as const, observedMs: midnightMs + i * INTERVAL_SECONDS * 1000,
           values: [['svc_vm_cpu_utilization_pct', Number(line)]] as const,
         }));
       });

@@ -20,7 +20,9 @@ t.test(
     t.equal(vm.state, 'RUNNING');
     t.ok((vm.memoryUsedBytes ?? 0) > 0, 'memory is observed');
     const { rule, incident } = await walkAlert(t, {
-      ...{ program, receiver, vm },
+      program,
+      receiver,
+      vm,
       threshold: 35,
       load: loadThisHost,
     });

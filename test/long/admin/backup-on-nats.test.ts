@@ -113,7 +113,8 @@ t.test(
       t.notOk(readdirSync(folder).includes('events.db'), 'the streams are not in the folder');
       const stream = await streamAt(t, empty);
       t.match(await stream.state(EVENTS_STREAM), {
-        ...{ identity: events.identity, lastSequence: events.lastSequence },
+        identity: events.identity,
+        lastSequence: events.lastSequence,
       });
       const program = await start();
       await isWhole(t, program);
@@ -134,7 +135,9 @@ t.test(
       const origin = await source.state(EVENTS_STREAM);
       await stream.ensure(eventsStream(), origin);
       for await (const { subject, data } of source.read({
-        ...{ stream: EVENTS_STREAM, from: { sequence: 1 }, untilEnd: true },
+        stream: EVENTS_STREAM,
+        from: { sequence: 1 },
+        untilEnd: true,
       })) {
         await stream.append({ stream: EVENTS_STREAM, subject, data });
         break;

@@ -32,8 +32,10 @@ async function startWorld(t: Test) {
     startReceiver(t),
   ]);
   const settings = {
-    ...{ SVC_SMTP_URL: mail.url, SVC_SMTP_FROM: 'svc@example.test' },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_SMTP_URL: mail.url,
+    SVC_SMTP_FROM: 'svc@example.test',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   };
   const program = await startService(t, folder, settings, clock);
   const admin = async (...args: string[]) => {
@@ -73,7 +75,8 @@ async function confirmAddress({ mail }: World): Promise<void> {
   const invitation = await until('the invitation', () => mail.mails[0]);
   const link = new URL(/^http\S+$/m.exec(bodyOf(invitation))?.[0] ?? '');
   const pressed = await fetch(link.origin + link.pathname, {
-    ...{ method: 'POST', body: new URLSearchParams({ token: link.hash.slice(1) }) },
+    method: 'POST',
+    body: new URLSearchParams({ token: link.hash.slice(1) }),
     headers: { origin: link.origin },
   });
   if (pressed.status !== 200) throw new Error(`The button was answered ${pressed.status}`);
@@ -83,8 +86,13 @@ async function confirmAddress({ mail }: World): Promise<void> {
 async function write({ clock, program, key }: World, percent: number): Promise<void> {
   const atMs = clock.now();
   const rows = Array.from({ length: VMS }, (_, n) => ({
-    ...{ vmName: `vm-${n}`, displayName: `shop-${n}`, observedUnixMs: String(atMs) },
-    ...{ bootId: 'boot', sequence: String(atMs), vcpus: 2, state: 'RUNNING' },
+    vmName: `vm-${n}`,
+    displayName: `shop-${n}`,
+    observedUnixMs: String(atMs),
+    bootId: 'boot',
+    sequence: String(atMs),
+    vcpus: 2,
+    state: 'RUNNING',
     values: [{ series: 'svc_vm_cpu_utilization_pct', value: percent }],
   }));
   const request = { projectName: PROJECT, rows };
@@ -155,10 +163,16 @@ t.test(
     const single = await addDestination(world, { webhook: { url: world.alone.url } });
     await write(world, 10);
     const { name: ruleName } = await ask(owner, 'SaveAlertRule', {
-      ...{ id: randomUUID(), expectedVersion: '0' },
+      id: randomUUID(),
+      expectedVersion: '0',
       spec: {
-        ...{ displayName: 'High CPU', metricId: 'cpu_utilization_pct', severity: 'CRITICAL' },
-        ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 0, allVms: true },
+        displayName: 'High CPU',
+        metricId: 'cpu_utilization_pct',
+        severity: 'CRITICAL',
+        operator: 'GREATER_THAN',
+        threshold: 90,
+        sustainedSeconds: 0,
+        allVms: true,
         destinationNames: [...gather, single],
       },
     });

@@ -27,12 +27,19 @@ async function folderWithHistory(t: Test): Promise<string> {
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(5);
   const database = openDatabase({
-    ...{ path: join(folder, 'control.db'), synchronous: 'NORMAL', migrations: [] },
+    path: join(folder, 'control.db'),
+    synchronous: 'NORMAL',
+    migrations: [],
   });
   const stream = openEmbeddedStream({ storage: join(folder, 'events.db'), clock, random });
   const store = openInstanceStore(database);
   const host = createHost({
-    ...{ stream, store, clock, random, machines: machineDefinitions, node: 'test' },
+    stream,
+    store,
+    clock,
+    random,
+    machines: machineDefinitions,
+    node: 'test',
     expand: () => {},
   });
   await host.start();
@@ -41,7 +48,9 @@ async function folderWithHistory(t: Test): Promise<string> {
     const read = ['monitoring.read'] as const;
     const { id, account } = await world.accountKey(project, read, { lifetimeMs: HOUR_MS });
     await world.send(project, 'credential', id, {
-      ...{ type: 'rotated', successor: 's', overlapMs: HOUR_MS / 2 },
+      type: 'rotated',
+      successor: 's',
+      overlapMs: HOUR_MS / 2,
     });
     await world.send(project, 'serviceAccount', account, { type: 'disabled', reason: 'x' });
     await world.accountKey(project, read);
@@ -64,7 +73,10 @@ const verify = (folder: string, ...more: string[]) => verifyAfter(2 * HOUR_MS, f
 async function verifyAfter(passedMs: number, folder: string, ...more: string[]) {
   const out = { text: '', error: '' };
   const surroundings: Surroundings = {
-    ...{ environment: {}, isTerminal: false, log: () => {}, exitNow: () => {} },
+    environment: {},
+    isTerminal: false,
+    log: () => {},
+    exitNow: () => {},
     stdout: (text) => {
       out.text += text;
     },

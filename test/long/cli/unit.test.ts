@@ -63,7 +63,8 @@ t.test(
       writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
       const analyze = (...words: string[]) =>
         spawnSync(componentPath('systemd-analyze'), [...words, path], {
-          ...{ encoding: 'utf8', timeout: 120_000 },
+          encoding: 'utf8',
+          timeout: 120_000,
         });
       const { stdout, stderr } = analyze('verify');
       t.equal(stdout + stderr, '', kind);
@@ -85,7 +86,8 @@ t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-ana
   const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
   writeFileSync(path, text);
   const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
-    ...{ encoding: 'utf8', timeout: 120_000 },
+    encoding: 'utf8',
+    timeout: 120_000,
   });
   t.equal(stdout + stderr, '');
   t.end();

@@ -28,7 +28,10 @@ type Env = Readonly<Record<string, string>>;
 /** `svc` as a user calls it; `input` is its standard input. */
 function svc(args: readonly string[], env: Env, input = ''): string {
   return execFileSync(process.execPath, [program, ...args], {
-    ...{ input, encoding: 'utf8', timeout: 120_000, stdio: ['pipe', 'pipe', 'pipe'] },
+    input,
+    encoding: 'utf8',
+    timeout: 120_000,
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', ...env },
   });
 }
@@ -170,8 +173,12 @@ t.test(
     ];
     const range = { startTimeUnix: String(now - 600), endTimeUnix: String(now), stepSeconds: 30 };
     const spec = {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      severity: 'WARNING',
+      allVms: true,
     };
     const reads: [string, object][] = [
       [

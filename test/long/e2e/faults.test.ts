@@ -277,7 +277,8 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
   });
   t.match(byPath.get('/500')?.attempts[0], { httpStatus: 500, error: /answered 500/ });
   t.match(byPath.get('/redirect')?.attempts[0], {
-    ...{ httpStatus: 307, error: /redirects are not followed, fix the URL/ },
+    httpStatus: 307,
+    error: /redirects are not followed, fix the URL/,
   });
   t.match(byPath.get('/endless'), { state: 'SENT' }, 'its status counts, its 10 GB do not');
   t.equal(endpoints.hits.get('/stolen'), undefined, 'nothing goes where a redirect points');

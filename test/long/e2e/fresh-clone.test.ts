@@ -35,7 +35,9 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
   t.same(installed, []);
 
   const child = spawn('npm', ['start'], {
-    ...{ cwd: clone, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    cwd: clone,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'host' },
   });
   // npm does not pass on what kills it: the group is ended.
@@ -63,7 +65,8 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
   const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
-    ...{ cwd: clone, timeout: 120_000 },
+    cwd: clone,
+    timeout: 120_000,
     env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
   });
   t.match(stdout, /RUNNING +\S+ +DC-1/);

@@ -79,7 +79,8 @@ t.test('a certificate of its own, and a private authority', needs('openssl', 'go
   const place = await makePlace(t);
   const { folder, port } = place;
   const program = await start(t, place, '# /etc/svc/svc.env', {
-    ...{ '0.0.0.0:8443': `127.0.0.1:${port}`, [`${HOST}:8443`]: `localhost:${port}` },
+    '0.0.0.0:8443': `127.0.0.1:${port}`,
+    [`${HOST}:8443`]: `localhost:${port}`,
     '/var/lib/svc/tls': folder,
   });
   const ca = join(folder, 'ca.pem');
@@ -92,7 +93,9 @@ t.test('a certificate of its own, and a private authority', needs('openssl', 'go
     const read = await svc(['alerts', 'list'], trusting);
     t.match(read, { code: 0, said: /no alert rules/ });
     const ofSystem = await svc(['alerts', 'list'], {
-      ...{ ...bare, NODE_USE_SYSTEM_CA: '1', SSL_CERT_FILE: ca },
+      ...bare,
+      NODE_USE_SYSTEM_CA: '1',
+      SSL_CERT_FILE: ca,
     });
     t.match(ofSystem, { code: 0, said: /no alert rules/ });
   });
@@ -108,7 +111,8 @@ t.test('a certificate of its own, and a private authority', needs('openssl', 'go
     const built = await buildGoPrograms(componentPath('go'), dataFolder(t), ['watch'], env);
     const watch = built('watch');
     const settings = {
-      ...{ SVC_ENDPOINT: `https://localhost:${port}`, SVC_PROJECT: 'demo' },
+      SVC_ENDPOINT: `https://localhost:${port}`,
+      SVC_PROJECT: 'demo',
       SVC_API_KEY: program.demo.apiKey,
     };
     t.same(await linesOf(watch, { ...settings, SSL_CERT_FILE: ca }), ['SNAPSHOT 0']);
@@ -142,7 +146,9 @@ async function makePlace(t: Test): Promise<Place> {
   makeAuthority(folder);
   const [port, httpPort] = [await reservePort(), await reservePort()];
   return {
-    ...{ folder, port, httpPort },
+    folder,
+    port,
+    httpPort,
     servicePort: await reservePort(),
     metricsPort: await reservePort(),
   };
@@ -205,7 +211,9 @@ class Behind {
     key = this.program.demo.apiKey,
   ): Client<S> {
     const transport = createConnectTransport({
-      ...{ baseUrl: this.origin, httpVersion, useBinaryFormat: false },
+      baseUrl: this.origin,
+      httpVersion,
+      useBinaryFormat: false,
       nodeOptions: { ca: this.#ca, lookup: toThisMachine },
       interceptors: [
         (next) => (request) => {
@@ -312,14 +320,17 @@ async function tryStream(t: Test, behind: Behind, version: '1.1' | '2'): Promise
 
 async function saveRule(behind: Behind): Promise<void> {
   await behind.client(AlertService).saveAlertRule({
-    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{
-        displayName: 'CPU',
-        metricId: 'cpu_utilization_pct',
-        operator: AlertRuleSpec_Operator.GREATER_THAN,
-      },
-      ...{ threshold: 50, severity: AlertRuleSpec_Severity.WARNING, allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: AlertRuleSpec_Operator.GREATER_THAN,
+      threshold: 50,
+      severity: AlertRuleSpec_Severity.WARNING,
+      allVms: true,
     },
   });
 }

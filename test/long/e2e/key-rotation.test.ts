@@ -37,7 +37,8 @@ t.test(
     writeFileSync(file, `${secret}\n`, { mode: 0o600 });
     const requests = await startRecorder(t);
     const server = await startPrometheus({
-      ...{ program: componentPath('prometheus 3.5.3'), folder },
+      program: componentPath('prometheus 3.5.3'),
+      folder,
       config: configurationFor(world, file, requests.url),
     });
     t.teardown(() => server.kill());

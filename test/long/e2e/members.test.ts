@@ -106,8 +106,12 @@ t.test('DUR-27: refused starts give the reason and harm no member', needs(nats),
   const url = cluster.nats.urls.join(',');
   const refusal = async (settings: Readonly<Record<string, string>>): Promise<string> => {
     const { code, text } = await runToEnd(['serve'], {
-      ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-      ...{ ...scenarioSettings, SVC_NATS_URL: url, ...settings },
+      SVC_DATA: dataFolder(t),
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      ...scenarioSettings,
+      SVC_NATS_URL: url,
+      ...settings,
     });
     t.ok(code === 1 || code === 2, `it ends with ${code}`);
     return text;
@@ -116,7 +120,9 @@ t.test('DUR-27: refused starts give the reason and harm no member', needs(nats),
   t.match(await refusal({}), /master key/, 'with none it makes none of its own');
 
   const plain = await startNatsServer({
-    ...{ program: componentPath(nats), folder: dataFolder(t), jetStream: false },
+    program: componentPath(nats),
+    folder: dataFolder(t),
+    jetStream: false,
   });
   t.teardown(() => plain.kill());
   t.match(await refusal({ SVC_NATS_URL: plain.url }), /JetStream/);

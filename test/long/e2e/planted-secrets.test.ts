@@ -126,7 +126,8 @@ t.test('No secret of a whole run is in its log, its files, its errors or its eve
   forms.set('master key, its bytes', formsOf(world.masterKey));
   t.ok(forms.size >= 25, `${forms.size} secrets`);
   const events = await caller.act('audit.v1.AuditService/ListTransitions', {
-    ...{ projectName: PROJECT, pageSize: 1000 },
+    projectName: PROJECT,
+    pageSize: 1000,
   });
   t.ok(events.transitions.length > 20);
   const ofNoProject = await eventsOfNoProject(t, world.folder);
@@ -178,7 +179,9 @@ async function startWorld(t: Test, planted: Planted) {
   planted.add('authorization code', provider.code);
   const mailUrl = new URL(mail.url);
   const program = await startProgram(t, folder, {
-    ...{ SVC_LOG_LEVEL: 'debug', SVC_COLLECT: 'none', SVC_CI_ISSUERS: platform.setting },
+    SVC_LOG_LEVEL: 'debug',
+    SVC_COLLECT: 'none',
+    SVC_CI_ISSUERS: platform.setting,
     SVC_MASTER_KEY_FILE: file('master.key', `${masterKey.toString('base64')}\n`),
     SVC_OIDC_ISSUER: provider.issuer,
     SVC_OIDC_CLIENT_ID: client.id,
@@ -186,7 +189,8 @@ async function startWorld(t: Test, planted: Planted) {
     SVC_SMTP_URL: `${mailUrl.protocol}//mailer:${SMTP_PASSWORD}@${mailUrl.host}`,
     SVC_SMTP_FROM: 'svc@example.test',
     SVC_GROUP_WAIT_SECONDS: '0',
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   return { folder, masterKey, platform, mail, provider, program };
 }
@@ -205,7 +209,9 @@ async function signInAsOwner(world: World, caller: Caller, planted: Planted): Pr
   await caller.signIn('first session', planted.add('first link', tokenIn(signInUrl, 'link')));
   const self = await caller.act(`${PEOPLE}GetSelf`, {});
   const invited = await caller.act(`${PEOPLE}InviteMember`, {
-    ...{ projectName: PROJECT, email: INVITED, role: 'VIEWER' },
+    projectName: PROJECT,
+    email: INVITED,
+    role: 'VIEWER',
   });
   planted.add('invitation link', tokenIn(invited.link, 'inv'));
   const mailed = await until('the invitation is mailed', () => mail.mails[0]);
@@ -225,7 +231,9 @@ async function signInAsOwner(world: World, caller: Caller, planted: Planted): Pr
 
 async function useKeys(caller: Caller, planted: Planted): Promise<void> {
   const account = await caller.act(`${IAM}CreateServiceAccount`, {
-    ...{ projectName: PROJECT, displayName: 'Robot', capabilities: ['monitoring.read'] },
+    projectName: PROJECT,
+    displayName: 'Robot',
+    capabilities: ['monitoring.read'],
   });
   const create = { displayName: 'k', capabilities: ['monitoring.read'] };
   const made = await caller.act(`${IAM}CreateKey`, { parent: account.name, ...create });
@@ -244,10 +252,13 @@ async function useKeys(caller: Caller, planted: Planted): Promise<void> {
 
 async function useKeylessCi({ platform }: World, caller: Caller, planted: Planted): Promise<void> {
   const account = await caller.act(`${IAM}CreateServiceAccount`, {
-    ...{ projectName: PROJECT, displayName: 'CI', capabilities: ['monitoring.read'] },
+    projectName: PROJECT,
+    displayName: 'CI',
+    capabilities: ['monitoring.read'],
   });
   const started = await caller.act(`${IAM}StartCiVerification`, {
-    ...{ serviceAccountName: account.name, displayName: 'Deploy' },
+    serviceAccountName: account.name,
+    displayName: 'Deploy',
     capabilities: ['monitoring.read'],
   });
   const { setupId, audience } = started;
@@ -263,7 +274,10 @@ async function useKeylessCi({ platform }: World, caller: Caller, planted: Plante
   const name = started.verification.name;
   const { claimsDigest } = await caller.act(`${IAM}GetCiVerification`, { name });
   const trust = await caller.act(`${IAM}ApproveCiVerification`, {
-    ...{ name, claimsDigest, displayName: 'Deploy', capabilities: ['monitoring.read'] },
+    name,
+    claimsDigest,
+    displayName: 'Deploy',
+    capabilities: ['monitoring.read'],
   });
   const exchange = (assertion: string) =>
     caller.post(`/svc.${IAM}ExchangeCiToken`, { trustName: trust.name, assertion });
@@ -337,10 +351,16 @@ async function useWebhook(caller: Caller, planted: Planted): Promise<void> {
   const nowMs = Date.now();
   await write(1, nowMs - 30_000);
   await caller.act(`${ALERT}SaveAlertRule`, {
-    ...{ projectName: PROJECT, id: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id: randomUUID(),
+    expectedVersion: '0',
     spec: {
-      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 50, severity: 'WARNING', allVms: true },
+      displayName: 'CPU',
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 50,
+      severity: 'WARNING',
+      allVms: true,
       destinationNames: [created.destination.name],
     },
   });

@@ -31,12 +31,10 @@ async function startReading(t: Test) {
       'sh',
       ['-euc', `exec 2>&1\n${script.replaceAll(BASE_URL, program.demo.baseUrl)}`],
       {
-        ...{
-          cwd: folder,
-          encoding: 'utf8',
-          timeout: 120_000,
-          stdio: ['ignore', 'pipe', 'inherit'],
-        },
+        cwd: folder,
+        encoding: 'utf8',
+        timeout: 120_000,
+        stdio: ['ignore', 'pipe', 'inherit'],
         env: { PATH: path, vm: name },
       },
     );
@@ -137,7 +135,8 @@ t.test(
     const headers = { [field('httpHeaderName1')]: key };
     // Its requests, as its server sends them: a sum at four seconds after the epoch, then the version.
     const sum = await fetch(`${url}/api/v1/query`, {
-      ...{ method: field('httpMethod'), headers },
+      method: field('httpMethod'),
+      headers,
       body: new URLSearchParams({ query: '1+1', time: '4' }),
     });
     t.match(await sum.json(), {

@@ -41,7 +41,9 @@ t.test('impossible starts are reported in a sentence, with code 1', async (t) =>
   const [second, taken, noFolder] = await Promise.all([
     runToEnd(['serve'], { ...settings, SVC_DATA: folder }),
     runToEnd(['serve'], {
-      ...{ ...settings, SVC_DATA: dataFolder(t), SVC_LISTEN: `127.0.0.1:${port}` },
+      ...settings,
+      SVC_DATA: dataFolder(t),
+      SVC_LISTEN: `127.0.0.1:${port}`,
     }),
     runToEnd(['serve'], { ...settings, SVC_DATA: join(folder, 'events.db', 'data') }),
   ]);

@@ -243,7 +243,9 @@ async function shardsAreUp(t: Test, query: Query): Promise<void> {
 async function writeFleet(written: Written): Promise<void> {
   const now = Date.now();
   const rows = Array.from({ length: VMS }, (_, i) => ({
-    ...{ vmName: `vm-${i}`, displayName: `machine ${i}`, observedUnixMs: now - i },
+    vmName: `vm-${i}`,
+    displayName: `machine ${i}`,
+    observedUnixMs: now - i,
     readings: [['svc_vm_memory_total_bytes', {}, i / 7]] as const,
   }));
   await written.write(rows);

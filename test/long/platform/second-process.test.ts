@@ -30,8 +30,12 @@ interface Asked {
 
 async function start(t: Test, { folder, url, more = {} }: Asked) {
   const { settings } = loadConfig([], {
-    ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_NATS_URL: url },
+    SVC_DATA: folder,
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'on',
+    SVC_NATS_URL: url,
     ...more,
   });
   const log = createLog({ level: 'warn', readable: false, clock: systemClock, write() {} });
@@ -160,7 +164,8 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
         'missing key': { SVC_MASTER_KEY_FILE: join(own, 'absent.key') },
         'bad key': { SVC_MASTER_KEY_FILE: pem },
         'client secret': {
-          ...{ SVC_OIDC_ISSUER: 'https://id.example', SVC_OIDC_CLIENT_ID: 'a' },
+          SVC_OIDC_ISSUER: 'https://id.example',
+          SVC_OIDC_CLIENT_ID: 'a',
           SVC_OIDC_CLIENT_SECRET_FILE: join(own, 'absent'),
         },
       })) {

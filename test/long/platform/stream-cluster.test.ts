@@ -21,13 +21,17 @@ import { clusterHarness } from '../../support/stream-contract/harness.ts';
 import { streamContract } from '../../support/stream-contract.ts';
 
 const spec: StreamSpec = {
-  ...{ name: 'LOG', subjects: ['log.>'], retention: 'log', duplicateWindowMs: 60_000 },
+  name: 'LOG',
+  subjects: ['log.>'],
+  retention: 'log',
+  duplicateWindowMs: 60_000,
 };
 const queue: StreamSpec = { ...spec, name: 'QUEUE', subjects: ['queue.>'], retention: 'workQueue' };
 
 async function openCluster(t: Test, version: Parameters<typeof needs>[0]): Promise<NatsCluster> {
   const cluster = await startNatsCluster({
-    ...{ program: componentPath(version), folder: dataFolder(t) },
+    program: componentPath(version),
+    folder: dataFolder(t),
   });
   t.teardown(() => cluster.kill());
   return cluster;
@@ -89,7 +93,10 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
         for await (const { data } of tail) read.push(Buffer.from(data).toString());
       })();
       const consumer = await stream.consume({
-        ...{ stream: 'QUEUE', durable: 'worker', ackWaitMs: 5_000, maxAckPending: 10 },
+        stream: 'QUEUE',
+        durable: 'worker',
+        ackWaitMs: 5_000,
+        maxAckPending: 10,
       });
       const consumed = new Set<string>();
       const consuming = (async () => {

@@ -46,8 +46,13 @@ export const deliveries: Promise<Delivery[]> = alerts
   .listDeliveries({ projectName: 'projects/p', pageSize: 10 })
   .then((answer) => answer.deliveries);
 export const settings: ServiceSettings = {
-  ...{ listen: '127.0.0.1:0', demo: true, sampleIntervalSeconds: 5, collect: ['host', 'libvirt'] },
-  ...{ projectCreation: 'people', webhookPorts: ['443', '8000-8010'], natsUrl: undefined },
+  listen: '127.0.0.1:0',
+  demo: true,
+  sampleIntervalSeconds: 5,
+  collect: ['host', 'libvirt'],
+  projectCreation: 'people',
+  webhookPorts: ['443', '8000-8010'],
+  natsUrl: undefined,
 };
 export const origin: Promise<string> = createService({ settings }).then(({ address }) => address);
 export async function latest(): Promise<number | undefined> {
@@ -114,7 +119,9 @@ t.test('installed from its tarball, svc/embed runs services, with threads and pa
   const printed = await project.runModule('embedder', EMBEDDER);
   t.match(JSON.parse(printed), {
     problems: ['There is no setting listne', /^datacenter is empty/],
-    ...{ answers: [200, 200], html: '<!doctype html>', ready: true },
+    answers: [200, 200],
+    html: '<!doctype html>',
+    ready: true,
     late: 'The service was stopped before it was ready',
   });
   const { parts, lines } = JSON.parse(printed);

@@ -36,7 +36,9 @@ async function startWorld(t: Test, clock?: Clock) {
       decide(draft) {
         const body = { displayName, datacenter: 'DC-1', expandedMonitoring: false };
         draft.putRecord({
-          ...{ kind: 'vm', id: 'vm', sort: '' },
+          kind: 'vm',
+          id: 'vm',
+          sort: '',
           body: { ...body, registeredMs: START_MS, exportShard: 0 },
         });
       },

@@ -37,7 +37,10 @@ async function folderWithHistory(t: Test): Promise<string> {
 async function makeHistory(): Promise<string> {
   const folder = dataFolder(t);
   const history = openHistory({
-    ...{ folder, clock: systemClock, logIdentity: 'an earlier log', background: false },
+    folder,
+    clock: systemClock,
+    logIdentity: 'an earlier log',
+    background: false,
   });
   let sequence = 0;
   const toMs = Date.now() - HOUR;

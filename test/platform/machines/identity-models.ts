@@ -52,8 +52,12 @@ const credential = modelOf<CredentialContext>({
 
 const serviceAccount = modelOf<ServiceAccountContext>({
   input: {
-    ...{ at: START, project: 'p', displayName: 'Robot', template: 'alert-manager' },
-    ...{ capabilities: WRITE, createdBy: by },
+    at: START,
+    project: 'p',
+    displayName: 'Robot',
+    template: 'alert-manager',
+    capabilities: WRITE,
+    createdBy: by,
   },
   events: (_, at) => [
     ...[READ, WRITE, []].map((capabilities) => {
@@ -74,10 +78,16 @@ function observation(digest: string) {
 
 const ciVerification = modelOf<CiVerificationContext>({
   input: {
-    ...{ at: START, project: 'p', serviceAccount: 's', displayName: 'CI', capabilities: READ },
-    ...{ issuer: 'github', issuerUrl: 'https://token.example' },
+    at: START,
+    project: 'p',
+    serviceAccount: 's',
+    displayName: 'CI',
+    capabilities: READ,
+    issuer: 'github',
+    issuerUrl: 'https://token.example',
     audience: 'https://svc.example.com/projects/p',
-    ...{ codeHash: 'b'.repeat(64), createdBy: by },
+    codeHash: 'b'.repeat(64),
+    createdBy: by,
   },
   events: ({ expiresMs }, at) => [
     ...['d1', 'd2'].map((digest) => ({ type: 'proofSubmitted', at, ...observation(digest) })),
@@ -99,10 +109,18 @@ const ciVerification = modelOf<CiVerificationContext>({
 
 const ciConnection = modelOf<CiConnectionContext>({
   input: {
-    ...{ at: START, project: 'p', serviceAccount: 's', displayName: 'CI', capabilities: WRITE },
-    ...{ issuer: 'github', issuerUrl: 'https://token.example' },
+    at: START,
+    project: 'p',
+    serviceAccount: 's',
+    displayName: 'CI',
+    capabilities: WRITE,
+    issuer: 'github',
+    issuerUrl: 'https://token.example',
     audience: 'https://svc.example.com/projects/p',
-    ...{ bound: { repository_id: '1' }, verification: 'v', digest: 'd1', createdBy: by },
+    bound: { repository_id: '1' },
+    verification: 'v',
+    digest: 'd1',
+    createdBy: by,
   },
   events: ({ disabledReason }, at) => [
     {
@@ -119,7 +137,11 @@ const ciConnection = modelOf<CiConnectionContext>({
     { type: 'accountDisabled', at, by },
     { type: 'exchanged', at, token: 't', expiresMs: at + HOUR / 4, recorded: { actor: 'ada' } },
     {
-      ...{ type: 'exchangeRefused', at, correlation: 'x', codes: { DIFFERENT: 1 }, refusals: 1 },
+      type: 'exchangeRefused',
+      at,
+      correlation: 'x',
+      codes: { DIFFERENT: 1 },
+      refusals: 1,
       claims: ['ref'],
       differences: [{ claim: 'ref', difference: 'DIFFERENT' }],
     },
@@ -136,8 +158,13 @@ const ciConnection = modelOf<CiConnectionContext>({
 
 const membership = modelOf<MembershipContext>({
   input: {
-    ...{ at: START, project: 'p', person: 'ada', role: 'EDITOR' },
-    ...{ displayName: 'Ada', email: 'ada@example.com', by },
+    at: START,
+    project: 'p',
+    person: 'ada',
+    role: 'EDITOR',
+    displayName: 'Ada',
+    email: 'ada@example.com',
+    by,
   },
   events: (_, at) => [
     ...['VIEWER', 'EDITOR', 'OWNER'].flatMap((role) => [
@@ -152,8 +179,12 @@ const membership = modelOf<MembershipContext>({
 
 const invitation = modelOf<InvitationContext>({
   input: {
-    ...{ at: START, project: 'p', email: 'ada@example.com', role: 'EDITOR' },
-    ...{ tokenHash: 'c'.repeat(64), invitedBy: by },
+    at: START,
+    project: 'p',
+    email: 'ada@example.com',
+    role: 'EDITOR',
+    tokenHash: 'c'.repeat(64),
+    invitedBy: by,
   },
   events: ({ expiresMs }, at) => [
     { type: 'accepted', at, person: 'ada' },
@@ -181,8 +212,13 @@ const person = modelOf<PersonContext>({
 
 const signInLink = modelOf<SignInLinkContext>({
   input: {
-    ...{ at: START, person: 'ada', purpose: 'operator', tokenHash: 'd'.repeat(64) },
-    ...{ expiresMs: START + HOUR, challenge: null, confirmedBy: null },
+    at: START,
+    person: 'ada',
+    purpose: 'operator',
+    tokenHash: 'd'.repeat(64),
+    expiresMs: START + HOUR,
+    challenge: null,
+    confirmedBy: null,
   },
   events: ({ expiresMs }, at) => [
     { type: 'used', at, session: 'one' },
@@ -195,7 +231,11 @@ const signInLink = modelOf<SignInLinkContext>({
 
 const session = modelOf<SessionContext>({
   input: {
-    ...{ at: START, person: 'ada', method: 'oidc', hash: 'e'.repeat(64), agent: 'Browser' },
+    at: START,
+    person: 'ada',
+    method: 'oidc',
+    hash: 'e'.repeat(64),
+    agent: 'Browser',
     expiresMs: START + 7 * 24 * HOUR,
   },
   events: ({ expiresMs }, soon) => [
@@ -216,8 +256,12 @@ const session = modelOf<SessionContext>({
 
 const enrolment = modelOf<EnrolmentContext>({
   input: {
-    ...{ at: START, project: 'p', vm: 'vm-1', datacenter: 'DC-1' },
-    ...{ tokenHash: 'a'.repeat(64), by },
+    at: START,
+    project: 'p',
+    vm: 'vm-1',
+    datacenter: 'DC-1',
+    tokenHash: 'a'.repeat(64),
+    by,
   },
   events: ({ expiresMs }, at) => [
     { type: 'offered', at, tokenHash: `b${at}`, datacenter: 'DC-1', by },
@@ -231,6 +275,14 @@ const enrolment = modelOf<EnrolmentContext>({
 
 /** By machine name. */
 export const identityModels = {
-  ...{ credential, serviceAccount, ciVerification, ciConnection, membership, invitation },
-  ...{ enrolment, person, signInLink, session },
+  credential,
+  serviceAccount,
+  ciVerification,
+  ciConnection,
+  membership,
+  invitation,
+  enrolment,
+  person,
+  signInLink,
+  session,
 };

@@ -76,7 +76,11 @@ const alertInstance = modelOf<AlertInstanceContext>({
       ),
       {
         ...firing,
-        ...{ at, eventMs: decidedThrough, startedMs: earlier, notify: true, repeatIntervalMs: 0 },
+        at,
+        eventMs: decidedThrough,
+        startedMs: earlier,
+        notify: true,
+        repeatIntervalMs: 0,
       },
       { type: 'recovered', at, eventMs: at, value: 10 },
       { type: 'recovered', at, eventMs: at, value: null },
@@ -122,8 +126,14 @@ const alertInstance = modelOf<AlertInstanceContext>({
 
 const maintenanceWindow = modelOf<MaintenanceWindowContext>({
   input: {
-    ...{ at: START, project: 'p', rule: 'r', vm: null, note: '', by },
-    ...{ fromMs: START + 1_000, untilMs: START + HOUR },
+    at: START,
+    project: 'p',
+    rule: 'r',
+    vm: null,
+    note: '',
+    by,
+    fromMs: START + 1_000,
+    untilMs: START + HOUR,
   },
   events: ({ announcedThrough }, at) => [
     { type: 'begun', at },
@@ -268,8 +278,12 @@ const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
 });
 
 const claim = {
-  ...{ type: 'claimed', copy: 'RUNNING', isFresh: false, presentCopy: 'RUNNING' },
-  ...{ presentSilentMs: 0, isPresentEnded: false },
+  type: 'claimed',
+  copy: 'RUNNING',
+  isFresh: false,
+  presentCopy: 'RUNNING',
+  presentSilentMs: 0,
+  isPresentEnded: false,
 };
 
 const vmSource = modelOf<VmSourceContext>({
@@ -292,16 +306,14 @@ const vmSource = modelOf<VmSourceContext>({
 /** By machine name. */
 export const models: ReadonlyMap<string, Model> = new Map(
   Object.entries({
-    ...{
-      alertRule,
-      alertInstance,
-      maintenanceWindow,
-      delivery,
-      destination,
-      recipient,
-      datacenter,
-      vmSource,
-    },
+    alertRule,
+    alertInstance,
+    maintenanceWindow,
+    delivery,
+    destination,
+    recipient,
+    datacenter,
+    vmSource,
     ...identityModels,
   }),
 );

@@ -94,8 +94,13 @@ t.test(
         // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a module.
         "new URL(`./threads/${name}.${extension}`, import.meta.url); run('read');",
       ].join('\n'),
-      ...{ 'src/b.ts': '', 'src/folder/c.ts': '', 'src/d.ts': '', 'src/thread.ts': '' },
-      ...{ 'src/worker.ts': '', 'src/threads/read.ts': '', 'src/threads/write.ts': '' },
+      'src/b.ts': '',
+      'src/folder/c.ts': '',
+      'src/d.ts': '',
+      'src/thread.ts': '',
+      'src/worker.ts': '',
+      'src/threads/read.ts': '',
+      'src/threads/write.ts': '',
     });
     t.same(sources.get('src/a.ts')?.imports, [
       ...['src/b.ts', 'src/d.ts', 'src/folder/c.ts', 'src/thread.ts', 'src/threads/read.ts'],

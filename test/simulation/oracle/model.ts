@@ -73,8 +73,12 @@ export class Model {
     const { incident } = context as unknown as AlertInstanceContext;
     if (event.type === 'sustained' && incident) {
       const opened: IncidentModel = {
-        ...{ id: incident.id, notify: event.notify === true, isRecovered: false },
-        ...{ retiredFor: undefined, isSnoozed: false, reminders: 0 },
+        id: incident.id,
+        notify: event.notify === true,
+        isRecovered: false,
+        retiredFor: undefined,
+        isSnoozed: false,
+        reminders: 0,
       };
       this.incidents.set(incident.id, opened);
       this.current.set(instance, opened);

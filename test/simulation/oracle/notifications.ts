@@ -236,7 +236,8 @@ function* ends({ deliveries }: Model, { world, outside }: Run): Generator<Proble
   for (const [id, { value, context }] of deliveries) {
     const what = `${context.event} ${id} of ${context.incident}`;
     const problem = (text: string): Problem => ({
-      ...{ invariant: 'every notification ends', atMs: world.elapsedMs },
+      invariant: 'every notification ends',
+      atMs: world.elapsedMs,
       text: `${what} ${text}`,
     });
     if (value === 'sent' && !accepted.has(id)) yield problem('is sent, and nobody accepted it');

@@ -19,7 +19,9 @@ export async function giveAccess({ owner, viewer, projectName, markup }: Access)
     who.call(method, { requestId: randomUUID(), ...request });
   const key = async (who: Person, parent: string, displayName: string, days: number) => {
     const { key } = await make(who, `${IAM}/CreateKey`, {
-      ...{ parent, displayName: markup(displayName), capabilities: ['monitoring.read'] },
+      parent,
+      displayName: markup(displayName),
+      capabilities: ['monitoring.read'],
       lifetimeSeconds: days * DAY_SECONDS,
     });
     return (key as { name: string }).name;
@@ -43,7 +45,9 @@ export async function giveAccess({ owner, viewer, projectName, markup }: Access)
   await key(owner, await memberOf(owner, projectName), 'laptop', 6);
   await key(viewer, await memberOf(viewer, projectName), 'tablet', 60);
   await make(owner, 'project.v1.ProjectService/InviteMember', {
-    ...{ projectName, email: 'margaret@example.com', role: 'EDITOR' },
+    projectName,
+    email: 'margaret@example.com',
+    role: 'EDITOR',
   });
 }
 

@@ -75,9 +75,14 @@ export async function startBusyProject(
   const [endpoint, mail] = await Promise.all([startEndpoints(scope), startMailServer(scope)]);
   const platform = await startPlatform(scope);
   const program = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people', SVC_LOG_LEVEL: 'warn' },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
-    ...{ SVC_SMTP_URL: mail.url, SVC_SMTP_FROM: 'svc@example.com', SVC_GROUP_WAIT_SECONDS: '0' },
+    SVC_COLLECT: 'none',
+    SVC_PROJECT_CREATION: 'people',
+    SVC_LOG_LEVEL: 'warn',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
+    SVC_SMTP_URL: mail.url,
+    SVC_SMTP_FROM: 'svc@example.com',
+    SVC_GROUP_WAIT_SECONDS: '0',
     SVC_CI_ISSUERS: platform.setting,
   });
   note('the service runs');
@@ -104,7 +109,10 @@ export async function startBusyProject(
   await giveAccess({ ...people, projectName: program.demo.projectName, markup });
   note('incidents are acted on');
   return {
-    ...{ program, origin, name: projectName, ...people },
+    program,
+    origin,
+    name: projectName,
+    ...people,
     empty: 'projects/lab',
     report: () => {
       const nowMs = Date.now();
@@ -140,7 +148,9 @@ async function invitePeople({ demo }: Program): Promise<People> {
   const viewer = await invite('linus@example.com', 'VIEWER');
   for (const [email, role] of FURTHER_MEMBERS) await invite(email, role);
   await owner.call('project.v1.ProjectService/CreateProject', {
-    ...{ requestId: randomUUID(), projectId: 'lab', displayName: 'Lab' },
+    requestId: randomUUID(),
+    projectId: 'lab',
+    displayName: 'Lab',
   });
   return { owner, editor, viewer };
 }
@@ -161,7 +171,8 @@ async function createDestinations(
   const made = async (behaviour: Behaviour, displayName: string): Promise<string> => {
     const destination = { displayName: markup(displayName), webhook: { url: endpoint(behaviour) } };
     const { destination: created } = await callWithKey(program, 'CreateDestination', {
-      ...{ requestId: randomUUID(), destination },
+      requestId: randomUUID(),
+      destination,
     });
     return String((created as { name: unknown }).name);
   };
@@ -182,22 +193,42 @@ async function saveRules(
   const all = { operator: 'GREATER_THAN', allVms: true } as const;
   const specs = [
     {
-      ...{ ...all, displayName: markup('CPU is busy'), metricId: 'cpu_utilization_pct' },
-      ...{ threshold: 90, sustainedSeconds: 180, severity: 'CRITICAL', recoveryThreshold: 80 },
-      ...{ destinationNames: everywhere, labels: { team: markup('platform') } },
+      ...all,
+      displayName: markup('CPU is busy'),
+      metricId: 'cpu_utilization_pct',
+      threshold: 90,
+      sustainedSeconds: 180,
+      severity: 'CRITICAL',
+      recoveryThreshold: 80,
+      destinationNames: everywhere,
+      labels: { team: markup('platform') },
     },
     {
-      ...{ ...all, displayName: markup('Memory is short'), metricId: 'memory_used_pct' },
-      ...{ threshold: 85, sustainedSeconds: 120, severity: 'WARNING' },
+      ...all,
+      displayName: markup('Memory is short'),
+      metricId: 'memory_used_pct',
+      threshold: 85,
+      sustainedSeconds: 120,
+      severity: 'WARNING',
       destinationNames: [destinations.accepts, destinations['hangs up']],
     },
     {
-      ...{ ...all, displayName: markup('Disk fills up'), metricId: 'filesystem_used_pct' },
-      ...{ threshold: 80, sustainedSeconds: 0, severity: 'INFO', destinationNames: [] },
+      ...all,
+      displayName: markup('Disk fills up'),
+      metricId: 'filesystem_used_pct',
+      threshold: 80,
+      sustainedSeconds: 0,
+      severity: 'INFO',
+      destinationNames: [],
     },
     {
-      ...{ ...all, displayName: markup('No readings'), metricId: 'telemetry_age_seconds' },
-      ...{ threshold: 600, sustainedSeconds: 0, severity: 'WARNING', destinationNames: [] },
+      ...all,
+      displayName: markup('No readings'),
+      metricId: 'telemetry_age_seconds',
+      threshold: 600,
+      sustainedSeconds: 0,
+      severity: 'WARNING',
+      destinationNames: [],
     },
   ];
   for (const spec of specs) {
@@ -284,7 +315,8 @@ async function writeRequest({ demo }: Program, rows: Row[], key: string): Promis
   const answer = await fetch(`${demo.baseUrl}/svc.ingest.v1.IngestService/WriteSamples`, {
     method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/proto' },
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/proto',
     },
     body: new Uint8Array(toBinary(WriteSamplesRequestSchema, request)),
   });
@@ -322,12 +354,12 @@ async function actOn(
   }
   // Tomorrow: nothing of the story is kept from being sent.
   await editor.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
-    ...{ projectName: program.demo.projectName, requestId: randomUUID(), note },
+    projectName: program.demo.projectName,
+    requestId: randomUUID(),
+    note,
     vmName: `${program.demo.projectName}/vms/${vmId(0)}`,
-    ...{
-      fromUnix: String(Number(untilUnix) + 86_400),
-      untilUnix: String(Number(untilUnix) + 90_000),
-    },
+    fromUnix: String(Number(untilUnix) + 86_400),
+    untilUnix: String(Number(untilUnix) + 90_000),
   });
 }
 

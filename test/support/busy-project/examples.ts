@@ -40,7 +40,9 @@ async function parametersOf(
   person: Person,
 ): Promise<Readonly<Record<string, string>>> {
   const incident = await first(busy, 'ListIncidents', {
-    ...{ state: 'FIRING', severities: ['CRITICAL'], vmName: `${busy.name}/vms/${vmId(0)}` },
+    state: 'FIRING',
+    severities: ['CRITICAL'],
+    vmName: `${busy.name}/vms/${vmId(0)}`,
   });
   const instance = await first(busy, 'ListAlertInstances', { states: ['FIRING'] });
   // One that fails: it waits for its next attempt, or that is under way.
@@ -51,9 +53,16 @@ async function parametersOf(
   const connection = await firstOfOwner(busy, 'ListCiConnections', { displayName: /Deploy/ });
   const verification = await firstOfOwner(busy, 'ListCiVerifications', { state: /OBSERVED/ });
   return {
-    ...{ connection, verification },
-    ...{ project: idOf(busy.name), vm: vmId(0), machine: 'alertInstance' },
-    ...{ incident, instance, delivery, destination, rule },
+    connection,
+    verification,
+    project: idOf(busy.name),
+    vm: vmId(0),
+    machine: 'alertInstance',
+    incident,
+    instance,
+    delivery,
+    destination,
+    rule,
     account: idOf(await accountOf(busy.owner, busy.name)),
     // Everybody has keys of their own; those of others are for owners.
     member: idOf(await memberOf(person, busy.name)),

@@ -39,7 +39,9 @@ export async function createFurtherDestinations(around: Surroundings): Promise<v
   await owner.call(`${ALERTS}/PauseDestination`, { name: teams, requestId: randomUUID(), reason });
   const rotated = await create('Status page', { webhook: { url } });
   await owner.call(`${ALERTS}/RotateWebhookSecret`, {
-    ...{ name: rotated, requestId: randomUUID(), overlapSeconds: 86_400 },
+    name: rotated,
+    requestId: randomUUID(),
+    overlapSeconds: 86_400,
   });
   for (const address of Object.values(MEMBERS)) await join(around, address);
   const recipients = Object.values(MEMBERS).map((address) => ({ address }));
@@ -100,7 +102,8 @@ async function unsubscribe(mail: MailServer, address: string): Promise<void> {
 /** The button of a page that a mail leads to. Throws what was answered. */
 async function press(link: URL, fields: Readonly<Record<string, string>>): Promise<void> {
   const answer = await fetch(link.origin + link.pathname + link.search, {
-    ...{ method: 'POST', body: new URLSearchParams(fields) },
+    method: 'POST',
+    body: new URLSearchParams(fields),
     headers: { origin: link.origin },
   });
   if (!answer.ok) throw new Error(`${link.pathname} answered ${answer.status}`);

@@ -16,7 +16,9 @@ export async function signInBy(link: string, agent = 'node'): Promise<Person> {
   const answer = await fetch(`${origin}/auth/link`, {
     method: 'POST',
     headers: {
-      ...{ accept: 'application/json', 'content-type': 'application/json', origin },
+      accept: 'application/json',
+      'content-type': 'application/json',
+      origin,
       'user-agent': agent,
     },
     body: JSON.stringify({ token: hash.slice(1) }),
@@ -37,7 +39,9 @@ async function call(
   const answer = await fetch(`${origin}/svc.${method}`, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', 'connect-protocol-version': '1', origin },
+      'content-type': 'application/json',
+      'connect-protocol-version': '1',
+      origin,
       cookie: `${cookie.name}=${cookie.value}`,
     },
     body: JSON.stringify(request),

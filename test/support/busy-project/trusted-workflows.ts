@@ -41,7 +41,9 @@ export async function trustWorkflows(
   const mint = (claims: ClaimChanges) =>
     platform.mint({ aud: `${baseUrl}/${projectName}`, workflow: markup('deploy'), ...claims });
   const { name: serviceAccountName } = await change('CreateServiceAccount', {
-    ...{ projectName, displayName: markup('Deploy bot'), template: 'alert-manager' },
+    projectName,
+    displayName: markup('Deploy bot'),
+    template: 'alert-manager',
   });
   const capabilities = ['monitoring.read', 'monitoring.write'];
 
@@ -80,9 +82,13 @@ export async function trustWorkflows(
     return (recentRefusals as unknown[]).length > 0 || undefined;
   });
   await change('StartCiVerification', {
-    ...{ serviceAccountName, displayName: markup('Release'), capabilities },
+    serviceAccountName,
+    displayName: markup('Release'),
+    capabilities,
   });
   await observe('Integration tests', {
-    ...{ ref_protected: 'false', repository_visibility: 'public', environment: markup('staging') },
+    ref_protected: 'false',
+    repository_visibility: 'public',
+    environment: markup('staging'),
   });
 }

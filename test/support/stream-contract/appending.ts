@@ -51,8 +51,10 @@ export const appendingContracts: readonly Contract[] = [
     async run(t, harness) {
       const name = 'CONTINUED';
       const spec: StreamSpec = {
-        ...{ name, subjects: ['continued.*'], retention: 'log' },
-        ...{ duplicateWindowMs: 60_000 },
+        name,
+        subjects: ['continued.*'],
+        retention: 'log',
+        duplicateWindowMs: 60_000,
       };
       const origin = { identity: '01JC0NT1NVED0000000000000X', firstSequence: 41 };
       const state = { identity: origin.identity, firstSequence: 41, lastSequence: 40, messages: 0 };

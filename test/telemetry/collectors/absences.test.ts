@@ -33,12 +33,25 @@ function absencesOf(
   { isFirst = false, ...seen }: Partial<DomainObservation> & { readonly isFirst?: boolean } = {},
 ): readonly Absence[] {
   const all = {
-    ...{ 'state.state': '1', 'state.reason': '1', 'vcpu.current': '1', 'vcpu.maximum': '1' },
-    ...{ 'vcpu.0.time': '5000', 'balloon.current': '1024', 'balloon.last-update': `${NOW}` },
-    ...{ 'balloon.available': '1000', 'balloon.unused': '400' },
-    ...{ 'block.count': '1', 'block.0.name': 'vda', 'block.0.rd.bytes': '1' },
-    ...{ 'block.0.wr.bytes': '1', 'block.0.rd.reqs': '1', 'block.0.wr.reqs': '1' },
-    ...{ 'net.count': '1', 'net.0.name': 'vnet0', 'net.0.rx.bytes': '1', 'net.0.tx.bytes': '1' },
+    'state.state': '1',
+    'state.reason': '1',
+    'vcpu.current': '1',
+    'vcpu.maximum': '1',
+    'vcpu.0.time': '5000',
+    'balloon.current': '1024',
+    'balloon.last-update': `${NOW}`,
+    'balloon.available': '1000',
+    'balloon.unused': '400',
+    'block.count': '1',
+    'block.0.name': 'vda',
+    'block.0.rd.bytes': '1',
+    'block.0.wr.bytes': '1',
+    'block.0.rd.reqs': '1',
+    'block.0.wr.reqs': '1',
+    'net.count': '1',
+    'net.0.name': 'vnet0',
+    'net.0.rx.bytes': '1',
+    'net.0.tx.bytes': '1',
     ...fields,
   };
   const kept = Object.entries(all).filter((entry): entry is [string, string] => {
@@ -83,9 +96,11 @@ t.test('MEAS-11: so have CPU, disks and networks, and a hypervisor that does not
   t.same(absencesOf({ 'net.0.rx.bytes': '-1' }), of('network', 'UNREADABLE'));
   t.same(absencesOf({ 'block.0.wr.reqs': undefined }), of('disk', 'UNREADABLE'), 'in part');
   const frozen = {
-    ...{ 'block.0.rd.bytes': undefined, 'block.0.wr.bytes': undefined },
-    ...{ 'block.0.rd.reqs': undefined, 'block.0.wr.reqs': undefined },
-    ...{ 'balloon.last-update': undefined },
+    'block.0.rd.bytes': undefined,
+    'block.0.wr.bytes': undefined,
+    'block.0.rd.reqs': undefined,
+    'block.0.wr.reqs': undefined,
+    'balloon.last-update': undefined,
   };
   t.same(absencesOf(frozen, { isSilent: true }), [
     { reading: 'memory', cause: 'HYPERVISOR_NOT_ANSWERING' },
@@ -158,7 +173,12 @@ t.test('MEAS-11: the collector passes causes on with the rows of libvirt', async
     observe: async (_project: string, rows: readonly ObservedRow[]) => sent.resolve(rows),
   };
   const collector = startCollector({
-    ...{ project: 'demo', source, sink, clock, intervalMs: 30_000, onFault: () => {} },
+    project: 'demo',
+    source,
+    sink,
+    clock,
+    intervalMs: 30_000,
+    onFault: () => {},
   });
   t.teardown(() => collector.stop());
   t.same((await sent.promise)[0]?.values, [

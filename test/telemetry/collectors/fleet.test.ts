@@ -128,14 +128,13 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
     },
   };
   const fleet = new Fleet({
-    ...{
-      clock,
-      sink,
-      intervalMs: INTERVAL_MS,
-      random: seededRandom(3),
-      mapping: parseMapping(text),
-    },
-    ...{ run: virshOf(libvirts), onFault: () => {} },
+    clock,
+    sink,
+    intervalMs: INTERVAL_MS,
+    random: seededRandom(3),
+    mapping: parseMapping(text),
+    run: virshOf(libvirts),
+    onFault: () => {},
     onState: (next) => {
       if (!gate.isStateWritable) throw new Error('no space left');
       states.push(next);
@@ -242,7 +241,8 @@ t.test('SRC-13: a move while the collector was down is detected after its start'
     `${sources}name * project shop`,
     { [A]: [web], [B]: [] },
     {
-      ...{ placed, retiring: { third: [db.uuid] } },
+      placed,
+      retiring: { third: [db.uuid] },
     },
   );
   await world.settle();

@@ -20,8 +20,15 @@ const mount = (mountpoint: string, value = 1): ObservedValue => [
 ];
 
 const row = (change: Partial<ObservedRow> = {}): ObservedRow => ({
-  ...{ vm: 'vm-1', displayName: 'web', observedMs: START_MS, bootId: 'boot', sequence: 1 },
-  ...{ vcpus: 2, state: 'RUNNING', stateReason: '', values: [[CPU, 1]] },
+  vm: 'vm-1',
+  displayName: 'web',
+  observedMs: START_MS,
+  bootId: 'boot',
+  sequence: 1,
+  vcpus: 2,
+  state: 'RUNNING',
+  stateReason: '',
+  values: [[CPU, 1]],
   ...change,
 });
 

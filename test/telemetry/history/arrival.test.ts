@@ -178,7 +178,14 @@ class World {
         return [series < 3 ? `s${series}` : `rx{interface="veth${day}-${series}"}`, value] as const;
       });
       builder.add({
-        ...{ project: 'demo', vm, observedMs, sequence: 0, boot, vcpus, state, stateReason: '' },
+        project: 'demo',
+        vm,
+        observedMs,
+        sequence: 0,
+        boot,
+        vcpus,
+        state,
+        stateReason: '',
         series: named.map(([key]) => key),
         values: named.map(([, value]) => value),
       });

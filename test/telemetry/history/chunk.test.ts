@@ -120,9 +120,14 @@ const vmRows: fc.Arbitrary<VmRows> = fc
       const timesMs = Float64Array.from(state, (step, i) => 1.7e12 + i * 30_000 + step);
       const vcpus = Float64Array.from(state, (one) => (one === 0 ? Number.NaN : one));
       return {
-        ...{ timesMs, series, vcpus, strings, state: Uint8Array.from(state) },
-        ...{ boot: Uint32Array.from(boot), stateReason: Uint32Array.from(boot).reverse() },
-        ...{ conflicted: Uint8Array.from(conflicted) },
+        timesMs,
+        series,
+        vcpus,
+        strings,
+        state: Uint8Array.from(state),
+        boot: Uint32Array.from(boot),
+        stateReason: Uint32Array.from(boot).reverse(),
+        conflicted: Uint8Array.from(conflicted),
         conflicts: conflicted.filter((bit) => bit === 1).length,
       };
     });
@@ -158,13 +163,13 @@ t.test('statistics equal those of the decoded values, in short and in long chunk
     const list = Float64Array.from({ length }, (_, i) => (i % 7 === 3 ? Number.NaN : (i % 50) / 8));
     const zeros = new Uint32Array(length);
     const rows: VmRows = {
-      ...{
-        ...noRows(),
-        timesMs: list.map((_, i) => i),
-        vcpus: list,
-        series: new Map([['a', list]]),
-      },
-      ...{ state: new Uint8Array(length), boot: zeros, stateReason: zeros },
+      ...noRows(),
+      timesMs: list.map((_, i) => i),
+      vcpus: list,
+      series: new Map([['a', list]]),
+      state: new Uint8Array(length),
+      boot: zeros,
+      stateReason: zeros,
       conflicted: new Uint8Array(length),
     };
     const chunk = new Chunk(encodeChunk(rows, () => 7));

@@ -20,8 +20,15 @@ const MIB = 2 ** 20;
 
 function row(change: Partial<Row> & { readonly observedMs: number }): Row {
   return {
-    ...{ project: 'demo', vm: 'vm', sequence: 1, boot: '', vcpus: 2, state: 1, stateReason: '' },
-    ...{ series: ['x'], values: [1] },
+    project: 'demo',
+    vm: 'vm',
+    sequence: 1,
+    boot: '',
+    vcpus: 2,
+    state: 1,
+    stateReason: '',
+    series: ['x'],
+    values: [1],
     ...change,
   };
 }
@@ -182,7 +189,8 @@ t.test('a thread that reads while texts and VMs come and go never reads a wrong 
 
 t.test('a project past its bound is refused, and its neighbours are not', async (t) => {
   const head = new Head({
-    ...{ flushedSequenceOf: () => 0, bytesMax: 8 * MIB },
+    flushedSequenceOf: () => 0,
+    bytesMax: 8 * MIB,
     projectBytesMax: () => 2 * MIB,
   });
   for (let i = 1; i <= 2000; i++) {
@@ -226,7 +234,8 @@ t.test(
  */
 function sharedHead(projectBytes = 4 * MIB) {
   const head = new Head({
-    ...{ flushedSequenceOf: () => 0, bytesMax: 16 * MIB },
+    flushedSequenceOf: () => 0,
+    bytesMax: 16 * MIB,
     projectBytesMax: () => projectBytes,
   });
   let sequence = 0;

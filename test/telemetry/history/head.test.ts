@@ -25,9 +25,16 @@ function rowOf(number: number) {
   const kind = Math.floor(number / 3000) % 20;
   const series = Array.from({ length: 6 }, (_, n) => (n < 3 ? `s${n}` : `s${n}{kind="${kind}"}`));
   return {
-    ...{ project: 'demo', vm: 'vm', observedMs: number, sequence: number, vcpus: number },
-    ...{ boot: `boot ${number % 7}`, state: 1, stateReason: '' },
-    ...{ series, values: series.map(() => number) },
+    project: 'demo',
+    vm: 'vm',
+    observedMs: number,
+    sequence: number,
+    vcpus: number,
+    boot: `boot ${number % 7}`,
+    state: 1,
+    stateReason: '',
+    series,
+    values: series.map(() => number),
   };
 }
 

@@ -36,8 +36,16 @@ function rowsOf({ vm, project, fromMs, count }: Burst): SampleBatch {
   const series = ['x'];
   for (let i = 0; i < count; i++) {
     builder.add({
-      ...{ project, vm, observedMs: fromMs + i, sequence: i, boot: 'b', vcpus: 2 },
-      ...{ state: 1, stateReason: '', series, values: [i] },
+      project,
+      vm,
+      observedMs: fromMs + i,
+      sequence: i,
+      boot: 'b',
+      vcpus: 2,
+      state: 1,
+      stateReason: '',
+      series,
+      values: [i],
     });
   }
   return builder.build(fromMs + count);
@@ -104,7 +112,9 @@ t.test('a VM that cannot be flushed holds its own floor only, and is named', asy
     });
   await until(() => history.stats().droppedChunks > 0);
   t.match(history.stats(), {
-    ...{ pendingVms: 1, flushedVms: 2, droppedChunks: 1 },
+    pendingVms: 1,
+    flushedVms: 2,
+    droppedChunks: 1,
     fault: /^VM bad of demo cannot be flushed: .*not this one/,
   });
   t.same(

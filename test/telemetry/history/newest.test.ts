@@ -16,8 +16,16 @@ let sequence = 0;
 function append(history: History, vm: string, observedMs: number, value = 1, state = 1): void {
   const builder = new BatchBuilder();
   builder.add({
-    ...{ project: 'demo', vm, observedMs, sequence: 0, boot: '', vcpus: 2, state },
-    ...{ stateReason: '', series: ['svc_vm_load1'], values: [value] },
+    project: 'demo',
+    vm,
+    observedMs,
+    sequence: 0,
+    boot: '',
+    vcpus: 2,
+    state,
+    stateReason: '',
+    series: ['svc_vm_load1'],
+    values: [value],
   });
   history.append(builder.build(START), { partition: PARTITION, sequence: ++sequence });
 }

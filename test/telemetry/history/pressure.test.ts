@@ -17,8 +17,16 @@ t.test('a project short of memory is flushed early, its neighbour in its time', 
     const builder = new BatchBuilder();
     for (let i = 0; i < rows; i++) {
       builder.add({
-        ...{ project, vm: `vm ${i % 100}`, observedMs: START + ++sequence, sequence },
-        ...{ boot: 'b', vcpus: 2, state: 1, stateReason: '', series: ['x'], values: [i] },
+        project,
+        vm: `vm ${i % 100}`,
+        observedMs: START + ++sequence,
+        sequence,
+        boot: 'b',
+        vcpus: 2,
+        state: 1,
+        stateReason: '',
+        series: ['x'],
+        values: [i],
       });
     }
     history.append(builder.build(clock.now()), { partition: PARTITION, sequence });

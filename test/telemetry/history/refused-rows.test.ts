@@ -16,8 +16,16 @@ const values = series.map((_, i) => i);
 function batchOf(vm: string, observedMs: number) {
   const builder = new BatchBuilder();
   builder.add({
-    ...{ project: 'demo', vm, observedMs, sequence: 1, boot: '', vcpus: 2, state: 1 },
-    ...{ stateReason: '', series, values },
+    project: 'demo',
+    vm,
+    observedMs,
+    sequence: 1,
+    boot: '',
+    vcpus: 2,
+    state: 1,
+    stateReason: '',
+    series,
+    values,
   });
   return builder.build(START);
 }
@@ -34,7 +42,9 @@ t.test('no interleaving of refusals, flushes, restarts and recoveries loses a ro
   const refusedBeforeKnown = [
     ...['c', 'b', 'a'].map((vm) => ({ kind: 'row', vm, ...all })),
     ...['flush', 'release', 'row', 'flush', 'crash', 'flush', 'crash'].map((kind) => ({
-      ...{ kind, vm: 'a', ...all },
+      kind,
+      vm: 'a',
+      ...all,
     })),
   ];
   let run = 0;

@@ -25,9 +25,16 @@ function append(history: History, builder: BatchBuilder, vm: string, first: numb
   for (let i = first; i < first + count; i++) {
     const number = i ^ 1;
     builder.add({
-      ...{ project: 'demo', vm, observedMs: START + number * 1000, sequence: number },
-      ...{ boot: `boot ${number}`, vcpus: number, state: 1, stateReason: '' },
-      ...{ series: COLUMNS, values: COLUMNS.map((_, n) => number + n / 16) },
+      project: 'demo',
+      vm,
+      observedMs: START + number * 1000,
+      sequence: number,
+      boot: `boot ${number}`,
+      vcpus: number,
+      state: 1,
+      stateReason: '',
+      series: COLUMNS,
+      values: COLUMNS.map((_, n) => number + n / 16),
     });
   }
   history.append(builder.build(START), { partition: 0, sequence: first + count });

@@ -14,17 +14,24 @@ const NOW = START_MS / 1000;
 
 /** Percent of CPU, so many seconds after the start. */
 const row = (vm: string, second: number, value: number) => ({
-  ...{ vm, observedUnixMs: START_MS + second * 1000, displayName: `Machine ${vm}` },
+  vm,
+  observedUnixMs: START_MS + second * 1000,
+  displayName: `Machine ${vm}`,
   values: [{ series: 'svc_vm_cpu_utilization_pct', value }],
 });
 const save = async (spec: object) => {
   const id = randomUUID();
   const request = { projectName: 'projects/demo', id, requestId: randomUUID() };
   const { status, body } = await w.call('SaveAlertRule', {
-    ...{ ...request, expectedVersion: '0' },
+    ...request,
+    expectedVersion: '0',
     spec: {
-      ...{ metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN', threshold: 90 },
-      ...{ severity: 'WARNING', allVms: true, ...spec },
+      metricId: 'cpu_utilization_pct',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      severity: 'WARNING',
+      allVms: true,
+      ...spec,
     },
   });
   if (status !== 200) throw new Error(JSON.stringify(body));
@@ -70,7 +77,10 @@ t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
   );
   t.same([...rules.keys()].sort(), ['CPU high', 'CPU long']);
   t.match(rules.get('CPU high'), {
-    ...{ state: 'firing', type: 'alerting', health: 'ok', duration: 0 },
+    state: 'firing',
+    type: 'alerting',
+    health: 'ok',
+    duration: 0,
     query: 'svc_vm_cpu_utilization_pct > 90',
     annotations: { runbook: 'Call storage.', runbook_url: runbook.runbookUrl },
     alerts: [{ state: 'firing', annotations: { runbook: 'Call storage.' } }],

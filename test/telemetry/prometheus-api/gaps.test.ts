@@ -32,8 +32,11 @@ function start(t: Test) {
     range: (expression: string, [from, to]: readonly [number, number], lookbackMs?: number) =>
       ask(
         {
-          ...{ kind: 'range', expression, stepMs: 30 * SECOND },
-          ...{ startMs: START + from * SECOND, endMs: START + to * SECOND },
+          kind: 'range',
+          expression,
+          stepMs: 30 * SECOND,
+          startMs: START + from * SECOND,
+          endMs: START + to * SECOND,
         },
         lookbackMs,
       ),

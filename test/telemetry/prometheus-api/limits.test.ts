@@ -74,7 +74,9 @@ t.test(
     );
     const large = await w.post('query_range', {
       query: wide.join(' or '),
-      ...{ start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' },
+      start: String(NOW - 9_999 * 30),
+      end: String(NOW),
+      step: '30',
     });
     t.equal(large.status, 422);
     t.match(large.body, { errorType: 'execution', error: /larger than 4194304 bytes/ });
@@ -125,7 +127,9 @@ t.test('ERR-07: absent samples are not zero', async (t) => {
   t.same((await w.query(`sum(rate(${CPU}[2m]))`, later)).result, []);
   const { body } = await w.post('query_range', {
     query: `sum(rate(${CPU}[2m]))`,
-    ...{ start: String(NOW - 60), end: String(NOW + 600), step: '60' },
+    start: String(NOW - 60),
+    end: String(NOW + 600),
+    step: '60',
   });
   const values = body.data.result[0].values;
   t.ok(values.length < 11, 'points end where samples end');

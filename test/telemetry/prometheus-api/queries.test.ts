@@ -318,7 +318,9 @@ t.test('series are the same wherever rows are: head, chunks, late, merged', asyn
   const property = fc.asyncProperty(moves, cacheBytes, async (list, cacheBytesMax) => {
     const folder = t.testdir({ kept: {}, plain: {} });
     const kept = openQueries({
-      ...{ folder: `${folder}/kept`, isInline: true, cacheBytesMax },
+      folder: `${folder}/kept`,
+      isInline: true,
+      cacheBytesMax,
     });
     const plain = openQueries({ folder: `${folder}/plain`, isInline: true });
     worlds++;

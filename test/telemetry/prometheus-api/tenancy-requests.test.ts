@@ -277,12 +277,19 @@ t.test('TEN-18: rules are evaluated and incidents notified within their project'
   await world.writeTo('other', rowsOf('vm-1', { count: 3, values: free(10) }));
   const key = await world.issue('other', ['monitoring.read', 'monitoring.write']);
   const spec = {
-    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+    displayName: 'CPU',
+    metricId: 'cpu_utilization_pct',
+    operator: 'GREATER_THAN',
+    threshold: 50,
+    severity: 'WARNING',
+    allVms: true,
   };
   const save = (project: string, more: object = {}) => ({
-    ...{ projectName: `projects/${project}`, id: randomUUID(), requestId: randomUUID() },
-    ...{ expectedVersion: '0', spec: { ...spec, ...more } },
+    projectName: `projects/${project}`,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
+    spec: { ...spec, ...more },
   });
   t.equal((await world.call('SaveAlertRule', save('demo'))).status, 200);
   t.equal((await world.call('SaveAlertRule', save('other'), { key })).status, 200);

@@ -95,7 +95,8 @@ t.test(
     ];
     const workerData: BudgetsWork = { vms: 7000, bytesMax: mib * 1024 * 1024, expressions };
     const worker = new Worker(new URL('budgets-worker.ts', import.meta.url), {
-      ...{ workerData, resourceLimits: { maxOldGenerationSizeMb: 1.5 * mib } },
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: 1.5 * mib },
     });
     const outcomes: Outcome[] = [];
     worker.on('error', (error) => t.comment(String(error)));

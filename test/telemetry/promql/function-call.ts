@@ -47,7 +47,9 @@ export function callFunction(
   const budget = new Budget({ bytesMax: 1e9, samplesMax: 1e9 });
   const context: CallContext = {
     call: { kind: 'call', func, args: exprs, span: { from: 0, to: 1 } },
-    ...{ grid, annotations, budget },
+    grid,
+    annotations,
+    budget,
     evaluate: (expr) => valueFrom(argumentOf(expr), grid),
     evaluateRange: (expr) => argumentOf(expr) as RangeValue,
     evaluateTimes: (expr) => argumentOf(expr) as VectorValue,
@@ -70,7 +72,12 @@ function exprOf(argument: Argument, index: number, matchers: readonly Matcher[])
   if (typeof argument === 'string') return { kind: 'string', value: argument, span };
   if (typeof argument === 'number') return { kind: 'number', value: argument, span };
   const selector: VectorSelector = {
-    ...{ kind: 'vectorSelector', name: 'x', matchers, offsetMs: 0, at: null, span },
+    kind: 'vectorSelector',
+    name: 'x',
+    matchers,
+    offsetMs: 0,
+    at: null,
+    span,
   };
   if ('rangeMs' in argument) return { kind: 'matrixSelector', selector, rangeMs: 1, span };
   return selector;

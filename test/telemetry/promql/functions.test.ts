@@ -22,10 +22,25 @@ t.test('a function of one number drops the name and leaves absent elements absen
 
 t.test('every mathematical function gives its value at one', async (t) => {
   const wanted: Readonly<Record<string, number>> = {
-    ...{ exp: Math.E, ln: 0, log2: 0, log10: 0, floor: 1, deg: 180 / Math.PI, rad: Math.PI / 180 },
-    ...{ sin: 0.8414709848, cos: 0.5403023059, tan: 1.5574077247, asin: Math.PI / 2, acos: 0 },
-    ...{ atan: Math.PI / 4, sinh: 1.1752011936, cosh: 1.5430806348, tanh: 0.761594156 },
-    ...{ asinh: 0.881373587, acosh: 0, atanh: inf },
+    exp: Math.E,
+    ln: 0,
+    log2: 0,
+    log10: 0,
+    floor: 1,
+    deg: 180 / Math.PI,
+    rad: Math.PI / 180,
+    sin: 0.8414709848,
+    cos: 0.5403023059,
+    tan: 1.5574077247,
+    asin: Math.PI / 2,
+    acos: 0,
+    atan: Math.PI / 4,
+    sinh: 1.1752011936,
+    cosh: 1.5430806348,
+    tanh: 0.761594156,
+    asinh: 0.881373587,
+    acosh: 0,
+    atanh: inf,
   };
   for (const [name, value] of Object.entries(wanted)) {
     const found = rows(name, vector({ '': [1, 1, 1] }))[''];
@@ -79,8 +94,12 @@ t.test('parts of a date are those of the Gregorian calendar in UTC', (t) => {
       const newYear = new Date(0).setUTCFullYear(year, 0, 1);
       const monthDays = new Date(new Date(0).setUTCFullYear(year, month + 1, 0)).getUTCDate();
       const wanted = {
-        ...{ year, month: month + 1, day_of_month: date.getUTCDate(), hour: date.getUTCHours() },
-        ...{ minute: date.getUTCMinutes(), day_of_week: date.getUTCDay() },
+        year,
+        month: month + 1,
+        day_of_month: date.getUTCDate(),
+        hour: date.getUTCHours(),
+        minute: date.getUTCMinutes(),
+        day_of_week: date.getUTCDay(),
         day_of_year: Math.floor((date.getTime() - newYear) / day) + 1,
         days_in_month: monthDays,
       };

@@ -133,7 +133,10 @@ export class Fleet {
     const files = fileSystems === undefined ? {} : { fileSystems };
     const libvirt = createLibvirtSource({ uri, clock, intervalMs, run, ...files });
     const collector = startCollector({
-      ...{ project: '', clock, intervalMs, onFault },
+      project: '',
+      clock,
+      intervalMs,
+      onFault,
       source: {
         name,
         read: async (signal) => {
@@ -172,7 +175,10 @@ export class Fleet {
     if (reading.rows.length === 0 && faults.length > 0) return { ...reading, faults };
     if (reading.listed) this.#placements.listed(source, reading.listed);
     const { byProject, moved } = this.#placements.place({
-      ...{ source, rows: reading.rows, mapping: this.#mapping, nowMs: clock.elapsed() },
+      source,
+      rows: reading.rows,
+      mapping: this.#mapping,
+      nowMs: clock.elapsed(),
       metadata: (vm, namespace) => metadata.textOf(vm, namespace),
     });
     for (const { vm, from, to } of moved) onMoved?.(vm, from, to);

@@ -104,7 +104,11 @@ function blocksOf(stdout: string, mark: string): [vm: string, text: string][] {
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ '&lt;': '<', '&gt;': '>', '&quot;': '"', '&apos;': "'", '&amp;': '&' },
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&apos;': "'",
+  '&amp;': '&',
 };
 
 /** Text of an element without children, trimmed; '' for anything else, which names no project. */

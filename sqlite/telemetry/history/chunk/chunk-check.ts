@@ -90,7 +90,10 @@ export function addReports(a: CheckReport, b: CheckReport): CheckReport {
 
 /** The report before the first chunk. */
 export const NOTHING_CHECKED: CheckReport = {
-  ...{ chunks: 0, rows: 0, samples: 0, bytes: 0 },
+  chunks: 0,
+  rows: 0,
+  samples: 0,
+  bytes: 0,
   damaged: [],
 };
 

@@ -239,7 +239,11 @@ export class DayColumns implements Segment {
     const ownTimes = run === undefined || run.timesMs === this.#timesMs ? 0 : numbers;
     const columns = this.#columns;
     const kept: StoredColumn = {
-      ...{ run, inputs, chunks: this.#chunks.length, usedAt: cache.now, alive: true },
+      run,
+      inputs,
+      chunks: this.#chunks.length,
+      usedAt: cache.now,
+      alive: true,
       bytes: ENTRY_BYTES + (numbers + ownTimes) * NUMBER_BYTES,
       drop: () => {
         if (columns.get(column) === kept) columns.delete(column);

@@ -92,8 +92,12 @@ export interface HeadOptions extends HeadMemoryOptions {
  */
 export class Head {
   readonly counts: HeadCounts = {
-    ...{ added: 0, filled: 0, duplicate: 0, conflict: 0 },
-    ...{ refused: 0, recovered: 0 },
+    added: 0,
+    filled: 0,
+    duplicate: 0,
+    conflict: 0,
+    refused: 0,
+    recovered: 0,
   };
   readonly #memory: HeadMemory;
   readonly #options: HeadOptions;
@@ -350,8 +354,14 @@ export class Head {
     // Its own rows may be among those refused, when it was not here yet or had left meanwhile.
     const refusedSequence = this.#refused.get(project)?.firstSequence ?? 0;
     const made: HeadVm = {
-      ...{ project, vm, partition, slab, account: place.account },
-      ...{ ...idle, refusedSequence, sinceFlush: undefined },
+      project,
+      vm,
+      partition,
+      slab,
+      account: place.account,
+      ...idle,
+      refusedSequence,
+      sinceFlush: undefined,
     };
     this.#vms.set(key, made);
     this.#bySlot[place.slot] = made;

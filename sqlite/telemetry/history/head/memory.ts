@@ -293,7 +293,10 @@ export class HeadMemory {
   addVm(project: string, vm: string): { readonly slot: number; readonly account: HeadAccount } {
     const slot = this.#freeSlots.at(-1) ?? this.#newSlot();
     const account = this.#accounts.get(project) ?? {
-      ...{ project, bytes: 0, vms: 0, texts: new Map() },
+      project,
+      bytes: 0,
+      vms: 0,
+      texts: new Map(),
     };
     this.#accounts.set(project, account);
     try {

@@ -123,8 +123,16 @@ export class Slab {
     const [boot, stateReason] = [this.#boot.number, this.#stateReason.number];
     const { timeMs, sequence, vcpus, state, values, from } = given;
     const row = {
-      ...{ timeMs, sequence, vcpus, state, boot, stateReason, conflicted: false },
-      ...{ columns, values, from },
+      timeMs,
+      sequence,
+      vcpus,
+      state,
+      boot,
+      stateReason,
+      conflicted: false,
+      columns,
+      values,
+      from,
     };
     const place = this.#placeOf(row.timeMs);
     if (place < this.#rows && this.#timeAt(place) === row.timeMs) return this.#fill(place, row);

@@ -130,7 +130,10 @@ export class History implements HistoryReader {
     const { startWorker, readers = 2 } = options;
     this.#pool = new ReadPool({ share: this.#share, threads: readers, startWorker });
     this.#flusher = new Flusher({
-      ...{ clock: options.clock, head: this.#head, share: this.#share, floors: progress.floors },
+      clock: options.clock,
+      head: this.#head,
+      share: this.#share,
+      floors: progress.floors,
       retentionMs: this.#retentionMs,
       flushAfterMs: options.flushAfterMs ?? 3_600_000,
       startWorker,
@@ -355,8 +358,12 @@ export class Flusher {
   /** As they are on disk. */
   readonly #floors: Map<number, number>;
   readonly #counts = {
-    ...{ flushedVms: 0, flushFailures: 0 },
-    ...{ compactedDays: 0, waitingDays: 0, droppedChunks: 0, damagedDays: 0 },
+    flushedVms: 0,
+    flushFailures: 0,
+    compactedDays: 0,
+    waitingDays: 0,
+    droppedChunks: 0,
+    damagedDays: 0,
   };
   /** VMs whose own rows could not be flushed, and why. Each is tried again, after all others. */
   readonly #failing = new Map<HeadVm, string>();

@@ -146,7 +146,9 @@ function chooseRange(range: string): void {
   // Fixed ends begin where the named range stood.
   const fixed = before === undefined ? {} : { from: String(nowUnix - before), to: String(nowUnix) };
   setQuery({
-    ...{ from: undefined, to: undefined, range: range || undefined },
+    from: undefined,
+    to: undefined,
+    range: range || undefined,
     ...(range === 'fixed' && fixed),
   });
 }

@@ -90,7 +90,8 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
       blocked={blockedBy(displayName.value, chosen.value)}
       mutation={update}
       request={() => ({
-        ...{ name, displayName: displayName.value.trim() },
+        name,
+        displayName: displayName.value.trim(),
         // Left out, they stay as they are, whatever somebody else has changed meanwhile.
         ...(isChanged && { capabilities: { values: [...chosen.value] } }),
       })}

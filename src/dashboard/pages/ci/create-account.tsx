@@ -30,7 +30,14 @@ export function CreateAccount({ projectName, onCreated, onCancel }: CreateAccoun
   return (
     <FieldGroup legend={texts.title}>
       <DataView of={templates} lines={3}>
-        {(found) => <CreateForm {...{ projectName, onCreated, onCancel }} templates={found} />}
+        {(found) => (
+          <CreateForm
+            projectName={projectName}
+            onCreated={onCreated}
+            onCancel={onCancel}
+            templates={found}
+          />
+        )}
       </DataView>
     </FieldGroup>
   );
@@ -76,7 +83,9 @@ function CreateForm(
           isBusy={isUnsettled(create.state.value)}
           onPress={() =>
             void create.send({
-              ...{ projectName, displayName: name.trim(), template: chosen },
+              projectName,
+              displayName: name.trim(),
+              template: chosen,
             })
           }
         >

@@ -23,8 +23,11 @@ export function Exchanges({ projectName, connectionName }: ExchangesProps): VNod
     `exchanges ${connectionName}`,
     async (pageToken, options) => {
       const request = {
-        ...{ projectName, instanceName: connectionName, events: ['exchanged'] },
-        ...{ pageSize: ROWS, pageToken },
+        projectName,
+        instanceName: connectionName,
+        events: ['exchanged'],
+        pageSize: ROWS,
+        pageToken,
       };
       const answer = await read('AuditService', 'listTransitions', request, options);
       return { items: answer.transitions, nextPageToken: answer.nextPageToken };

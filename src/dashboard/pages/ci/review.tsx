@@ -65,7 +65,7 @@ function Reviewed(props: ReviewProps & { readonly before?: readonly Claim[] | un
         <summary>{texts.keptClaims}</summary>
         <ClaimTable label={texts.keptClaims} claims={claims.filter(({ bound }) => !bound)} />
       </details>
-      <Approval key={claimsDigest} {...{ verification, changed, loader }} />
+      <Approval key={claimsDigest} verification={verification} changed={changed} loader={loader} />
     </section>
   );
 }

@@ -84,7 +84,10 @@ function StartForm({ projectName, after, accounts, loader }: StartFormProps): VN
     <div class="form">
       {after && <p>{texts.again(after.displayName)}</p>}
       <ChooseAccount
-        {...{ projectName, accounts, account, loader }}
+        projectName={projectName}
+        accounts={accounts}
+        account={account}
+        loader={loader}
         onChoose={({ name, capabilities }) => type({ account: name, capabilities })}
       />
       <TextField
@@ -111,8 +114,10 @@ function StartForm({ projectName, after, accounts, loader }: StartFormProps): VN
         isBusy={isUnsettled(start.state.value)}
         onPress={() =>
           void start.send({
-            ...{ serviceAccountName: form.account, displayName: form.displayName.trim() },
-            ...{ capabilities, issuer: form.issuer },
+            serviceAccountName: form.account,
+            displayName: form.displayName.trim(),
+            capabilities,
+            issuer: form.issuer,
           })
         }
       >

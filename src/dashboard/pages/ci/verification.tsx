@@ -94,7 +94,7 @@ function Wizard({ projectName, verification, code, loader }: WizardProps): VNode
       {step ? (
         <Step key={step}>{parts[step]()}</Step>
       ) : (
-        <Ended {...{ projectName, verification }} />
+        <Ended projectName={projectName} verification={verification} />
       )}
       {isOpen(verification) && (
         <End projectName={projectName} verification={verification} onRejected={loader.reload} />

@@ -71,7 +71,9 @@ export function CreateAccount(props: DialogProps & { readonly projectName: strin
   );
   const templates = loaded.state.value.value?.templates ?? [];
   const draft = useDraft<CreateDraft>(`account ${projectName}`, {
-    ...{ displayName: '', template: '', capabilities: [] },
+    displayName: '',
+    template: '',
+    capabilities: [],
   });
   const { displayName, capabilities } = draft.value.value;
   const template = draft.value.value.template || (templates[0]?.template ?? OWN_CHOICE);
@@ -88,7 +90,8 @@ export function CreateAccount(props: DialogProps & { readonly projectName: strin
       blocked={blockedText(displayName, isOwn && capabilities.length === 0)}
       mutation={create}
       request={() => ({
-        ...{ projectName, displayName: displayName.trim() },
+        projectName,
+        displayName: displayName.trim(),
         ...(isOwn ? { capabilities: [...capabilities] } : { template }),
       })}
       onSaved={({ name }) => {
@@ -137,7 +140,8 @@ export function EditAccount({ account, isOpen, onClose, onSaved }: AccountDialog
   const { name } = account;
   const update = useMutation('AutomationService', 'updateServiceAccount');
   const draft = useDraft(`edit ${name}`, {
-    ...{ displayName: account.displayName, capabilities: account.capabilities },
+    displayName: account.displayName,
+    capabilities: account.capabilities,
   });
   const { displayName, capabilities } = draft.value.value;
   const type = typing(draft, update);
@@ -156,7 +160,8 @@ export function EditAccount({ account, isOpen, onClose, onSaved }: AccountDialog
       blocked={blockedText(displayName, false)}
       mutation={update}
       request={() => ({
-        ...{ name, displayName: displayName.trim() },
+        name,
+        displayName: displayName.trim(),
         capabilities: { values: [...capabilities] },
       })}
       onSaved={(saved) => {

@@ -80,7 +80,9 @@ export function CreateKey(props: CreateKeyProps): VNode {
   const { parent, granted, like, isOpen, onClose, onChanged } = props;
   const create = useMutation('AutomationService', 'createKey');
   const draft = useDraft<CreateDraft>(`key ${parent}`, {
-    ...{ displayName: '', capabilities: granted.slice(0, 1), days: String(DAYS_DEFAULT) },
+    displayName: '',
+    capabilities: granted.slice(0, 1),
+    days: String(DAYS_DEFAULT),
   });
   const { displayName, days } = draft.value.value;
   // What was granted when it was typed may not be any more.
@@ -98,7 +100,9 @@ export function CreateKey(props: CreateKeyProps): VNode {
       blocked={blockedText(displayName, capabilities, days)}
       mutation={create}
       request={() => ({
-        ...{ parent, displayName: displayName.trim(), capabilities },
+        parent,
+        displayName: displayName.trim(),
+        capabilities,
         lifetimeSeconds: secondsOf(days),
       })}
       onMade={onChanged}

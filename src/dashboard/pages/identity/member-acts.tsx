@@ -137,7 +137,8 @@ interface InviteProps {
 export function InviteMember({ projectName, isOpen, onClose, onMade }: InviteProps): VNode {
   const invite = useMutation('ProjectService', 'inviteMember');
   const draft = useDraft<{ email: string; role: Role }>(`invite ${projectName}`, {
-    ...{ email: '', role: 'VIEWER' },
+    email: '',
+    role: 'VIEWER',
   });
   const { email, role } = draft.value.value;
   const hasMail = useServiceInfo().state.value.value?.hasMail;

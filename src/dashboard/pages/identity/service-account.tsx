@@ -122,7 +122,9 @@ function Acts({ account, loader, project }: ShownProps): VNode {
     act.value = which;
   };
   const dialog = (which: Act) => ({
-    ...{ account, isOpen: act.value === which, onSaved: loader.set },
+    account,
+    isOpen: act.value === which,
+    onSaved: loader.set,
     onClose: () => {
       act.value = undefined;
     },

@@ -111,7 +111,9 @@ function mailOf(request: AttemptRequest<MailTarget>, host: string): Mail {
   const { address, unsubscribeUrl } = target;
   const thread = `<${incident}@${host}>`;
   return {
-    ...{ to: address, subject, messageId: `<${deliveryId}@${host}>` },
+    to: address,
+    subject,
+    messageId: `<${deliveryId}@${host}>`,
     text: `${text}${textFooter(unsubscribeUrl)}`,
     html: page(`${html}${htmlFooter(unsubscribeUrl)}`),
     headers: {

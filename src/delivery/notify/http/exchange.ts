@@ -358,7 +358,10 @@ export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {
 export function failed(answer: Answer, error: string): Failed {
   const { httpStatus, excerpt, retryAfterMs } = answer;
   return {
-    ...{ kind: 'failed', unknown: false, httpStatus, error },
+    kind: 'failed',
+    unknown: false,
+    httpStatus,
+    error,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(SLOWING.has(httpStatus) && { slows: true }),
     ...excerptField(excerpt),
@@ -372,7 +375,10 @@ export function refused(
   { pauses }: { readonly pauses: boolean },
 ): AttemptOutcome {
   return {
-    ...{ kind: 'refused', httpStatus, error, pauseDestination: pauses },
+    kind: 'refused',
+    httpStatus,
+    error,
+    pauseDestination: pauses,
     ...excerptField(excerpt),
   };
 }

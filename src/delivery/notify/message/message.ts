@@ -173,7 +173,8 @@ function testMessage(
   const row = view.instance('destination', delivery.destination);
   const displayName = row?.context.displayName ?? '';
   return {
-    ...{ event: 'TEST', severity: '' },
+    event: 'TEST',
+    severity: '',
     title: 'Test: a notification that somebody asked for',
     summary: 'Notifications reach you here. Nothing has happened.',
     facts: [

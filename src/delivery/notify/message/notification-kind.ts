@@ -61,5 +61,8 @@ export interface MailServerDeps {
 
 /** Limits of most kinds that are sent over HTTP (HOOK-14). */
 export const HTTP_LIMITS: SendingLimits = {
-  ...{ attemptMs: 10_000, slots: 'web', spacingMs: 0, attemptsMax: ATTEMPT_CAP_MAX },
+  attemptMs: 10_000,
+  slots: 'web',
+  spacingMs: 0,
+  attemptsMax: ATTEMPT_CAP_MAX,
 };

@@ -110,8 +110,13 @@ export function overRuns(kernel: BatchKernel): SeriesKernel {
   return ({ runs, bounds, range, budget }, out) => {
     const joined = new JoinedWindow(budget);
     const batch: WindowBatch = {
-      ...{ timesMs: joined.timesMs, values: joined.values, base: 0 },
-      ...{ bounds, range, step: 0, untilStep: 0 },
+      timesMs: joined.timesMs,
+      values: joined.values,
+      base: 0,
+      bounds,
+      range,
+      step: 0,
+      untilStep: 0,
     };
     const { from, to, count } = bounds;
     let run = 0;

@@ -90,7 +90,7 @@ function recomputeVm(
   const fromMs = Math.max(recomputeFromMs(rule, startedMs) - thresholdMs, request.retainedFromMs);
   const names = seriesNamesOf(rule.metricId);
   const columns = history.read(
-    { ...{ project: rule.project, vm, fromMs }, toMs: untilMs, names },
+    { project: rule.project, vm, fromMs, toMs: untilMs, names },
     isCancelled,
   );
   const checkpoint = (): void => {

@@ -337,7 +337,8 @@ export const previewMethods = (
     const known = recordsOf(records, request.rule.project, 'vm').map(({ id, body }) => {
       const { registeredMs, retiredMs, generationMs } = body;
       return {
-        ...{ id, registeredMs },
+        id,
+        registeredMs,
         ...(retiredMs !== undefined && { retiredMs }),
         ...(generationMs !== undefined && { generationMs }),
       };

@@ -93,13 +93,19 @@ export class SeriesThread {
     const series =
       this.#projects.get(project) ??
       new ProjectSeries(project, {
-        ...{ view: this.#view, records: this.#records, keys: this.#keys, plans: this.#plans },
+        view: this.#view,
+        records: this.#records,
+        keys: this.#keys,
+        plans: this.#plans,
       });
     this.#projects.delete(project);
     this.#projects.set(project, series);
     series.useRecords(recordsRevision);
     const alerts = new AlertSeries({
-      ...{ project, records: this.#records, pending: pendingAlerts, retainedFromMs },
+      project,
+      records: this.#records,
+      pending: pendingAlerts,
+      retainedFromMs,
       vmName: (vm) => series.nameOf(vm),
       nowMs: retainedFromMs + RETENTION_MS,
     });

@@ -131,7 +131,11 @@ export class QueryThreads {
     this.#turns = new ThreadTurns(threads);
     this.#threads = Array.from({ length: threads }, (_, i) => {
       return new SupervisedThread({
-        ...{ entry, startWorker, data, clock, name: `${name} ${i + 1}` },
+        entry,
+        startWorker,
+        data,
+        clock,
+        name: `${name} ${i + 1}`,
         resourceLimits: {
           maxOldGenerationSizeMb: heapBytesMax / MIB,
           maxYoungGenerationSizeMb: YOUNG_BYTES_MAX / MIB,

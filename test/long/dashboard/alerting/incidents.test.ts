@@ -26,7 +26,9 @@ import { startReceiver } from '../../../support/receiver.ts';
 import { walk } from '../../../support/walk.ts';
 
 const SETTINGS = {
-  ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  SVC_COLLECT: 'none',
+  SVC_WEBHOOK_ALLOW: '127.0.0.1',
+  SVC_WEBHOOK_ALLOW_HTTP: 'on',
 };
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
@@ -225,7 +227,9 @@ t.test(
       const receiver = await startReceiver(t);
       const ask = (method: string, request: object) =>
         program.call(`monitoring.v1.AlertService/${method}`, {
-          ...{ projectName: program.demo.projectName, requestId: crypto.randomUUID(), ...request },
+          projectName: program.demo.projectName,
+          requestId: crypto.randomUUID(),
+          ...request,
         });
       const hook = { displayName: 'Gathers', webhook: { url: receiver.url }, groupWaitSeconds: 2 };
       const { body } = await ask('CreateDestination', { destination: hook });

@@ -165,7 +165,9 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     'DASH-19: a preview of 200 VMs draws the lines that fit and counts the others',
     async (t) => {
       const more = Array.from({ length: MANY - 2 }, (_, i) => ({
-        ...{ vm: `vm-${i + 3}`, atMs: nowMs, percent: 10 },
+        vm: `vm-${i + 3}`,
+        atMs: nowMs,
+        percent: 10,
       }));
       await writeReadings(program, more);
       await page.goto(path);

@@ -22,12 +22,16 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
   await untilNamed(program, MARKUP);
   const owner = await signInBy(signInUrl);
   const created = await owner.call('monitoring.v1.AlertService/CreateDestination', {
-    ...{ projectName, requestId: crypto.randomUUID() },
+    projectName,
+    requestId: crypto.randomUUID(),
     destination: { displayName: 'Pager', webhook: { url: 'https://example.com/hook' } },
   });
   const { name: hook } = created.destination as { name: string };
   const rule = await saveRule(program, {
-    ...{ displayName: 'Busy', sustainedSeconds: 300, enabled: false, destinationNames: [hook] },
+    displayName: 'Busy',
+    sustainedSeconds: 300,
+    enabled: false,
+    destinationNames: [hook],
   });
   const browserOf = async (person: Person): Promise<Visitor> => {
     const visitor = await chromium.visitor(baseUrl);
@@ -102,8 +106,10 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
 
   await t.test('DASH-20: a viewer sees neither destinations nor texts', async (t) => {
     const { link } = await owner.call('project.v1.ProjectService/InviteMember', {
-      ...{ projectName, requestId: crypto.randomUUID() },
-      ...{ email: 'viewer@example.com', role: 'VIEWER' },
+      projectName,
+      requestId: crypto.randomUUID(),
+      email: 'viewer@example.com',
+      role: 'VIEWER',
     });
     const viewer = await browserOf(await signInBy(String(link)));
     await viewer.page.goto(`/${rule}?view=replay`);

@@ -20,7 +20,8 @@ import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>CPU</b> of the shop';
 const RUNBOOK = {
-  ...{ runbookText: 'Call <b>storage</b>.', runbookUrl: 'https://runbooks.example.com/cpu?a=b' },
+  runbookText: 'Call <b>storage</b>.',
+  runbookUrl: 'https://runbooks.example.com/cpu?a=b',
 };
 
 interface SavedRule {
@@ -76,9 +77,16 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.getByText('Version 1 is applied.').waitFor();
       const [rule] = await listRules(program);
       t.match(rule?.spec, {
-        ...{ displayName: MARKUP, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-        ...{ threshold: 90.5, severity: 'WARNING', allVms: true, enabled: true },
-        ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
+        displayName: MARKUP,
+        metricId: 'cpu_utilization_pct',
+        operator: 'GREATER_THAN',
+        threshold: 90.5,
+        severity: 'WARNING',
+        allVms: true,
+        enabled: true,
+        recoveryThreshold: 80,
+        recoverySeconds: 120,
+        labels: { team: 'shop' },
         ...RUNBOOK,
       });
       t.equal(rule?.name, `projects/rules/alertRules/${page.url().split('/').at(-1)}`);
@@ -278,7 +286,10 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const tomorrow = Math.floor(Date.now() / 1_000) + 86_400;
     const times = { fromUnix: String(tomorrow), untilUnix: String(tomorrow + 3_600) };
     await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
-      ...{ projectName, requestId: crypto.randomUUID(), note: 'Tomorrow', ...times },
+      projectName,
+      requestId: crypto.randomUUID(),
+      note: 'Tomorrow',
+      ...times,
     });
     await page.goto('/projects/rules/maintenanceWindows');
     const row = page.locator('tr[data-row]').filter({ hasText: 'Tomorrow' });
@@ -343,7 +354,9 @@ t.test('alert rules', needs('chromium'), async (t) => {
       t.equal(saved.length, 1);
       const { name: savedName = '' } = saved[0] ?? {};
       await program.call('monitoring.v1.AlertService/DeleteAlertRule', {
-        ...{ name: savedName, requestId: crypto.randomUUID(), expectedVersion: saved[0]?.version },
+        name: savedName,
+        requestId: crypto.randomUUID(),
+        expectedVersion: saved[0]?.version,
       });
       const unexpected = problems.splice(0).filter((one) => !/ERR_FAILED|40[0-9]/.test(one));
       t.same(unexpected, []);
@@ -391,8 +404,10 @@ async function listWindows(person: Person, projectName: string): Promise<object[
 async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
-    ...{ projectName: program.demo.projectName, id: rule?.name.split('/').at(-1) },
-    ...{ requestId: crypto.randomUUID(), expectedVersion: rule?.version },
+    projectName: program.demo.projectName,
+    id: rule?.name.split('/').at(-1),
+    requestId: crypto.randomUUID(),
+    expectedVersion: rule?.version,
     spec: { ...rule?.spec, ...changes },
   });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));

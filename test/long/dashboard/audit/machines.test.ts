@@ -25,7 +25,8 @@ import { dataFolder, type Program, startProgram, until } from '../../../support/
 
 const SETTINGS = {
   SVC_COLLECT: 'none',
-  ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1/32', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  SVC_WEBHOOK_ALLOW: '127.0.0.1/32',
+  SVC_WEBHOOK_ALLOW_HTTP: 'on',
 };
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const VMS = 500;
@@ -181,11 +182,9 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     await writeReadings(program, vms);
     await until('all instances are evaluated', async () => {
       const { body } = await program.call('monitoring.v1.AlertService/ListAlertInstances', {
-        ...{
-          projectName: program.demo.projectName,
-          pageSize: 1,
-          vmName: `projects/demo/vms/vm-${VMS - 1}`,
-        },
+        projectName: program.demo.projectName,
+        pageSize: 1,
+        vmName: `projects/demo/vms/vm-${VMS - 1}`,
       });
       return body.nextPageToken ? true : undefined;
     });
@@ -243,7 +242,8 @@ async function startRefusing(t: Test): Promise<string> {
 
 async function createWebhook(program: Program, url: string): Promise<string> {
   const { body } = await program.call('monitoring.v1.AlertService/CreateDestination', {
-    ...{ projectName: program.demo.projectName, requestId: crypto.randomUUID() },
+    projectName: program.demo.projectName,
+    requestId: crypto.randomUUID(),
     destination: { displayName: 'On call', webhook: { url } },
   });
   return (body.destination as { name: string }).name;

@@ -201,7 +201,8 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     const { serviceAccountName } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
     account = String(serviceAccountName);
     const started = await change('StartCiVerification', {
-      ...{ serviceAccountName: account, displayName: 'Nightly build' },
+      serviceAccountName: account,
+      displayName: 'Nightly build',
       capabilities: ['monitoring.read'],
     });
     const { setupId, pairingCode } = started as Readonly<Record<string, string>>;

@@ -48,7 +48,9 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   const { baseUrl: origin, signInUrl = '' } = program.demo;
   const owner = await signInBy(signInUrl);
   await owner.call(`${IAM}/CreateServiceAccount`, {
-    ...{ projectName: PROJECT, displayName: 'Deploy bot', template: 'metrics-scraper' },
+    projectName: PROJECT,
+    displayName: 'Deploy bot',
+    template: 'metrics-scraper',
     requestId: crypto.randomUUID(),
   });
   const { page, problems } = await chromium.visitor(origin);

@@ -32,8 +32,11 @@ t.test('destinations', needs('chromium'), async (t) => {
     startBadEndpoints(t, '127.0.0.1'),
   ]);
   const program = await startProgram(t, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_SMTP_URL: mail.url, SVC_SMTP_FROM: 'svc@example.test' },
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    SVC_COLLECT: 'none',
+    SVC_SMTP_URL: mail.url,
+    SVC_SMTP_FROM: 'svc@example.test',
+    SVC_WEBHOOK_ALLOW: '127.0.0.1',
+    SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
   const { baseUrl } = program.demo;
   const admin = async (...args: string[]) => {
@@ -335,15 +338,23 @@ function stored(page: Page): Promise<string> {
 /** A rule that names the destination, saved by the person whose browser it is. */
 async function saveRule(page: Page, origin: string, destination: string): Promise<void> {
   const spec = {
-    ...{ displayName: 'CPU of the shop', metricId: 'cpu_utilization_pct', severity: 'CRITICAL' },
-    ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 0, allVms: true },
+    displayName: 'CPU of the shop',
+    metricId: 'cpu_utilization_pct',
+    severity: 'CRITICAL',
+    operator: 'GREATER_THAN',
+    threshold: 90,
+    sustainedSeconds: 0,
+    allVms: true,
     destinationNames: [destination],
   };
   const answer = await page.request.post(`${ALERTS}/SaveAlertRule`, {
     headers: { origin, 'connect-protocol-version': '1' },
     data: {
-      ...{ projectName: 'projects/shop', id: randomUUID(), requestId: randomUUID() },
-      ...{ expectedVersion: '0', spec },
+      projectName: 'projects/shop',
+      id: randomUUID(),
+      requestId: randomUUID(),
+      expectedVersion: '0',
+      spec,
     },
   });
   if (!answer.ok()) throw new Error(await answer.text());

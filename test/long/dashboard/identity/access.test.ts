@@ -126,7 +126,8 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     const member = await memberOf(grace, projectName);
     const request = { requestId: crypto.randomUUID(), parent: member, displayName: 'laptop' };
     const { secret } = await grace.call('iam.v1.AutomationService/CreateKey', {
-      ...{ ...request, capabilities: ['monitoring.read'] },
+      ...request,
+      capabilities: ['monitoring.read'],
     });
     const ask = () =>
       program.call('monitoring.v1.AlertService/ListAlertRules', { projectName }, String(secret));

@@ -18,7 +18,10 @@ t.test('keys', needs('chromium'), async (t) => {
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   const owner = await signInBy(signInUrl);
   const { link } = await owner.call('project.v1.ProjectService/InviteMember', {
-    ...{ projectName, requestId: crypto.randomUUID(), email: 'grace@example.com', role: 'EDITOR' },
+    projectName,
+    requestId: crypto.randomUUID(),
+    email: 'grace@example.com',
+    role: 'EDITOR',
   });
   const grace = await signInBy(String(link));
   const browserOf = async (person: Person): Promise<Visitor> => {

@@ -32,15 +32,21 @@ t.test(
     const [chromium, program] = await Promise.all([
       startChromium(t),
       startProgram(t, folder, {
-        ...{ SVC_COLLECT: 'none', SVC_OIDC_ISSUER: provider.issuer, SVC_OIDC_CLIENT_ID: 'svc' },
-        ...{ SVC_OIDC_CLIENT_SECRET_FILE: secretFile, SVC_SMTP_URL: mail.url },
+        SVC_COLLECT: 'none',
+        SVC_OIDC_ISSUER: provider.issuer,
+        SVC_OIDC_CLIENT_ID: 'svc',
+        SVC_OIDC_CLIENT_SECRET_FILE: secretFile,
+        SVC_SMTP_URL: mail.url,
         SVC_SMTP_FROM: 'svc@example.test',
       }),
     ]);
     const { baseUrl, projectName, signInUrl = '' } = program.demo;
     const owner = await signInBy(signInUrl);
     const invited = await owner.call('project.v1.ProjectService/InviteMember', {
-      ...{ projectName, requestId: crypto.randomUUID(), email: EMAIL, role: 'VIEWER' },
+      projectName,
+      requestId: crypto.randomUUID(),
+      email: EMAIL,
+      role: 'VIEWER',
     });
     await signInBy(String(invited.link));
     await saveRule(program, { displayName: 'CPU is busy' });

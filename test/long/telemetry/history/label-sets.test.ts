@@ -105,7 +105,8 @@ t.test('readings that are switched on and off leave no column behind', async (t)
   const on = Array.from({ length: 10 }, (_, i) => 10 + i);
   const wanted = {
     svc_vm_cpu_seconds_total: Array.from({ length: 40 }, (_, i) => i),
-    ...{ svc_vm_load1: on, svc_vm_load5: on },
+    svc_vm_load1: on,
+    svc_vm_load5: on,
   };
   t.same(observed(history), wanted);
   await history.retain(START + DAY);
@@ -161,8 +162,14 @@ function life(boot: string, fromAt: number, count: number, firstSeconds: number)
     const builder = new BatchBuilder();
     for (let i = 0; i < count; i++) {
       builder.add({
-        ...{ project: 'demo', vm: 'a', observedMs: START + fromAt + i * STEP, sequence: i, boot },
-        ...{ vcpus: 2, state: 1, stateReason: '' },
+        project: 'demo',
+        vm: 'a',
+        observedMs: START + fromAt + i * STEP,
+        sequence: i,
+        boot,
+        vcpus: 2,
+        state: 1,
+        stateReason: '',
         series: ['svc_vm_cpu_seconds_total', 'svc_vm_disk_read_bytes_total{device="vda"}'],
         values: [firstSeconds + i * 6, firstSeconds * 100 + i * 3000],
       });

@@ -151,7 +151,12 @@ async function compare(
   ];
   if (values.length === 0) return { prometheus, ours, differences, reason: null };
   const reason = await knownReason({
-    ...{ expression, piece, times, prometheus, ours, tolerance: TOLERANCE },
+    expression,
+    piece,
+    times,
+    prometheus,
+    ours,
+    tolerance: TOLERANCE,
     askOurs: (text) => answerOfOurs(world, query, text, times),
     askPrometheus: (text, at) => answerOfPrometheus(world, query, text, at),
   });

@@ -43,8 +43,11 @@ export function IncidentHistory({ incident, condition }: IncidentHistoryProps): 
       const steps = Math.floor((range.endUnix - range.startUnix) / stepSeconds);
       const startUnix = range.endUnix - steps * stepSeconds;
       const request = {
-        ...{ name: vmName, metricIds: [metricId], stepSeconds },
-        ...{ startTimeUnix: String(startUnix), endTimeUnix: String(range.endUnix) },
+        name: vmName,
+        metricIds: [metricId],
+        stepSeconds,
+        startTimeUnix: String(startUnix),
+        endTimeUnix: String(range.endUnix),
         withExtremes: stepSeconds > SAMPLING_SECONDS,
       };
       return await read('MonitoringService', 'queryVMMonitoring', request, options);

@@ -54,7 +54,9 @@ function isEnd({ event }: Transition): boolean {
 function recordedStep(transition: Transition): PathStep {
   const { event, fromStates, toStates, observedUnixMs, atUnixMs, by, byDisplayName } = transition;
   return {
-    ...{ event: eventName(event), fromStates, toStates },
+    event: eventName(event),
+    fromStates,
+    toStates,
     observedMs: observedUnixMs === undefined ? undefined : Number(observedUnixMs),
     decidedMs: Number(atUnixMs),
     by: byDisplayName || by,
@@ -64,7 +66,10 @@ function recordedStep(transition: Transition): PathStep {
 /** Steps that stored samples lead to. */
 export function recomputedSteps({ path }: Recomputed): PathStep[] {
   return path.map(({ event, fromStates, toStates, eventUnixMs }) => ({
-    ...{ event: eventName(event), fromStates, toStates, isRecomputed: true },
+    event: eventName(event),
+    fromStates,
+    toStates,
+    isRecomputed: true,
     observedMs: Number(eventUnixMs),
   }));
 }
@@ -164,7 +169,9 @@ export function recordedWindow(
   const fired = steps.find(({ event }) => event === 'sustained')?.observedMs;
   const recovered = steps.findLast(({ event }) => event === 'recovered')?.observedMs;
   return {
-    ...{ condition, samples, gaps: [...gaps, ...later] },
+    condition,
+    samples,
+    gaps: [...gaps, ...later],
     startedMs: started ?? numberOf(recomputation?.startedUnixMs) ?? startOf(incident),
     firedMs: fired ?? numberOf(recomputation?.firedObservedUnixMs),
     ...recoveryOf(samples, recovered),
@@ -180,7 +187,9 @@ export function recomputedWindow(stored: Recomputed): WindowInput | undefined {
   const samples: readonly Sample[] = stored.samples;
   const gaps: readonly Gap[] = stored.gaps;
   return {
-    ...{ condition, samples, gaps },
+    condition,
+    samples,
+    gaps,
     startedMs: timeOfLast('breachStarted'),
     firedMs: timeOfLast('sustained'),
     ...recoveryOf(samples, timeOfLast('recovered')),

@@ -105,7 +105,9 @@ function Incident(props: IncidentProps): VNode {
   return (
     <div class="incident">
       <IncidentFacts incident={incident} unit={unit} vmNames={vmNames} people={people} />
-      {isOpen(incident) && <IncidentMaintenance {...{ projectName, ruleName, vmName }} />}
+      {isOpen(incident) && (
+        <IncidentMaintenance projectName={projectName} ruleName={ruleName} vmName={vmName} />
+      )}
       <IncidentActs
         incident={incident}
         onSaved={(saved) => {
@@ -140,9 +142,12 @@ function useTransitions(
   const key = `steps ${incident.name} ${incident.state} ${timeline.length}`;
   return useLoaded(key, async (options) => {
     const request = {
-      ...{ projectName, instanceName: alertInstanceName, oldestFirst: true },
+      projectName,
+      instanceName: alertInstanceName,
+      oldestFirst: true,
       // The time of the firing in whole seconds: not after it.
-      ...{ startTimeUnixMs: `${firedUnix}000`, pageSize: STEPS_MAX },
+      startTimeUnixMs: `${firedUnix}000`,
+      pageSize: STEPS_MAX,
     };
     return (await read('AuditService', 'listTransitions', request, options)).transitions;
   });
@@ -161,8 +166,9 @@ function useStored(incident: IncidentOfList): {
     if (!stretch || !isStored) return undefined;
     const { startMs, endMs } = stretch;
     const request = {
-      ...{ name: alertInstanceName },
-      ...{ startTimeUnix: unixOf(startMs), endTimeUnix: unixOf(endMs) },
+      name: alertInstanceName,
+      startTimeUnix: unixOf(startMs),
+      endTimeUnix: unixOf(endMs),
     };
     return await read('AlertService', 'explainAlertInstance', request, options);
   });

@@ -87,7 +87,10 @@ export function useIncidents(request: IncidentsRequest): IncidentsOnPage {
     return follow.stop;
   }, [request.projectName]);
   return {
-    ...{ loader, waiting, status, change },
+    loader,
+    waiting,
+    status,
+    change,
     show: () => loader.reload(),
   };
 }

@@ -112,7 +112,9 @@ function periodOf(range: string) {
 function stepOf(step: Step): PathStep {
   const { event, fromStates, toStates, eventUnixMs, recordedUnixMs, source } = step;
   return {
-    ...{ event, fromStates, toStates },
+    event,
+    fromStates,
+    toStates,
     observedMs: Number(eventUnixMs),
     decidedMs: recordedUnixMs === undefined ? undefined : Number(recordedUnixMs),
     isRecomputed: source === 'RECOMPUTED',
@@ -155,7 +157,7 @@ interface PathProps {
 
 function Path({ layout, label, steps, at }: PathProps): VNode {
   if (steps.length === 0) return <p class="weak">{texts.noPath}</p>;
-  return <InstancePath {...{ layout, label, steps, at }} onMove={moveTo} />;
+  return <InstancePath layout={layout} label={label} steps={steps} at={at} onMove={moveTo} />;
 }
 
 function moveTo(at: number): void {

@@ -200,7 +200,9 @@ function requestOf(projectName: string, fields: Fields, vms: readonly Vm[]) {
   const fromMs = parseTimeField(fields.from, isUtc);
   const untilMs = untilMsOf(fields, isUtc);
   return {
-    ...{ projectName, ...scopeOf(fields, vms), note: fields.note.trim() },
+    projectName,
+    ...scopeOf(fields, vms),
+    note: fields.note.trim(),
     ...(fromMs !== undefined && { fromUnix: unixOf(fromMs) }),
     ...(untilMs !== undefined && { untilUnix: unixOf(untilMs) }),
   };

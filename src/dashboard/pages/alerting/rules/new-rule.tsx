@@ -102,7 +102,10 @@ function NewRule({ template, choices }: NewRuleProps): VNode {
   const isThere = isStale(save.state.value);
   return (
     <RuleEditor
-      {...{ fields, checked, choices, save }}
+      fields={fields}
+      checked={checked}
+      choices={choices}
+      save={save}
       isNew
       blocked={undefined}
       onChange={(changes) => {

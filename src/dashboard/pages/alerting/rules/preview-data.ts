@@ -194,7 +194,9 @@ export function traceData(
   const endMs = Number(segments.at(-1)?.endUnixMs);
   const gaps = trace.gaps
     .map(({ startUnixMs, endUnixMs, tolerated }) => ({
-      ...{ startMs: Math.max(fromMs, Number(startUnixMs)), endMs: Number(endUnixMs), tolerated },
+      startMs: Math.max(fromMs, Number(startUnixMs)),
+      endMs: Number(endUnixMs),
+      tolerated,
     }))
     .filter((gap) => gap.endMs > gap.startMs);
   const points: { time: number; value: number | null }[] = [

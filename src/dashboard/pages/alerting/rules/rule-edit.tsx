@@ -64,7 +64,8 @@ export function RuleEdit(props: RuleEditProps): VNode {
       {isConflicting && (
         <RuleConflict
           fields={different}
-          {...{ mine, theirs }}
+          mine={mine}
+          theirs={theirs}
           version={rule.version}
           by={people.get(rule.updatedBy) ?? ''}
           names={{ vms, destinations }}
@@ -75,7 +76,9 @@ export function RuleEdit(props: RuleEditProps): VNode {
         />
       )}
       <RuleEditor
-        {...{ checked, choices, save }}
+        checked={checked}
+        choices={choices}
+        save={save}
         fields={mine}
         isNew={false}
         blocked={blockedBy(isEdited, isConflicting)}

@@ -45,7 +45,13 @@ export function RuleEditor(props: RuleEditorProps): VNode {
   return (
     <div class="rule-columns">
       <section aria-label={texts.form.label}>
-        <RuleForm {...{ fields, onChange, choices, isNew }} problems={checked.problems} />
+        <RuleForm
+          fields={fields}
+          onChange={onChange}
+          choices={choices}
+          isNew={isNew}
+          problems={checked.problems}
+        />
         <div class="buttons">
           <ActionButton
             needs="EDITOR"
@@ -65,7 +71,8 @@ export function RuleEditor(props: RuleEditorProps): VNode {
       </section>
       <RuleViews
         projectName={choices.projectName}
-        {...{ fields, unit }}
+        fields={fields}
+        unit={unit}
         spec={checked.spec}
         onThreshold={(threshold) => onChange({ threshold: quantityText(threshold, unit) })}
       />

@@ -45,10 +45,22 @@ export const severities = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
 /** A form without a metric and a threshold: neither can be guessed. */
 export const blankRule: RuleFields = {
-  ...{ displayName: '', metricId: '', operator: 'GREATER_THAN', threshold: '' },
-  ...{ sustainedSeconds: '5 min', severity: 'WARNING', allVms: true, vmNames: [], enabled: true },
-  ...{ repeatIntervalSeconds: '', destinationNames: [], recoveryThreshold: '' },
-  ...{ recoverySeconds: '', labels: '', runbookText: '', runbookUrl: '' },
+  displayName: '',
+  metricId: '',
+  operator: 'GREATER_THAN',
+  threshold: '',
+  sustainedSeconds: '5 min',
+  severity: 'WARNING',
+  allVms: true,
+  vmNames: [],
+  enabled: true,
+  repeatIntervalSeconds: '',
+  destinationNames: [],
+  recoveryThreshold: '',
+  recoverySeconds: '',
+  labels: '',
+  runbookText: '',
+  runbookUrl: '',
 };
 
 /** What the form of a saved rule, or of a template, begins with. `unit` is that of its metric. */
@@ -91,13 +103,22 @@ export function specOf(fields: RuleFields, unit: string): RuleSpec | undefined {
   if (threshold === undefined || sustainedSeconds === undefined) return undefined;
   if (repeatIntervalSeconds === undefined || labels === undefined) return undefined;
   return {
-    ...{ displayName, metricId, operator, threshold, sustainedSeconds, severity, allVms, enabled },
+    displayName,
+    metricId,
+    operator,
+    threshold,
+    sustainedSeconds,
+    severity,
+    allVms,
+    enabled,
     vmNames: allVms ? [] : [...fields.vmNames],
     repeatIntervalSeconds,
     destinationNames: [...fields.destinationNames],
     ...(recoveryThreshold !== undefined && { recoveryThreshold }),
     ...(recoverySeconds !== undefined && { recoverySeconds }),
-    ...{ labels, runbookText: fields.runbookText.trim(), runbookUrl: fields.runbookUrl.trim() },
+    labels,
+    runbookText: fields.runbookText.trim(),
+    runbookUrl: fields.runbookUrl.trim(),
   };
 }
 
@@ -161,8 +182,10 @@ function meaningOf(fields: RuleFields, unit: string): Record<RuleField, string> 
   const duration = (text: string) => String(durationOf(text) ?? text.trim());
   const labels = labelsOf(fields.labels);
   return {
-    ...{ displayName: fields.displayName, metricId: fields.metricId },
-    ...{ operator: fields.operator, severity: fields.severity },
+    displayName: fields.displayName,
+    metricId: fields.metricId,
+    operator: fields.operator,
+    severity: fields.severity,
     threshold: quantity(fields.threshold),
     recoveryThreshold: quantity(fields.recoveryThreshold),
     sustainedSeconds: duration(fields.sustainedSeconds),
@@ -172,7 +195,8 @@ function meaningOf(fields: RuleFields, unit: string): Record<RuleField, string> 
     vmNames: fields.allVms ? '' : fields.vmNames.toSorted().join(' '),
     destinationNames: fields.destinationNames.toSorted().join(' '),
     labels: labels ? JSON.stringify(Object.entries(labels).toSorted()) : fields.labels,
-    ...{ runbookText: fields.runbookText.trim(), runbookUrl: fields.runbookUrl.trim() },
+    runbookText: fields.runbookText.trim(),
+    runbookUrl: fields.runbookUrl.trim(),
     enabled: String(fields.enabled),
   };
 }

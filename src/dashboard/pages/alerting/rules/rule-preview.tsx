@@ -99,7 +99,10 @@ function Live(props: LiveProps): VNode {
   const traced = tracedOf(chosen.value, spec);
   const range = isLong.value ? rangeOnRequest(vms) : rangeAtOnce(vms);
   const request: PreviewRequest = {
-    ...{ projectName, spec, historySeconds: range, withInstances: true },
+    projectName,
+    spec,
+    historySeconds: range,
+    withInstances: true,
     ...(traced && { traceVmName: traced.vmName, traceLabels: traced.labels }),
   };
   const loader = usePreview(request);

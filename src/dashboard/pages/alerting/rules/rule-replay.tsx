@@ -94,7 +94,9 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
             const times = (asked.peek()?.times ?? -1) + 1;
             const byTitle = selected.toSorted((a, b) => titleOf(a).localeCompare(titleOf(b)));
             asked.value = {
-              ...{ spec, selected: byTitle, times },
+              spec,
+              selected: byTitle,
+              times,
               hours: hours.peek(),
               chosen: chosen.peek(),
             };

@@ -92,7 +92,9 @@ function RulePage({ project, rule, spec, loader }: RulePageProps): VNode {
       />
       <Links project={project} rule={rule} />
       <RuleActs
-        {...{ project, rule, spec }}
+        project={project}
+        rule={rule}
+        spec={spec}
         onStale={loader.reload}
         onDeleted={draft.discard}
         onSaved={(saved, savedSpec) => {
@@ -101,9 +103,16 @@ function RulePage({ project, rule, spec, loader }: RulePageProps): VNode {
         }}
       />
       {mayDo('EDITOR') ? (
-        <RuleEdit {...{ rule, spec, choices, draft, onSaved }} onStale={loader.reload} />
+        <RuleEdit
+          rule={rule}
+          spec={spec}
+          choices={choices}
+          draft={draft}
+          onSaved={onSaved}
+          onStale={loader.reload}
+        />
       ) : (
-        <RuleRead {...{ spec, choices, unit }} />
+        <RuleRead spec={spec} choices={choices} unit={unit} />
       )}
     </>
   );
