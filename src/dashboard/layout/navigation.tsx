@@ -44,7 +44,7 @@ export function Navigation(): VNode | null {
   const known = role.value;
   useEffect(() => {
     const link = open === '' ? null : list.current?.querySelector('[aria-current], .above');
-    link?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    if (link) reveal(link, list.current);
   }, [open, known]);
   if (project === undefined) return null;
   const shown = rooms
@@ -63,6 +63,20 @@ export function Navigation(): VNode | null {
       ))}
     </nav>
   );
+}
+
+/**
+ * Scrolls `frame` until `link` is visible. `scrollIntoView` would also move the point from which the
+ * first Tab of a document starts, so that a keyboard user would begin behind the skip link.
+ */
+function reveal(link: Element, frame: HTMLElement | null): void {
+  if (frame === null) return;
+  const at = link.getBoundingClientRect();
+  const within = frame.getBoundingClientRect();
+  frame.scrollBy({
+    left: at.left + at.width / 2 - (within.left + within.width / 2),
+    top: Math.min(0, at.top - within.top) + Math.max(0, at.bottom - within.bottom),
+  });
 }
 
 function PageLink({ page, project }: { readonly page: PageName; readonly project: string }): VNode {
