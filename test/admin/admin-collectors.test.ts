@@ -1,6 +1,6 @@
 /**
- * Keys of collectors as the operator makes them: `svc admin` against a running service, and what
- * such a key can write then.
+ * Keys of collectors as the operator creates them: `svc admin` against a running service, and what
+ * such a key may write.
  */
 import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -21,7 +21,7 @@ const row = (vmName: string) => ({
 const writeAs = (program: Program, key: string, project: string, vms: readonly string[]) =>
   program.call(WRITE, { projectName: `projects/${project}`, rows: vms.map(row) }, key);
 
-/** Status of each call by a key made for `demo` and `shop` alone; `blog` exists, `nowhere` does not. */
+/** Status of each call by a key for `demo` and `shop` only; `blog` exists, `nowhere` does not. */
 async function reachOfTwoProjects(
   program: Program,
   admin: (...words: string[]) => Promise<{ stdout: string; text: string }>,
@@ -73,7 +73,7 @@ t.test(
     const twice = ['collector-key', 'create', '--datacenter', 'DC-9', ...request];
     const first = JSON.parse((await admin(...twice)).stdout);
     const again = await admin(...twice);
-    t.equal(again.code, 1, 'the secret is shown once');
+    t.equal(again.code, 1, 'the secret is displayed once');
     t.same(JSON.parse(again.stdout), { ...first, key: '', secretAvailable: false });
     t.match(again.text, `then create another: svc admin collector-key revoke ${first.id}`);
     t.equal((await admin('collector-key', 'revoke', first.id)).code, 0);
@@ -102,7 +102,7 @@ t.test(
     t.match(
       await writeAs(program, key, 'nowhere', ['vm-a']),
       { status: 404 },
-      'no project is made by writing',
+      'writing creates no project',
     );
     t.match(await writeAs(program, demoKey, 'nowhere', ['vm-a']), { status: 403 });
     const inventory = await program.call(LIST, { projectName: 'projects/demo' });
@@ -164,7 +164,7 @@ t.test(
     const restored = await admin('restored');
     t.match(restored.stdout, /^generation 2 began .*; ended: 0 sessions, /, restored.text);
     t.match(restored.stdout, new RegExp(`collector +projects/demo/.*${demoKey.slice(-4)}`));
-    t.notMatch(restored.stdout, new RegExp(id), 'what is revoked is not listed');
+    t.notMatch(restored.stdout, new RegExp(id), 'revoked keys are not listed');
     const next = await admin('restored', '--json');
     t.match(JSON.parse(next.stdout), { generation: 3, credentials: Array });
     t.match(await admin('restored', '--request-id', 'x'), { code: 1, text: /a UUID is needed/ });

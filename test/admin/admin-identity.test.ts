@@ -1,6 +1,6 @@
 /**
- * `svc admin` as an operator runs it: the commands in this process, over a real socket, against the
- * real decisions; and once against the program as a user starts it.
+ * `svc admin` as an operator runs it: the commands in this process, over a real socket, with the
+ * real decisions; and once the program as a user starts it.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
 
 const ME = `operator/${userInfo().username}`;
 
-t.test('a project is made with its owner, who signs in by a link, once', async (t) => {
+t.test('a project is created with its owner, who signs in by a link, once', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   const made = await admin('project', 'create', 'web', '--name', 'Web', '--owner', 'Ann@x.org');
   t.match(made, { code: 0, stderr: '' });
@@ -51,10 +51,10 @@ t.test('a project is made with its owner, who signs in by a link, once', async (
     stdout: '',
     stderr: 'svc admin project create: The project web exists already\n',
   });
-  t.equal(world.people.personByEmail('bob@x.org'), undefined, 'nobody is made for nothing');
+  t.equal(world.people.personByEmail('bob@x.org'), undefined, 'a failed command creates no person');
 });
 
-t.test('an invitation of the operator makes an owner', async (t) => {
+t.test('an invitation of the operator creates an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const printed = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
@@ -85,7 +85,7 @@ t.test('an invitation of the operator makes an owner', async (t) => {
   });
 });
 
-t.test('people are listed, locked out, let in again, and signed out', async (t) => {
+t.test('people are listed, locked out, readmitted, and signed out', async (t) => {
   const { world, admin, asJson } = await startAdmin(t);
   t.match((await admin('people', 'list')).stdout, 'There is nobody');
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
@@ -144,7 +144,7 @@ t.test(
   },
 );
 
-t.test('a key is revoked in an emergency, by name or id, whosever it is', async (t) => {
+t.test('a key is revoked in an emergency, by name or id, whoever owns it', async (t) => {
   const { world, admin } = await startAdmin(t);
   const owner = 'projects/web/serviceAccounts/a';
   for (const id of ['k1', 'k2']) {
@@ -192,7 +192,7 @@ t.test('a key is revoked in an emergency, by name or id, whosever it is', async 
   }
 });
 
-t.test('the same command under the same request id is answered as before', async (t) => {
+t.test('a command repeated under the same request id gets the same answer', async (t) => {
   const { world, admin } = await startAdmin(t);
   const steps = () =>
     [SYSTEM_PROJECT, 'web'].flatMap((project) => [
@@ -252,7 +252,7 @@ t.test('the same command under the same request id is answered as before', async
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
 });
 
-t.test('what belongs to no project is in the audit that the operator reads', async (t) => {
+t.test('changes outside of projects are in the audit that the operator reads', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   const id = randomUUID();
   await admin('project', 'create', 'web', '--owner', 'ann@x.org', '--request-id', id);
@@ -275,7 +275,7 @@ t.test('what belongs to no project is in the audit that the operator reads', asy
   ]);
   t.equal(all.length, 4);
   for (const hidden of [link.split('_').at(-1), '"tokenHash"', '"hash"', 'ann@x.org\\"']) {
-    t.notMatch(JSON.stringify(all), hidden, 'public fields alone');
+    t.notMatch(JSON.stringify(all), hidden, 'public fields only');
   }
   const printed = (await admin('transitions')).stdout;
   t.match(printed, /^time +by +machine +instance +event +from → to +request id$/m);
@@ -305,7 +305,7 @@ t.test('what belongs to no project is in the audit that the operator reads', asy
   }
 });
 
-t.test('an act without an answer is reported with the request id for its resend', async (t) => {
+t.test('an unanswered command is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
   const cut = createServer((asked, response) => {
     asked.resume();
@@ -318,7 +318,7 @@ t.test('an act without an answer is reported with the request id for its resend'
   t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: o/ });
 });
 
-t.test('a faulty command line is refused with what to write instead', async (t) => {
+t.test('an invalid command line is rejected with the correct usage', async (t) => {
   const cases: [string[], RegExp][] = [
     [[], /say what: project create/],
     [['project'], /say one of: project create, project list/],
@@ -388,7 +388,7 @@ t.test('the program as a user starts it: from a folder to a signed-in owner', as
 });
 
 t.test(
-  'svc admin leaked ends what it reads, and says of each line what became of it',
+  'svc admin leaked ends the secrets that it reads, and reports the outcome of each line',
   async (t) => {
     const { world, withInput, admin } = await startAdmin(t);
     const ann = await world.person('ann@x.org');

@@ -6,7 +6,7 @@ import t from 'tap';
 import { dataFolder, runInProcess } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
 
-t.test('the operator sees and sets a project’s limits, and retires a VM', async (t) => {
+t.test('the operator lists and sets a project’s limits, and retires a VM', async (t) => {
   const folder = dataFolder(t);
   const service = await startService(t, folder);
   const admin = (...words: string[]) => runInProcess(['admin', ...words, '--data', folder]);
@@ -38,11 +38,7 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
     t.equal(code, 1, text);
     t.match(text, /Nothing is to be set|a whole number from 0 to|no project nowhere/);
   }
-  t.match(
-    (await admin('limits', 'show', 'demo')).stdout,
-    /^rules +0 +30$/m,
-    'nothing of it was set',
-  );
+  t.match((await admin('limits', 'show', 'demo')).stdout, /^rules +0 +30$/m, 'none of it was set');
 
   const rows = [
     {

@@ -1,6 +1,6 @@
 /**
- * `svc admin members`: who shares the work. An embedded service is the only one; two services on a
- * real nats-server see each other, what each acts for, and who has left.
+ * `svc admin members`: how members share the work. An embedded service is the only one; two
+ * services on a real nats-server list each other, their shares, and members that left.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -49,7 +49,7 @@ t.test('DUR-26: an embedded service is the only member', async (t) => {
 
 const newest = 'nats-server 2.15.1';
 t.test(
-  'DUR-26: two members share everything, and one that left is shown as gone',
+  'DUR-26: two members share everything, and one that left is listed as gone',
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
@@ -61,12 +61,12 @@ t.test(
     const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
     const first = await start(t, folders[0], { SVC_NATS_URL: server.url });
     const second = await start(t, folders[1], { SVC_NATS_URL: server.url, ...key });
-    const seen = await until('both act, on shares of their own', async () => {
+    const seen = await until('both own shares', async () => {
       const members = await membersOf(folders[0]);
       const isReady = members.every(
         ({ shares, address, lag }) => shares > 0 && address !== null && lag === 0,
       );
-      // Shares that change hands are nobody's for a moment.
+      // Shares in transit have no owner for a moment.
       const held = members.reduce((sum, { shares }) => sum + shares, 0);
       return members.length === 2 && isReady && held === SHARES.length ? members : undefined;
     });
@@ -78,9 +78,9 @@ t.test(
       ],
     );
     t.equal(seen.filter(({ hasSystem }) => hasSystem).length, 1);
-    t.equal((await membersOf(folders[1]))[1]?.isSelf, true, 'the other one says the same');
+    t.equal((await membersOf(folders[1]))[1]?.isSelf, true, 'the other one reports the same');
     await second.stop();
-    const left = await until('the first one has all of it', async () => {
+    const left = await until('the first one owns everything', async () => {
       const members = await membersOf(folders[0]);
       return members[0]?.shares === SHARES.length ? members : undefined;
     });
@@ -95,7 +95,7 @@ t.test(
   },
 );
 
-t.test('a member that may not act says so under what it last knew', async (t) => {
+t.test('a member that may not act reports this above its last known state', async (t) => {
   const refusal = () => 'This member may have been replaced';
   const routes = memberRoutes({ ...soleMember('node-1'), isAlone: false, refusal });
   const answer = await routes['/v1/members']?.(

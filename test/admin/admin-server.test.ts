@@ -1,4 +1,6 @@
-/** Requests on the admin socket: bounded, JSON objects only, and of the service's own user. */
+/**
+ * Requests on the admin socket: bounded, JSON objects only, and only from the service's own user.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { request } from 'node:http';
@@ -6,7 +8,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startAdmin } from '../support/operator-commands.ts';
 
-t.test('what is sent to the socket is bounded, and has to be a JSON object', async (t) => {
+t.test('requests on the socket are bounded, and must be JSON objects', async (t) => {
   const { folder } = await startAdmin(t);
   const post = (body: string) =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -26,7 +28,7 @@ t.test('what is sent to the socket is bounded, and has to be a JSON object', asy
   }
 });
 
-t.test('another user learns who may ask', async (t) => {
+t.test('another user is told who may connect', async (t) => {
   const { folder } = await startAdmin(t);
   chmodSync(folder, 0);
   t.teardown(() => chmodSync(folder, 0o700));

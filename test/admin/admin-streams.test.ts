@@ -1,7 +1,7 @@
 /**
- * `svc admin streams`: what is on the streams, their copies, and changing these; and what `/readyz`
- * and the metrics say of copies. On embedded streams and on one real nats-server; three of them are in
- * test/long/platform/stream-cluster.test.ts.
+ * `svc admin streams`: the streams, their content and copies, and changes of the number of copies;
+ * and how `/readyz` and the metrics report copies. On embedded streams and on one real nats-server;
+ * test/long/platform/stream-cluster.test.ts uses three.
  */
 import t from 'tap';
 import { Closers } from '../../src/platform/closers.ts';
@@ -35,7 +35,7 @@ t.test('embedded streams have one copy, in the data folder', async (t) => {
 
 const newest = 'nats-server 2.15.1';
 t.test(
-  'streams of one nats-server, and three copies that it cannot have',
+  'streams of one nats-server, and a request for three copies that it cannot keep',
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
@@ -67,7 +67,7 @@ t.test('the setting is 1, 3 or 5, and needs NATS', (t) => {
   const settingsOf = (text: string) =>
     loadConfig([], { ...url, SVC_STREAM_REPLICAS: text }).settings.streamReplicas;
   t.same([settingsOf('1'), settingsOf('3'), settingsOf('5')], [1, 3, 5]);
-  t.equal(loadConfig([], url).settings.streamReplicas, null, 'by the servers');
+  t.equal(loadConfig([], url).settings.streamReplicas, null, 'decided by the number of servers');
   t.throws(() => settingsOf('2'), /SVC_STREAM_REPLICAS must be one of 1, 3, 5/);
   const embedded = { SVC_STREAM_REPLICAS: '3' };
   t.throws(() => loadConfig([], embedded), /SVC_STREAM_REPLICAS needs SVC_NATS_URL/);
@@ -104,7 +104,7 @@ t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => 
       'SVC_STREAM_REPLICAS=1 accepts that the loss of a server loses data',
   });
   const away = [stream('EVENTS', 3, 3, ['nats-2', 'nats-3']), stream('LOG', 3, 3, ['nats-3'])];
-  t.match(copiesHealth(away, good), { state: 'ready' }, 'for one look it may be an election');
+  t.match(copiesHealth(away, good), { state: 'ready' }, 'a single observation may be an election');
   t.match(copiesHealth(away, away), {
     state: 'degraded',
     reason: 'EVENTS, LOG: copies are behind or away: nats-2 is behind, nats-3 is offline',
@@ -112,10 +112,10 @@ t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => 
   t.end();
 });
 
-/** Whatever has been answered is heard. */
+/** Lets every answer be handled. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-t.test('copies are asked for every 10 s, and stay known while nobody answers', async (t) => {
+t.test('copies are polled every 10 s, and the last state outlives a lost answer', async (t) => {
   const clock = new VirtualClock(Date.parse('2026-03-01T12:00:00Z'));
   const metrics = createMetrics({ clock, version: 'test' });
   const health = createHealth({ clock, log: silentLog });

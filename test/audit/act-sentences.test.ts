@@ -1,9 +1,9 @@
-/** Every step that somebody can cause has a sentence. */
+/** Every step that a person can cause has a sentence. */
 import t from 'tap';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import { actPredicates } from '../../src/audit/api/act-sentences.ts';
 
-/** Events that a machine takes from the service alone, or from what reports to it. */
+/** Events that a machine accepts only from the service, or from programs that report to it. */
 const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> = {
   alertRule: ['applied', 'applicationFailed', 'instanceLimitReached', 'instanceLimitEnded'],
   maintenanceWindow: ['begun', 'announced', 'completed'],
@@ -21,7 +21,7 @@ t.test('API-34: every event of a machine has a sentence or is the service’s ow
     const taken = machine.events.filter((event: string) => !event.startsWith('xstate.'));
     const known = [...Object.keys(predicates), ...(OF_THE_SERVICE[name as MachineName] ?? [])];
     t.same(known.filter((event) => !event.startsWith('xstate.')).sort(), [...taken].sort(), name);
-    t.ok(predicates['xstate.init'], `${name} is created by somebody`);
+    t.ok(predicates['xstate.init'], `${name} has a sentence for its creation`);
   }
   t.end();
 });

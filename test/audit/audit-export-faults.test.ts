@@ -1,6 +1,6 @@
 /**
- * The audit sink when parts of it fail: a cursor, a read, an answer that does not come; what a change
- * that needs it is answered then, and what retention leaves for it.
+ * The audit sink when parts of it fail: a cursor, a read, a missing answer. Also the answer to a
+ * change that needs the sink, and what retention keeps for it.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-on-host.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 
-t.test('A cursor that cannot be saved holds back nobody, and is tried again', async (t) => {
+t.test('A cursor that cannot be saved delays no change, and is retried', async (t) => {
   const { change, open, clock, cursorPath, linesOf } = await startExportWorld(t);
   const file = cursorIn(cursorPath);
   let isFull = true;
@@ -44,7 +44,7 @@ t.test('A cursor that cannot be saved holds back nobody, and is tried again', as
   t.match(file.load(), { sequence: 1 });
 });
 
-t.test('A read that fails once refuses nobody for longer', async (t) => {
+t.test('A failed read rejects changes only until it succeeds', async (t) => {
   const { change, open, clock, reader } = await startExportWorld(t);
   let isBusy = false;
   const busy: AuditExportOptions['reader'] = {
@@ -67,7 +67,7 @@ t.test('A read that fails once refuses nobody for longer', async (t) => {
   t.equal(accepted(), 'accepted', 'in a quiet project');
 });
 
-t.test('Required, a change is answered only once the sink has it', async (t) => {
+t.test('If required, a change is answered only once the sink has it', async (t) => {
   const { change, open, path, clock, host } = await startExportWorld(t);
   const file = fileSink(path);
   let letThrough = (): void => {};
@@ -114,17 +114,17 @@ t.test('Required, a change is answered only once the sink has it', async (t) => 
   t.equal(host.appliedSequence(), 2);
 });
 
-t.test('A sink that hangs does not hold up the stop', async (t) => {
+t.test('A sink that hangs does not delay the stop', async (t) => {
   const { change, open, clock } = await startExportWorld(t);
   const exporter = open({ sink: { append: () => new Promise(() => {}) } });
   await change(others.evaluator);
   const closed = exporter.close();
   await clock.advance(CLOSE_MS);
   await closed;
-  t.equal(exporter.lag(), 2, 'one commit, and what was there before the start');
+  t.equal(exporter.lag(), 2, 'one commit, and the one from before the start');
 });
 
-t.test('Retention waits for a required sink; of an optional one the gap is counted', async (t) => {
+t.test('Retention waits for a required sink; for an optional one the gap is counted', async (t) => {
   const { change, open, reader, clock } = await startExportWorld(t);
   for (let i = 0; i < 5; i++) await change(others.evaluator);
   let isAway = true;
@@ -143,7 +143,7 @@ t.test('Retention waits for a required sink; of an optional one the gap is count
   t.equal(required.mayLetGo(5), true);
   t.equal(required.mayLetGo(6), false);
 
-  // Of these the third was let go, before the sink was there to take it.
+  // The third of these was dropped before the sink could read it.
   const gone = {
     ...reader,
     commits: (range: Parameters<typeof reader.commits>[0]) =>
@@ -162,7 +162,7 @@ t.test('Retention waits for a required sink; of an optional one the gap is count
   t.equal(optional.mayLetGo(99), true);
 });
 
-t.test('The comparison notices what a line says, and a gap that the log has let go', async (t) => {
+t.test('The comparison detects a changed line, and a gap that the log has dropped', async (t) => {
   const { change, open, linesOf, path, reader } = await startExportWorld(t);
   for (let i = 0; i < 11; i++) {
     await change({ ...person, name: `people/o\u2028${'l'.repeat(i)}ga` });
@@ -170,7 +170,7 @@ t.test('The comparison notices what a line says, and a gap that the log has let 
   await open().settled();
   const lines = linesOf();
   const oldest = reader.commits({ after: 0, through: 9, limit: 9 }).at(-1);
-  /** As the log is once retention has let go of the commits up to this number. */
+  /** The log after retention has dropped the commits up to this number. */
   const since = (number: number) => ({
     commits: (range: Parameters<typeof reader.commits>[0]) =>
       reader.commits(range).filter((commit) => commit.number > number),

@@ -1,6 +1,7 @@
 /**
- * The audit log's second place: what a line has, that none is missing whatever breaks off, and what
- * is refused while it cannot be written. Over a real host and its projection on disk.
+ * The second copy of the audit log: the content of a line, that none is missing after any
+ * interruption, and which changes are rejected while it cannot be written. Uses a real host and its
+ * projection on disk.
  */
 
 import { spawn } from 'node:child_process';
@@ -22,7 +23,7 @@ import { callers, others, person, startExportWorld } from '../support/audit-expo
 import { reasonOf } from '../support/host-in-memory.ts';
 import { until } from '../support/program.ts';
 
-t.test('Each commit is a line, with its place in the chain and public fields alone', async (t) => {
+t.test('Each commit is one line, with its place in the chain and public fields only', async (t) => {
   const { change, open, linesOf, whole } = await startExportWorld(t);
   await change();
   const exporter = open();
@@ -45,11 +46,11 @@ t.test('Each commit is a line, with its place in the chain and public fields alo
   t.notMatch(linesOf().join(), /secretNote/);
   await exporter.close();
   await open().settled();
-  t.equal(linesOf().length, 2, 'a restart goes on behind the cursor');
+  t.equal(linesOf().length, 2, 'a restart continues after the cursor');
 });
 
 t.test(
-  'A full disk: required, people and keys are refused, and nothing is missing after',
+  'A full disk: required, people and keys are rejected, and nothing is missing afterwards',
   async (t) => {
     const { change, open, whole, path, clock, linesOf } = await startExportWorld(t);
     const file = fileSink(path);
@@ -77,15 +78,15 @@ t.test(
     isFull = false;
     await clock.advance(1_000);
     await exporter.settled();
-    t.equal(accepted(person), 'accepted', 'it mends itself');
+    t.equal(accepted(person), 'accepted', 'it recovers by itself');
     t.same(exporter.health(), { state: 'ready' });
     t.equal(exporter.lag(), 0);
-    t.equal(await whole(), 4, 'what was cut off is there again, on a line of its own');
+    t.equal(await whole(), 4, 'a truncated line is written again, on a line of its own');
     t.ok(linesOf().length > 4);
   },
 );
 
-t.test('Not required, changes go on, and the lag is seen', async (t) => {
+t.test('If not required, changes continue, and the lag is visible', async (t) => {
   const { change, open } = await startExportWorld(t);
   const away: AuditSink = { append: () => Promise.reject(new Error('ENOENT')) };
   const exporter = open({ sink: away, isRequired: false });
@@ -99,7 +100,7 @@ t.test('Not required, changes go on, and the lag is seen', async (t) => {
   t.match(exporter.health(), { state: 'degraded', reason: /ENOENT.*changes go on/ });
 });
 
-t.test('Required, a sink that hangs, or is too far behind, refuses too', async (t) => {
+t.test('If required, a sink that hangs or lags too far also rejects changes', async (t) => {
   const { change, open, clock } = await startExportWorld(t);
   const hanging = open({ sink: { append: () => new Promise(() => {}) } });
   await change(others.evaluator);
@@ -126,7 +127,7 @@ t.test('Required, a sink that hangs, or is too far behind, refuses too', async (
 });
 
 t.test(
-  'Rotated by renaming: the next line makes a new file, and both together are whole',
+  'Rotated by renaming: the next line creates a new file, and both together are complete',
   async (t) => {
     const { change, open, whole, path } = await startExportWorld(t);
     const exporter = open();
@@ -139,50 +140,44 @@ t.test(
   },
 );
 
-t.test(
-  'Killed in the middle, and gone on: no commit is missing, and copies are alike',
-  async (t) => {
-    const world = await startExportWorld(t);
-    const { change, open, whole, linesOf, control, path, cursorPath } = world;
-    for (let i = 0; i < 250; i++) await change();
-    const child = fileURLToPath(new URL('../support/audit-export-child.ts', import.meta.url));
-    const run = spawn(process.execPath, [child, control, path, cursorPath], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: 60_000,
-    });
-    let output = '';
-    for await (const chunk of run.stdout) {
-      output += chunk;
-      if (output.includes('batch 2')) break;
-    }
-    const ended = run.exitCode === null ? once(run, 'exit') : undefined;
-    run.kill('SIGKILL');
-    await ended;
-    t.match(output, /batch 2/);
-    t.equal(linesOf().length < 250, true);
-    await open().settled();
-    t.equal(await whole(), 250);
-    const ids = linesOf().flatMap(
-      (line) => /^\{"sequence":(\d+).*"id":"(\w+)"/.exec(line)?.[0] ?? [],
-    );
-    t.ok(ids.length > 250, 'what was in doubt is there twice');
-  },
-);
+t.test('Killed midway and restarted: no commit is missing, and copies are identical', async (t) => {
+  const world = await startExportWorld(t);
+  const { change, open, whole, linesOf, control, path, cursorPath } = world;
+  for (let i = 0; i < 250; i++) await change();
+  const child = fileURLToPath(new URL('../support/audit-export-child.ts', import.meta.url));
+  const run = spawn(process.execPath, [child, control, path, cursorPath], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 60_000,
+  });
+  let output = '';
+  for await (const chunk of run.stdout) {
+    output += chunk;
+    if (output.includes('batch 2')) break;
+  }
+  const ended = run.exitCode === null ? once(run, 'exit') : undefined;
+  run.kill('SIGKILL');
+  await ended;
+  t.match(output, /batch 2/);
+  t.equal(linesOf().length < 250, true);
+  await open().settled();
+  t.equal(await whole(), 250);
+  const ids = linesOf().flatMap(
+    (line) => /^\{"sequence":(\d+).*"id":"(\w+)"/.exec(line)?.[0] ?? [],
+  );
+  t.ok(ids.length > 250, 'commits in doubt are there twice');
+});
+
+t.test('After a restored backup the cursor is invalid: everything is exported again', async (t) => {
+  const { change, open, whole, cursorPath } = await startExportWorld(t);
+  await change();
+  await change();
+  writeFileSync(cursorPath, JSON.stringify({ sequence: 2, id: 'of another history' }));
+  await open().settled();
+  t.equal(await whole(), 2);
+});
 
 t.test(
-  'After a restored backup the cursor is of no use: everything is exported again',
-  async (t) => {
-    const { change, open, whole, cursorPath } = await startExportWorld(t);
-    await change();
-    await change();
-    writeFileSync(cursorPath, JSON.stringify({ sequence: 2, id: 'of another history' }));
-    await open().settled();
-    t.equal(await whole(), 2);
-  },
-);
-
-t.test(
-  'Of the settings: the host refuses people while the sink is away, and not the service',
+  'By the settings: the host rejects people while the sink is unavailable, but not the service',
   async (t) => {
     const { host, clock, control, folder } = await startExportWorld(t);
     const data = join(folder, 'data');
@@ -221,7 +216,7 @@ t.test(
         () => undefined,
       );
     };
-    await until('changes are taken again', taken);
+    await until('changes are accepted again', taken);
     const agent = { by: others.collector, makesCredential: true };
     renameSync(join(folder, 'elsewhere'), join(folder, 'away'));
     const outcome = { is: 'waiting' };
@@ -229,7 +224,7 @@ t.test(
       () => (outcome.is = 'answered'),
       (error: Refusal) => (outcome.is = error.metadata.committed ?? error.message),
     );
-    await until('the change that nobody saw is not answered as done', async () => {
+    await until('an unexported change gets no success answer', async () => {
       await clock.advance(1_000);
       return outcome.is === 'waiting' ? undefined : true;
     });
@@ -238,7 +233,7 @@ t.test(
     t.same(
       gated.oldestCommits('demo', 10).map(({ number }) => number),
       [1, 2],
-      'retention leaves what the sink lacks',
+      'retention keeps what the sink lacks',
     );
     await t.rejects(change(agent.by, agent), {
       reason: 'NOT_READY',
@@ -246,12 +241,12 @@ t.test(
     });
     renameSync(join(folder, 'away'), join(folder, 'elsewhere'));
     await closers.closeAll();
-    t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 3, 'also what came last');
+    t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 3, 'including the latest commit');
     t.match(JSON.parse(readFileSync(join(data, 'audit-export.json'), 'utf8')), { sequence: 3 });
   },
 );
 
-t.test('The comparison notices a line that was changed, and one that was taken out', async (t) => {
+t.test('The comparison detects a changed and a removed line', async (t) => {
   const { change, open, linesOf, path, reader } = await startExportWorld(t);
   const exporter = open();
   for (let i = 0; i < 4; i++) await change();

@@ -1,6 +1,6 @@
 /**
- * A verification that takes long, of a history that grows meanwhile and whose log lets go of bodies:
- * neither is a fault. What `svc audit verify` finds is in `test/long/audit/audit-command.test.ts`.
+ * A long verification of a growing history whose log drops bodies: neither is a fault.
+ * test/long/audit/audit-command.test.ts covers the findings of `svc audit verify`.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -11,7 +11,7 @@ import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 
-/** A database with three commits of each of two projects, all made at `START_MS`. */
+/** A database with three commits in each of two projects, all at `START_MS`. */
 async function history(t: Test): Promise<string> {
   const path = join(t.testdir(), 'control.db');
   const { host } = await startWorld(t, undefined, { path });
@@ -41,7 +41,7 @@ const SOUND = [
   ['beta', 3, undefined],
 ];
 
-t.test('A body that retention takes while a long look goes on is not missed', async (t) => {
+t.test('A body that retention drops during a long verification is not missing', async (t) => {
   const path = await history(t);
   const clock = new VirtualClock(START_MS + 30 * DAY_MS - HOUR_MS);
   const bodies = {
@@ -59,7 +59,7 @@ t.test('A body that retention takes while a long look goes on is not missed', as
   ]);
 });
 
-t.test('A head that has moved while a long look went on is no fault, however far', async (t) => {
+t.test('A head that advances during a long verification is not a fault', async (t) => {
   const path = await history(t);
   let isGrown = false;
   const onProgress = () => {
@@ -76,7 +76,7 @@ t.test('A head that has moved while a long look went on is no fault, however far
   t.same(await verify(t, path, { onProgress }), SOUND);
 });
 
-t.test('A head that is none of the commits that came meanwhile is still a fault', async (t) => {
+t.test('A head that matches none of the new commits is still a fault', async (t) => {
   const path = await history(t);
   const database = new Database(path);
   database.exec("UPDATE heads SET number = 4 WHERE project = 'beta'");

@@ -1,6 +1,6 @@
 /**
- * Retention, and removal after it: under a virtual clock that leaps over
- * months, on the real projection, with the recorded history proven after each step.
+ * Retention, and deletion after it: under a virtual clock that leaps over months, on the real
+ * projection, with the recorded history verified after each step.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -37,7 +37,7 @@ async function openWorld(t: Test, options: { folder?: string; clock?: VirtualClo
   };
 }
 
-/** Lets go of what is due now; ends when there is nothing left. */
+/** Drops everything that is due now; ends when nothing is left. */
 async function retainOnce(world: DeliveryWorld, more: Partial<RetentionDeps> = {}) {
   const removed: Record<string, number> = {};
   const excerpts: string[] = [];
@@ -129,17 +129,17 @@ t.test(
     await world.rest();
     const all = { incident: 3, incidentWindow: 3, incidentHeldVms: 3, delivery: 4, notice: 2 };
 
-    await t.test('what ended less than 90 days ago stays', async (t) => {
+    await t.test('those that ended less than 90 days ago stay', async (t) => {
       world.clock.jump(HISTORY_KEPT_MS - HOUR_MS);
       t.same((await retainOnce(world)).removed, {});
       t.match(countsOf(world), { ...all, 'alertInstance rows': 3, 'delivery rows': 4 });
     });
-    await t.test('an incident of meanwhile is younger', async (t) => {
+    await t.test('a later incident is younger', async (t) => {
       await world.fire(['vm-new']);
       await world.recover(['vm-new']);
       t.equal(world.incidents().length, 4);
     });
-    await t.test('after 90 days they go, with all that belongs to them', async (t) => {
+    await t.test('after 90 days they are dropped, with all that belongs to them', async (t) => {
       world.clock.jump(2 * HOUR_MS);
       const firing = world.incidents().find(({ state }) => state === 'FIRING');
       const expected = world
@@ -148,7 +148,7 @@ t.test(
         .map(({ id }) => id);
       const { removed, excerpts } = await retainOnce(world);
       t.same(removed, { incident: 2, notice: 1, alertInstance: 1, delivery: 3 });
-      t.same(excerpts.sort(), expected.sort(), 'what is kept beside the deliveries is deleted');
+      t.same(excerpts.sort(), expected.sort(), 'excerpts stored beside the deliveries are deleted');
       t.match(
         world
           .incidents()
@@ -163,21 +163,21 @@ t.test(
         notice: 1,
         'alertInstance rows': 3,
       });
-      t.same((await retainOnce(world)).removed, {}, 'and nothing more');
+      t.same((await retainOnce(world)).removed, {}, 'nothing else is dropped');
     });
-    await t.test('whoever was notified of a long firing is notified of its recovery', async (t) => {
+    await t.test('the recipients of a long firing are notified of its recovery', async (t) => {
       const { stop } = world.startDeliverer();
       await world.recover(['vm-firing']);
       await world.settle();
       await stop();
       t.ok(world.notifier.events().includes('incident.recovered of vm-firing'));
     });
-    await t.test('its transitions stay for audit, and the history is still proven', async (t) => {
+    await t.test('its transitions stay for audit, and the history still verifies', async (t) => {
       const { items } = world.host.view(PROJECT).transitions({ limit: 1000, machine: 'delivery' });
       t.ok(items.some(({ event }) => event.type === 'accepted'));
       t.same(await verified(world), [{ project: PROJECT, start: null, broken: null }]);
     });
-    await t.test('a row that went before its time is a fault', async (t) => {
+    await t.test('a row that was dropped too early is a fault', async (t) => {
       const file = new Database(join(world.folder, 'control.db'));
       const gone = "machine = 'alertInstance' AND context ->> 'vm' = 'vm-new'";
       file.exec(`DELETE FROM instances WHERE ${gone}`);
@@ -187,7 +187,7 @@ t.test(
   },
 );
 
-t.test('EVENT-04: audit is kept for its retention and proves where it begins', async (t) => {
+t.test('EVENT-04: audit is kept for its retention and proves where it starts', async (t) => {
   const world = await openWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
@@ -197,31 +197,31 @@ t.test('EVENT-04: audit is kept for its retention and proves where it begins', a
   world.clock.jump(200 * DAY_MS);
   await world.recover(['vm-1']);
   world.clock.jump(200 * DAY_MS + HOUR_MS);
-  await t.test('until a day over it nothing is truncated', async (t) => {
+  await t.test('nothing is truncated until it is a day overdue', async (t) => {
     t.notOk((await retainOnce(world)).removed.commit);
   });
   world.clock.jump(DAY_MS);
   const { removed } = await retainOnce(world);
   const { items } = world.host.view(PROJECT).transitions({ limit: 1000 });
-  await t.test('commits and transitions of before have gone, later ones have not', async (t) => {
+  await t.test('earlier commits and transitions are dropped, later ones are not', async (t) => {
     t.ok(Number(removed.commit) > 3);
     t.ok(items.length > 0 && items.length < started);
     t.ok(items.every(({ atMs }) => atMs >= START_MS + 200 * DAY_MS));
     t.equal(items[0]?.event.type, 'recovered');
-    t.match(world.incidents(), [{ vm: 'vm-2', state: 'FIRING' }], 'its state does not go');
+    t.match(world.incidents(), [{ vm: 'vm-2', state: 'FIRING' }], 'its state stays');
   });
   await t.test('audit verify proves the rest', async (t) => {
     const start = { number: removed.commit, atMs: Number };
     t.match(await verified(world), [{ project: PROJECT, start, broken: null }]);
   });
-  await t.test('another truncation moves the begin', async (t) => {
+  await t.test('another truncation moves the start', async (t) => {
     world.clock.jump(300 * DAY_MS);
     await world.recover(['vm-2']);
     t.ok(Number((await retainOnce(world)).removed.commit) > 0);
     t.match(await verified(world), [{ broken: null }]);
     world.clock.jump(500 * DAY_MS);
     await retainOnce(world);
-    t.match(await verified(world), [{ broken: null }], 'of a project where nothing happens');
+    t.match(await verified(world), [{ broken: null }], 'in a project without changes');
     t.equal(world.rule().value, 'active');
     await world.fire(['vm-3']);
     t.match(await verified(world), [{ broken: null }]);
@@ -233,7 +233,7 @@ t.test('EVENT-04: audit is kept for its retention and proves where it begins', a
     const [result] = await verified(world);
     return result?.broken?.detail;
   };
-  await t.test('a begin that no commit vouches for is a fault', async (t) => {
+  await t.test('a start that no commit confirms is a fault', async (t) => {
     const saved = new Database(join(world.folder, 'control.db'));
     const row = saved.prepare('SELECT decision, hash, number FROM chain_starts').get();
     const { decision, number } = row as { decision: string; number: number };
@@ -246,11 +246,11 @@ t.test('EVENT-04: audit is kept for its retention and proves where it begins', a
   });
 });
 
-t.test('A restart midway is harmless: the rest goes the next time', async (t) => {
+t.test('A restart midway is harmless: the rest is dropped the next time', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START_MS);
   const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
-  await t.test('a first start lets go of a part', async (t) => {
+  await t.test('a first start drops a part', async (t) => {
     const world = await openWorld(t, { folder, clock });
     await world.putInForce({});
     await world.fire(vms);
@@ -258,7 +258,7 @@ t.test('A restart midway is harmless: the rest goes the next time', async (t) =>
     await world.rest();
     clock.jump(HISTORY_KEPT_MS + HOUR_MS);
     let batches = 0;
-    // The stream goes away midway, as it does when the process ends.
+    // The stream fails midway, as it does when the process ends.
     world.faults.append = () => (++batches > 1 ? 'refused' : undefined);
     let lost = 0;
     const removing = retainOnce(world, { onLost: () => lost++ });
@@ -267,18 +267,18 @@ t.test('A restart midway is harmless: the rest goes the next time', async (t) =>
     t.same(removed, { incident: 50 });
     t.equal(world.incidents().length, 70);
   });
-  await t.test('the next one of the rest', async (t) => {
+  await t.test('the next one drops the rest', async (t) => {
     const world = await openWorld(t, { folder, clock });
     await world.rest();
     t.same((await retainOnce(world)).removed, { incident: 70 });
     t.equal(world.incidents().length, 0);
     t.match(await verified(world), [{ broken: null }]);
     await world.fire(['vm-0']);
-    t.match(world.incidents(), [{ vm: 'vm-0', state: 'FIRING' }], 'it fires as ever');
+    t.match(world.incidents(), [{ vm: 'vm-0', state: 'FIRING' }], 'it keeps firing');
   });
 });
 
-t.test('A running part looks every hour, and leaves projects of other nodes alone', async (t) => {
+t.test('A running part checks every hour, and skips projects of other nodes', async (t) => {
   const world = await openWorld(t);
   await world.putInForce({});
   await world.fire(['vm-1']);
@@ -301,40 +301,35 @@ t.test('A running part looks every hour, and leaves projects of other nodes alon
   await others();
 });
 
-t.test(
-  'What a decision forgets is read by it no more; only what has ended is forgotten',
-  async (t) => {
-    const world = await openWorld(t);
-    await world.putInForce({});
-    await world.fire(['vm-1', 'vm-2']);
-    await world.sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' });
-    await world.rest();
-    const rows = world.instances('alertInstance');
-    const ended = rows.find(({ final }) => final)?.instance ?? '';
-    const live = rows.find(({ final }) => !final)?.instance ?? '';
-    const decide = (forgotten: string) =>
-      world.host.submit({
-        project: PROJECT,
-        by,
-        decide(draft) {
-          draft.forget('alertInstance', forgotten);
-          return {
-            there: draft.instance('alertInstance', forgotten) !== undefined,
-            listed: draft
-              .instances('alertInstance', { limit: 10 })
-              .items.map((row) => row.instance),
-            ended: draft.countInstances('alertInstance', { final: true }),
-            live: draft.countInstances('alertInstance', { final: false }),
-          };
-        },
-      });
-    await t.rejects(decide(live), /has not ended: its row stays/);
-    const { answer } = await decide(ended);
-    t.same(answer, { there: false, listed: [live], ended: 0, live: 1 });
-    t.same(
-      world.instances('alertInstance').map(({ instance }) => instance),
-      [live],
-    );
-    await t.rejects(decide(ended), { name: 'Refusal', reason: 'NOT_FOUND' });
-  },
-);
+t.test('A decision does not read what it drops; only ended objects are dropped', async (t) => {
+  const world = await openWorld(t);
+  await world.putInForce({});
+  await world.fire(['vm-1', 'vm-2']);
+  await world.sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' });
+  await world.rest();
+  const rows = world.instances('alertInstance');
+  const ended = rows.find(({ final }) => final)?.instance ?? '';
+  const live = rows.find(({ final }) => !final)?.instance ?? '';
+  const decide = (forgotten: string) =>
+    world.host.submit({
+      project: PROJECT,
+      by,
+      decide(draft) {
+        draft.forget('alertInstance', forgotten);
+        return {
+          there: draft.instance('alertInstance', forgotten) !== undefined,
+          listed: draft.instances('alertInstance', { limit: 10 }).items.map((row) => row.instance),
+          ended: draft.countInstances('alertInstance', { final: true }),
+          live: draft.countInstances('alertInstance', { final: false }),
+        };
+      },
+    });
+  await t.rejects(decide(live), /has not ended: its row stays/);
+  const { answer } = await decide(ended);
+  t.same(answer, { there: false, listed: [live], ended: 0, live: 1 });
+  t.same(
+    world.instances('alertInstance').map(({ instance }) => instance),
+    [live],
+  );
+  await t.rejects(decide(ended), { name: 'Refusal', reason: 'NOT_FOUND' });
+});

@@ -1,6 +1,6 @@
 /**
- * `AuditService` for each kind of reader: whose paths are shown, what of a step, and what of the
- * person behind it.
+ * `AuditService` for each kind of reader: which paths, which fields of a step, and which actors are
+ * visible.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -15,7 +15,7 @@ const IDENTITIES = [
   ...['invitation', 'enrolment'],
 ];
 
-/** Owner, viewer, a key that reads, and acts of the owner's to be looked for. */
+/** An owner, a viewer, a key that reads, and changes by the owner to find. */
 async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
@@ -57,7 +57,7 @@ async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
 const list = (world: Pick<RpcWorld, 'call'>, filter: object, who: CallOptions) =>
   world.call('ListTransitions', { projectName: PROJECT, ...filter }, who);
 
-t.test('An owner reads who did what to an identity, when, and by which request', async (t) => {
+t.test('An owner reads who changed an identity, how, when, and by which request', async (t) => {
   const world = await startAudited(t);
   const { owner, account, keyName } = world;
   const of = async (filter: object) =>
@@ -81,7 +81,7 @@ t.test('An owner reads who did what to an identity, when, and by which request',
     instanceDisplayName: 'k',
   });
   t.match(key.eventJson, /monitoring\.read/);
-  t.notMatch(JSON.stringify(key), /"hash"/, 'and nothing of the secret, its digest included');
+  t.notMatch(JSON.stringify(key), /"hash"/, 'without the secret or its digest');
   t.notMatch(JSON.stringify(await of({})), world.secret.slice(-49));
   for (const machine of IDENTITIES) {
     t.equal((await list(world, { machine }, { person: owner })).status, 200, machine);
@@ -103,10 +103,10 @@ t.test('The path of a VM is that of its enrolment', async (t) => {
   ]);
   t.same((await list(world, { machine: 'enrolment' }, who)).body.transitions, transitions);
   const other = await list(world, { instanceName: `${VM}0` }, who);
-  t.same(other.body.transitions, [], 'and of no other VM');
+  t.same(other.body.transitions, [], 'not that of another VM');
 });
 
-t.test('What a proven address ends in projects is by the person who proved it', async (t) => {
+t.test('Changes caused by a proven address are attributed to the person', async (t) => {
   const world = await startPeopleWorld(t);
   const web = await shop(world);
   const { person } = await world.use(await web.tokenTo('bob@example.org'));
@@ -120,7 +120,7 @@ t.test('What a proven address ends in projects is by the person who proved it', 
   t.ok(lines.includes(`membership renamed people/${person}`), lines.join('\n'));
 });
 
-t.test('API-22: only owners are shown identities, by filter, by name or in passing', async (t) => {
+t.test('API-22: only owners see identities, by filter, by name or indirectly', async (t) => {
   const world = await startAudited(t);
   const readers: readonly [string, CallOptions, string][] = [
     ['a key', { key: world.keys.write }, 'HUMAN_OPERATION'],
@@ -144,7 +144,7 @@ t.test('API-22: only owners are shown identities, by filter, by name or in passi
   t.match(await list(world, foreign, { person: world.owner }), { reason: 'PROJECT_BOUNDARY' });
 });
 
-t.test('A credential sees that a person acted and not which; a person sees who', async (t) => {
+t.test('A credential sees that a person acted but not which one; a person sees who', async (t) => {
   const world = await startAudited(t);
   const spec = {
     displayName: 'CPU',
@@ -171,7 +171,7 @@ t.test('A credential sees that a person acted and not which; a person sees who',
   });
 });
 
-t.test('A name and a machine that do not fit, or that have no path, are refused', async (t) => {
+t.test('A name of another machine, or a machine without a path, is rejected', async (t) => {
   const world = await startAudited(t);
   const of = (filter: object) => list(world, filter, { person: world.owner });
   const crossed = await of({ instanceName: world.account, machine: 'credential' });
@@ -225,7 +225,11 @@ t.test(
       ['C', 'B', 'A'],
     );
     const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
-    t.same(oldest.slice(-3), edits.toReversed(), 'oldest first, of several events in one order');
+    t.same(
+      oldest.slice(-3),
+      edits.toReversed(),
+      'oldest first, with a fixed order within one commit',
+    );
     t.equal(oldest[0].event, 'xstate.init');
     const middle = {
       startTimeUnixMs: String(startMs + 120_000),
@@ -238,7 +242,11 @@ t.test(
     const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
     t.same(mine, edits);
     const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
-    t.same(await found({ by: member, events: ['edited'] }), edits, 'a member is the person');
+    t.same(
+      await found({ by: member, events: ['edited'] }),
+      edits,
+      'a member stands for its person',
+    );
     t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
     t.same(await found({ by: 'people/nobody' }), []);
     t.match(edits[0], {
@@ -248,7 +256,7 @@ t.test(
     });
     t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
     t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
-    t.same(oldest[0].fromStates, [], 'a first step comes from nowhere');
+    t.same(oldest[0].fromStates, [], 'a first step has no earlier state');
   },
 );
 
@@ -278,7 +286,7 @@ t.test('API-34: each page of a filtered list starts where the previous one ended
   t.match(await list(world, turned, person), { status: 400, reason: 'INVALID_FIELD' });
 });
 
-t.test('API-34: filters are validated and find nothing by a hidden name', async (t) => {
+t.test('API-34: filters are validated, and a hidden name finds nothing', async (t) => {
   const world = await startAudited(t);
   const { owner, keys } = world;
   const bad: [object, string][] = [

@@ -1,6 +1,6 @@
 /**
- * Verification of CI identity tokens: one genuine token, changed in one way at a time, each with the
- * cause that the caller sees. Time is virtual, the issuer and the keys are real.
+ * Verification of CI identity tokens: a genuine token, changed in one respect at a time, each with
+ * the cause that the caller sees. Time is virtual, the issuer and the keys are real.
  */
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
@@ -37,7 +37,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
     checked.verify(assertion, { issuer: 'github', audience });
   const mint = (changes: ClaimChanges = {}, header?: ClaimChanges) =>
     platform.mint({ aud: AUDIENCE, ...changes }, header ? { header } : {});
-  /** What a token is refused for; `holds` when it is not. */
+  /** The cause of a token's refusal; `holds` if there is none. */
   const causeOf = async (assertion: string): Promise<string> => {
     try {
       await verify(assertion);
@@ -57,7 +57,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
 const encode = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-/** A token of exactly these texts, signed by the issuer's own key. */
+/** A token of exactly these texts, signed with the issuer's own key. */
 async function signedTexts(platform: CiIssuer, header: string, payload: string | Uint8Array) {
   const data = `${encode(header)}.${Buffer.from(payload).toString('base64url')}`;
   const { privateKey } = platform.key();
@@ -65,7 +65,7 @@ async function signedTexts(platform: CiIssuer, header: string, payload: string |
   return `${data}.${Buffer.from(signature).toString('base64url')}`;
 }
 
-t.test('a genuine token is valid, and says whose it is and until when it is burned', async (t) => {
+t.test('a genuine token is valid, with its claims and the end of its burning', async (t) => {
   const { verify, platform, mint, checked } = await world(t);
   const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
@@ -86,7 +86,7 @@ t.test('CI-03: each missing required claim is named', async (t) => {
   }
 });
 
-t.test('a claim of another type than it must be is refused by its name', async (t) => {
+t.test('a claim of a wrong type is rejected by its name', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const cases: readonly (readonly [string, unknown])[] = [
     ['aud', [AUDIENCE]],
@@ -111,7 +111,7 @@ t.test('a claim of another type than it must be is refused by its name', async (
     ['ref', true],
   ];
   for (const [claim, value] of cases) {
-    // SignJWT checks nothing of what it signs, as an issuer under attack might not either.
+    // SignJWT does not check the claims that it signs, and a compromised issuer might not either.
     const token = await mint({ [claim]: value });
     t.equal(await causeOf(token), `MALFORMED ${claim}`, `${claim}: ${JSON.stringify(value)}`);
   }
@@ -129,7 +129,7 @@ t.test('CI-02: only the exact issuer and the exact audience are accepted', async
     t.equal(await causeOf(await mint({ aud })), 'WRONG_AUDIENCE', aud);
   }
   const { message } = await verify(await mint(), `${AUDIENCE}-other`).catch((error) => error);
-  t.match(message, /SVC_AUDIENCE/, 'the sentence says what would do');
+  t.match(message, /SVC_AUDIENCE/, 'the error names the remedy');
 });
 
 t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {
@@ -156,7 +156,7 @@ t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', a
   }
 });
 
-t.test('time is the port’s: the same token is too early, holds, and is over', async (t) => {
+t.test('time is the port’s: the same token is too early, then valid, then expired', async (t) => {
   const { mint, causeOf, clock } = await world(t);
   const token = await mint({ iat: NOW + 100, nbf: NOW + 100, exp: NOW + 200 });
   t.equal(await causeOf(token), 'NOT_YET_VALID');
@@ -166,13 +166,13 @@ t.test('time is the port’s: the same token is too early, holds, and is over', 
   t.equal(await causeOf(token), 'EXPIRED');
 });
 
-t.test('a token that lives long is burned for an hour of it: its age ends it before', async (t) => {
+t.test('a long-lived token is remembered for one hour: its age ends it earlier', async (t) => {
   const { mint, verify } = await world(t);
   const { burnUntilMs } = await verify(await mint({ exp: NOW + 86_400 }));
   t.equal(burnUntilMs, (NOW + 3_600 + 90) * 1000);
 });
 
-t.test('a forged signature is refused, however it was made', async (t) => {
+t.test('a forged signature is rejected, however it was created', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const genuine = await mint();
   const [head = '', body = '', signature = ''] = genuine.split('.');
@@ -198,7 +198,7 @@ t.test('a forged signature is refused, however it was made', async (t) => {
       await forged('RS256', forger.privateKey, { kid: 'x' }),
     ],
     'a changed payload': ['BAD_SIGNATURE', `${head}.${changed}.${signature}`],
-    'a cut signature': ['BAD_SIGNATURE', genuine.slice(0, -4)],
+    'a truncated signature': ['BAD_SIGNATURE', genuine.slice(0, -4)],
     'no signature': ['BAD_SIGNATURE', `${head}.${body}.`],
     'alg none': ['WRONG_ALGORITHM', `${noAlgorithm}.${body}.`],
     'alg none, genuine signature': ['WRONG_ALGORITHM', `${noAlgorithm}.${body}.${signature}`],
@@ -231,7 +231,7 @@ async function publicKeyText(platform: CiIssuer): Promise<{ key: string }> {
   return { key: await exportSPKI(key) };
 }
 
-t.test('CI-02: other RSA algorithms are refused even with the issuer’s key', async (t) => {
+t.test('CI-02: other RSA algorithms are rejected even with the issuer’s key', async (t) => {
   const { causeOf, platform, mint } = await world(t);
   const [, body = '', signature = ''] = (await mint()).split('.');
   for (const alg of ['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'rs256']) {
@@ -240,7 +240,7 @@ t.test('CI-02: other RSA algorithms are refused even with the issuer’s key', a
   }
 });
 
-t.test('what is no JWT in compact form is refused before anything is decoded twice', async (t) => {
+t.test('a text that is not a compact JWT is rejected before a second decoding', async (t) => {
   const { causeOf, mint, platform } = await world(t);
   const genuine = await mint();
   const [head = '', body = '', signature = ''] = genuine.split('.');
@@ -250,44 +250,44 @@ t.test('what is no JWT in compact form is refused before anything is decoded twi
     empty: '',
     'two parts': `${head}.${body}`,
     'five parts (encrypted)': `${genuine}.a.b`,
-    'a space after it': `${genuine} `,
-    'a line break in it': `${head}.\n${body}.${signature}`,
+    'a trailing space': `${genuine} `,
+    'a line break': `${head}.\n${body}.${signature}`,
     'JSON serialisation': JSON.stringify({ payload: body, protected: head, signature }),
-    'padding of base64': `${head}=.${body}.${signature}`,
+    'base64 padding': `${head}=.${body}.${signature}`,
     'plain base64': `${head}.${body}.ab+/`,
-    'header no JSON': `${encode('{')}.${body}.${signature}`,
-    'header a list': `${encode([header])}.${body}.${signature}`,
-    'payload no object': `${encode(header)}.${encode('"text"')}.${signature}`,
-    'payload null': `${encode(header)}.${encode('null')}.${signature}`,
+    'a header that is not JSON': `${encode('{')}.${body}.${signature}`,
+    'a header that is a list': `${encode([header])}.${body}.${signature}`,
+    'a payload that is not an object': `${encode(header)}.${encode('"text"')}.${signature}`,
+    'a null payload': `${encode(header)}.${encode('null')}.${signature}`,
     'another type': await mint({}, { typ: 'at+jwt' }),
-    'a type that is no text': await mint({}, { typ: 7 }),
+    'a type that is not text': await mint({}, { typ: 7 }),
     'no kid': await mint({}, { kid: undefined }),
     'an empty kid': await mint({}, { kid: '' }),
     'a kid that is a number': await mint({}, { kid: 1 }),
     'a kid of 300 characters': await mint({}, { kid: 'k'.repeat(300) }),
     'a critical extension': `${encode({ ...header, crit: ['b64'], b64: false })}.${body}.x`,
-    'nested 9 deep': `${encode(header)}.${encode(deep(8))}.${signature}`,
-    'nested 4,000 deep': `${encode(header)}.${encode(deep(4_000))}.${signature}`,
-    'opened 9,000 times': `${encode(header)}.${encode('['.repeat(9_000))}.${signature}`,
+    '9 levels of nesting': `${encode(header)}.${encode(deep(8))}.${signature}`,
+    '4,000 levels of nesting': `${encode(header)}.${encode(deep(4_000))}.${signature}`,
+    '9,000 opening brackets': `${encode(header)}.${encode('['.repeat(9_000))}.${signature}`,
   };
   for (const [what, token] of Object.entries(malformed)) {
     t.equal(await causeOf(token), 'MALFORMED', what);
   }
 });
 
-t.test('a genuine signature over a form that can be read in two ways is refused', async (t) => {
+t.test('a genuine signature over an ambiguous form is rejected', async (t) => {
   const { causeOf, platform } = await world(t);
   const header = JSON.stringify({ alg: 'RS256', kid: platform.key().kid });
   const payload = JSON.stringify(platform.payload({ aud: AUDIENCE }));
   const inside = payload.slice(1);
   const signed = (text: string | Uint8Array, head = header) => signedTexts(platform, head, text);
-  t.equal(await causeOf(await signed(payload)), 'holds', 'the base of the cases holds');
+  t.equal(await causeOf(await signed(payload)), 'holds', 'the base of the cases is valid');
   const cases: Readonly<Record<string, string>> = {
-    'a name twice': await signed(`{"repository_id":"74",${inside}`),
-    'a name twice, escaped': await signed(`{"\\u0072epository_id":"74",${inside}`),
-    'a name twice, spaced': await signed(`{"aud"${' '.repeat(200)}: "x",${inside}`),
-    'a name twice, deeper': await signed(`{"x":[{"a":1,"a":2}],${inside}`),
-    'a name twice in the header': await signed(payload, `{"alg":"none",${header.slice(1)}`),
+    'a duplicate name': await signed(`{"repository_id":"74",${inside}`),
+    'an escaped duplicate name': await signed(`{"\\u0072epository_id":"74",${inside}`),
+    'a duplicate name after spaces': await signed(`{"aud"${' '.repeat(200)}: "x",${inside}`),
+    'a nested duplicate name': await signed(`{"x":[{"a":1,"a":2}],${inside}`),
+    'a duplicate name in the header': await signed(payload, `{"alg":"none",${header.slice(1)}`),
     'a byte that is not UTF-8': await signed(
       Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from(`",${inside}`)]),
     ),
@@ -302,7 +302,7 @@ t.test('a genuine signature over a form that can be read in two ways is refused'
   t.equal(await causeOf(await signed(harmless)), 'holds', 'equal names in different objects');
 });
 
-t.test('a token of 16 KiB holds, a longer one is refused unread', async (t) => {
+t.test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) => {
   const { causeOf, mint, platform } = await world(t);
   const genuine = await mint();
   const fill = (length: number) => mint({ filler: 'x'.repeat(length) });
@@ -315,7 +315,7 @@ t.test('a token of 16 KiB holds, a longer one is refused unread', async (t) => {
   t.equal(platform.keySet.requests, 0, 'nothing was fetched over HTTP here');
 });
 
-t.test('a token that cannot hold causes no request for keys', async (t) => {
+t.test('an invalid token causes no request for keys', async (t) => {
   const { platform, clock } = await world(t);
   let asked = 0;
   const find = async () => {
@@ -334,7 +334,7 @@ t.test('a token that cannot hold causes no request for keys', async (t) => {
   t.equal(asked, 0);
 });
 
-t.test('an issuer that is not configured is reported as that', async (t) => {
+t.test('an issuer that is not configured is reported as such', async (t) => {
   const { checked, mint } = await world(t);
   const asked = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
   await t.rejects(asked, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
@@ -358,14 +358,14 @@ t.test('CI-03: a token without jti is burned itself, once and in one form', asyn
   t.equal((await verify(token)).jti, jti);
   t.not((await verify(await mint({ jti: undefined, run_id: '2' }))).jti, jti);
   t.equal((await verify(await mint({ jti: 'its own' }))).jti, 'its own');
-  t.equal(await causeOf(await mint({ jti: 7 })), 'MALFORMED jti', 'one that it has must be right');
+  t.equal(await causeOf(await mint({ jti: 7 })), 'MALFORMED jti', 'an existing one must be valid');
   t.equal(await causeOf(await mint({ nbf: NOW + 60 })), 'NOT_YET_VALID');
   t.equal(await causeOf(await mint({ exp: undefined })), 'MISSING_CLAIM exp');
   t.same(issuerKinds.github.lacks, []);
   t.same(issuerKinds.gitlab.lacks, []);
 });
 
-t.test('no token is readable in a log line, wherever it stands in it', async (t) => {
+t.test('no token is readable in a log line, at any position', async (t) => {
   const { mint } = await world(t);
   const token = await mint();
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * The meaning of each CI platform's tokens: which claims are bound, which are kept for review,
- * which contexts are refused whatever was approved, and what a reviewer is warned of.
+ * The meaning of each CI platform's tokens: the claims that are bound, those kept for review, the
+ * contexts that are rejected whatever was approved, and the warnings to a reviewer.
  */
 import t from 'tap';
 import { type ClaimMap, jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
@@ -21,11 +21,11 @@ function changed(kind: IssuerKindName, changes: ClaimChanges = {}) {
 const read = (kind: IssuerKindName, changes?: ClaimChanges) =>
   readIdentity(issuerKinds[kind].claims, changed(kind, changes));
 
-/** Names of the claims that a token is refused for. */
+/** Names of the claims for which a token is rejected. */
 const refusedFor = (kind: IssuerKindName, changes?: ClaimChanges) =>
   read(kind, changes).refused.map(({ claim }) => claim);
 
-t.test('a genuine token of each kind is refused for nothing, and known in full', async (t) => {
+t.test('a genuine token of each kind is accepted, and all of its claims are known', async (t) => {
   for (const kind of kinds) {
     t.same(refusedFor(kind), [], kind);
     t.same(unknownClaims(issuerKinds[kind].claims, changed(kind)), [], kind);
@@ -71,7 +71,7 @@ t.test(
     t.same(
       Object.keys(recorded).filter((claim) => claim in bound),
       [],
-      'each claim is in one place',
+      'each claim is in one list',
     );
   },
 );
@@ -112,7 +112,7 @@ t.test(
   },
 );
 
-t.test('a token without a claim that must be bound is refused by its name', async (t) => {
+t.test('a token without a required bound claim is rejected with its name', async (t) => {
   for (const kind of kinds) {
     for (const claim of issuerKinds[kind].claims.required) {
       const { refused } = read(kind, { [claim]: undefined });
@@ -144,7 +144,7 @@ t.test('CI-05: a bound claim that is not text invalidates the token', async (t) 
   }
 });
 
-t.test('null is no absence, except where the platform writes it for one', async (t) => {
+t.test('null counts as absent only if the platform writes it for absent values', async (t) => {
   const noEnvironment = {
     name: 'Refusal',
     reason: 'BAD_ASSERTION',
@@ -159,10 +159,10 @@ t.test('null is no absence, except where the platform writes it for one', async 
   const nulls = read('buildkite', { build_tag: null, step_key: null, cluster_id: null });
   t.match(nulls.bound, { build_tag: null, step_key: null });
   t.notOk('cluster_id' in nulls.bound);
-  t.equal(read('github', { actor: null }).recorded.actor, null, 'nothing is decided by it');
+  t.equal(read('github', { actor: null }).recorded.actor, null, 'no decision depends on it');
 });
 
-t.test('Branches of merge queues and pull requests are refused, pushed or not', async (t) => {
+t.test('Branches of merge queues and pull requests are rejected, pushed or not', async (t) => {
   const github = ['refs/heads/gh-readonly-queue/main/pr-7-5f8d3c1b'];
   for (const ref of github) t.same(refusedFor('github', { ref }), ['ref'], ref);
   const vcsRef = 'oidc.circleci.com/vcs-ref';
@@ -174,7 +174,7 @@ t.test('Branches of merge queues and pull requests are refused, pushed or not', 
     t.same(refusedFor('buildkite', { build_branch: ref }), ['build_branch'], ref);
   }
   const inherited = { ref: 'refs/merge-requests/7/head', ref_path: undefined };
-  t.same(refusedFor('gitlab', inherited), ['ref'], 'of a server that does not send ref_path');
+  t.same(refusedFor('gitlab', inherited), ['ref'], 'from a server that does not send ref_path');
   for (const name of ['pulls/7', 'fix/pull/7', 'gh-readonly-queued']) {
     t.same(refusedFor('github', { ref: `refs/heads/${name}` }), [], `${name} is a branch`);
     t.same(refusedFor('circleci', { [vcsRef]: `refs/heads/${name}` }), [], name);
@@ -183,7 +183,7 @@ t.test('Branches of merge queues and pull requests are refused, pushed or not', 
   }
 });
 
-t.test('The names that follow the owner’s ids are among what is bound', async (t) => {
+t.test('Names that accompany the owner’s ids are bound claims', async (t) => {
   const names = (kind: IssuerKindName) => read(kind).nameClaims;
   t.same(names('github'), ['repository', 'repository_owner']);
   t.same(names('gitlab'), ['project_path', 'namespace_path']);
@@ -209,7 +209,7 @@ t.test('CI-07: push, workflow_dispatch and schedule are accepted from GitHub', a
   }
 });
 
-t.test('CI-07: every other GitHub event is refused, even with the branch’s own ref', async (t) => {
+t.test('CI-07: every other GitHub event is rejected, even with the branch’s own ref', async (t) => {
   const events = [
     ...['pull_request', 'pull_request_target', 'pull_request_review', 'merge_group'],
     ...['workflow_run', 'issue_comment', 'issues', 'workflow_call', 'repository_dispatch'],
@@ -224,7 +224,7 @@ t.test('CI-07: every other GitHub event is refused, even with the branch’s own
 });
 
 t.test(
-  'GitHub: pull requests, tags and merge refs are refused by each claim that shows them',
+  'GitHub: pull requests, tags and merge refs are rejected by each claim that shows them',
   async (t) => {
     const merge = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/pull/7/merge';
     const cases: readonly (readonly [string, ClaimChanges])[] = [
@@ -274,19 +274,19 @@ t.test('CI-06: a reusable GitHub workflow is trusted as far as its reference', a
   t.notOk('job_workflow_sha' in loose.recorded);
   for (const ref of [sha.slice(0, 12), sha.toUpperCase(), `${sha}0`, `refs/heads/${sha}`]) {
     const { bound } = use(at('other-org/shared', ref));
-    t.equal(bound.job_workflow_sha, sha, `${ref} is no full commit`);
+    t.equal(bound.job_workflow_sha, sha, `${ref} is not a full commit`);
   }
   t.equal(use(at('octo-organic/shared', 'v1')).bound.job_workflow_sha, sha, 'a longer owner');
 
   const unknown = use(at('other-org/shared', 'v1'), { job_workflow_sha: undefined });
   t.match(unknown.warnings, [/does not say which commit/]);
-  t.notOk('job_workflow_sha' in read('github').bound, 'not bound where nothing is reused');
+  t.notOk('job_workflow_sha' in read('github').bound, 'not bound if nothing is reused');
 });
 
-t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot settle', async (t) => {
+t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot rule out', async (t) => {
   const warned = (changes: ClaimChanges) => read('github', changes).warnings;
   t.match(warned({ ref_protected: 'false' }), [/not protected/]);
-  t.match(warned({ ref_protected: undefined }), [/not protected/], 'absent is not protected');
+  t.match(warned({ ref_protected: undefined }), [/not protected/], 'absent counts as unprotected');
   t.match(warned({ repository_visibility: 'public' }), [/public/]);
   t.match(warned({ runner_environment: 'self-hosted' }), [/self-hosted/]);
   const all = { ref_protected: 'false', repository_visibility: 'public' };
@@ -315,7 +315,7 @@ t.test(
   },
 );
 
-t.test('GitLab: merge requests, tags, forks and other sources are refused', async (t) => {
+t.test('GitLab: merge requests, tags, forks and other sources are rejected', async (t) => {
   for (const source of ['push', 'web', 'schedule']) {
     t.same(refusedFor('gitlab', { pipeline_source: source }), [], source);
   }
@@ -330,7 +330,7 @@ t.test('GitLab: merge requests, tags, forks and other sources are refused', asyn
   t.same(refusedFor('gitlab', { project_path: 'groups/project' }), ['project_path']);
 });
 
-t.test('GitLab: a reviewer is warned of what the claims cannot settle', async (t) => {
+t.test('GitLab: a reviewer is warned of risks that the claims cannot rule out', async (t) => {
   const warned = (changes: ClaimChanges) => read('gitlab', changes).warnings;
   const elsewhere = 'gitlab.example/group/templates//ci.yml@refs/heads/main';
   t.match(warned({ ci_config_ref_uri: elsewhere }), [/another project/]);
@@ -365,7 +365,7 @@ t.test('CI-16: Buildkite organisation, pipeline, branch, step and source are bou
 });
 
 t.test(
-  'CI-16: CircleCI organisation, project, origin and branch are bound, and SSH is refused',
+  'CI-16: CircleCI organisation, project, origin and branch are bound, and SSH is rejected',
   async (t) => {
     const p = 'oidc.circleci.com/';
     t.same(read('circleci').bound, {

@@ -1,6 +1,6 @@
 /**
- * Exchanges: the answer and the note of a refusal, the single use of an assertion, and changes while an
- * assertion is being verified.
+ * Exchanges: the answer and the record of a refusal, the single use of an assertion, and changes
+ * while an assertion is being verified.
  */
 import t from 'tap';
 import { change, denied, notesOf } from '../support/ci-exchanges.ts';
@@ -26,12 +26,7 @@ t.test(
     const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
       ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
       ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
-      [
-        'an environment where there was none',
-        { environment: 'prod' },
-        'IDENTITY_MISMATCH',
-        ['environment'],
-      ],
+      ['a new environment', { environment: 'prod' }, 'IDENTITY_MISMATCH', ['environment']],
       [
         'a renamed workflow',
         { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
@@ -56,7 +51,7 @@ t.test(
         'IDENTITY_MISMATCH',
         ['runner_environment'],
       ],
-      ['a claim that is no text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
+      ['a claim that is not text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
     ];
     for (const [what, bound, cause, claims] of rows) {
       const answer = await denied(world, id, { bound: { ...bound } });
@@ -68,15 +63,15 @@ t.test(
       );
       t.ok(
         answer.claims.every((claim: object) => 'expected' in claim),
-        `${what}: shown to the owner`,
+        `${what}: visible to the owner`,
       );
     }
-    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one still may');
+    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one is still admitted');
   },
 );
 
 t.test(
-  'AUTH-10: an exchange from another branch is refused until that branch is verified',
+  'AUTH-10: an exchange from another branch is rejected until that branch is verified',
   async (t) => {
     const world = await startCiWorld(t);
     const dev = { bound: { ref: 'refs/heads/dev' } };
@@ -105,7 +100,7 @@ t.test('CI-05: a renamed repository with the same id needs a new verification', 
   t.equal(await world.tryExchange(await world.connect({ bound }), { bound }), 'EXCHANGED');
 });
 
-t.test('A repository transferred, or re-created under the same name, is another one', async (t) => {
+t.test('A repository transferred, or re-created under its name, is another one', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const transferred = {
@@ -128,7 +123,7 @@ t.test('A repository transferred, or re-created under the same name, is another 
 });
 
 t.test(
-  'CI-09: a second exchange of one assertion is refused, whatever the first returned',
+  'CI-09: a second exchange of one assertion is rejected, whatever the first returned',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -144,14 +139,18 @@ t.test(
     t.match(await exchange(id, good), replayed);
     const [first, second] = [world.assertion(), world.assertion()];
     t.match(await exchange('nowhere', first), { reason: 'EXCHANGE_DENIED' });
-    t.match(await exchange(id, first), replayed, 'tried under an unknown name, it is burned');
+    t.match(await exchange(id, first), replayed, 'burned by an attempt under an unknown name');
     t.match(await exchange(id, second.replace('{', '{"bound":{"ref":"x"},')), {
       metadata: { cause: 'IDENTITY_MISMATCH' },
     });
-    t.match(await exchange(id, second), replayed, 'refused for its claims, it is burned');
+    t.match(await exchange(id, second), replayed, 'burned by a refusal of its claims');
     const raced = world.assertion();
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => exchange(id, raced)));
-    t.equal(outcomes.filter((refusal) => refusal === undefined).length, 1, 'at once: one wins');
+    t.equal(
+      outcomes.filter((refusal) => refusal === undefined).length,
+      1,
+      'concurrently: one wins',
+    );
     const { answer } = await world.ci.start({
       project: PROJECT,
       by: owner,
@@ -164,14 +163,14 @@ t.test(
     const { verification: setupId, pairingCode = '' } = answer;
     const submit = (assertion: string) =>
       refusalOf(world.ci.submitProof({ setupId, pairingCode, network: NETWORK, assertion }));
-    t.match(await submit(good), replayed, 'a verification takes no used one');
+    t.match(await submit(good), replayed, 'a verification does not accept a used one');
     const shown = world.assertion();
     t.equal(await submit(shown), undefined);
     t.match(await exchange(id, shown), replayed, 'nor does an exchange');
   },
 );
 
-t.test('An invalid assertion is not burned, and its refusal says why', async (t) => {
+t.test('An invalid assertion is not burned, and its refusal states the cause', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const before = world.burned.size;
@@ -185,7 +184,7 @@ t.test('An invalid assertion is not burned, and its refusal says why', async (t)
   t.equal(AUDIENCE, 'https://monitoring.example/projects/demo', 'of this deployment and project');
 });
 
-t.test('Unknown trust names answer as a mismatch does, without a claim list', async (t) => {
+t.test('Unknown trust names are answered like a mismatch, without a claim list', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const unknown = await denied(world, 'nowhere');
@@ -198,14 +197,14 @@ t.test('Unknown trust names answer as a mismatch does, without a claim list', as
       reason: 'BAD_ASSERTION',
       metadata: { cause: 'AUDIENCE' },
     },
-    'a token for one project is of no use in another',
+    'a token for one project is useless in another',
   );
   t.same(world.outcomes, ['UNKNOWN_TRUST', 'BAD_ASSERTION']);
   const events = notesOf(world, id);
-  t.same(events, [], 'nothing of it is noted at a connection');
+  t.same(events, [], 'no connection records it');
 });
 
-t.test('An issuer’s name that stands for another issuer moves no trust to it', async (t) => {
+t.test('Renaming another issuer to an approved issuer’s name moves no trust to it', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const { answer } = await world.ci.start({
@@ -227,17 +226,21 @@ t.test('An issuer’s name that stands for another issuer moves no trust to it',
   t.match(
     await denied(world, id, { bound: { ref: 'x' } }),
     { cause: 'ISSUER_CHANGED', claims: [] },
-    'what was approved is not shown to another issuer’s job of the same ids',
+    'approved values are hidden from another issuer’s job with the same ids',
   );
   const { verification: setupId, pairingCode = '' } = answer;
   const proof = { setupId, pairingCode, network: NETWORK, assertion: world.assertion() };
   t.match(await refusalOf(world.ci.submitProof(proof)), { metadata: { cause: 'ISSUER_CHANGED' } });
   world.issuers.github = 'https://github.example';
-  t.equal(await world.tryExchange(id), 'EXCHANGED', 'as it was, it goes on');
+  t.equal(
+    await world.tryExchange(id),
+    'EXCHANGED',
+    'with the original configuration it works again',
+  );
 });
 
 t.test(
-  'No exchange succeeds after a revocation was decided, however many are under way',
+  'No exchange succeeds after a revocation was decided, however many are in flight',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -250,7 +253,7 @@ t.test(
   },
 );
 
-t.test('A revocation while the assertion is being checked stops the exchange', async (t) => {
+t.test('A revocation while the assertion is being verified stops the exchange', async (t) => {
   const disabled = { type: 'disabled', reason: 'x' };
   const revocations: [string, (world: CiWorld, connection: string) => Promise<unknown>][] = [
     [
@@ -272,7 +275,7 @@ t.test('A revocation while the assertion is being checked stops the exchange', a
   }
 });
 
-t.test('A token carries the epoch that holds when it is given out', async (t) => {
+t.test('A token carries the epoch at the time of its issue', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect({}, ['monitoring.read', 'monitoring.write']);
   const capabilities = ['monitoring.read'];

@@ -1,7 +1,7 @@
 /**
- * The configured issuers as a whole: the setting that names them, their keys over HTTP, what
- * operators see of an outage or a new claim, and a token on its way from the official client of a
- * job to the check.
+ * The configured issuers as a whole: the setting that lists them, their keys over HTTP, how
+ * operators see an outage or a new claim, and a token from a job's official client up to its
+ * verification.
  */
 import { spawn } from 'node:child_process';
 import t, { type Test } from 'tap';
@@ -29,7 +29,7 @@ const START_MS = Date.UTC(2026, 10, 1);
 const AUDIENCE = 'https://monitoring.example.com/projects/demo';
 const notReady = { name: 'Refusal', reason: 'NOT_READY' };
 
-t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
+t.test('public issuers are configured by name, private ones by kind and address', async (t) => {
   const github = {
     name: 'github',
     kind: 'github',
@@ -60,7 +60,7 @@ t.test('the setting names public issuers, and one’s own by kind and address', 
   );
 });
 
-t.test('a setting that would not do is refused with what would', async (t) => {
+t.test('an invalid setting is rejected with a valid alternative', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['gitbub', /"gitbub"/],
     ['github,', /""/],
@@ -151,11 +151,11 @@ t.test('CI-14: the discovery document locates the keys on its issuer’s own hos
   t.equal(
     await fetcher.fetch(named, AbortSignal.timeout(10_000)),
     await elsewhere.fetchKeys(),
-    'an operator may name keys on another host',
+    'an operator may configure keys on another host',
   );
 });
 
-t.test('an answer that is too large, or not to the point, is given up', async (t) => {
+t.test('an answer that is too large or invalid is discarded', async (t) => {
   const { platform, read } = await overHttp(t);
   const large = 'x'.repeat(300 * 1024);
   platform.keySet.next.push({ kind: 'status', status: 200, body: large });
@@ -166,11 +166,11 @@ t.test('an answer that is too large, or not to the point, is given up', async (t
   }
   platform.keySet.next.push({ kind: 'reset' });
   await t.rejects(read());
-  // Not one of `next`: on a busy machine the request may be aborted before the server takes it up.
+  // Not one of `next`: on a busy machine the request may be aborted before the server reads it.
   platform.keySet.behaviour = { kind: 'hang' };
   await t.rejects(read(AbortSignal.timeout(50)), 'a hanging request ends when it is aborted');
   platform.keySet.behaviour = { kind: 'answer' };
-  t.equal(await read(), await platform.fetchKeys(), 'and the next one is read');
+  t.equal(await read(), await platform.fetchKeys(), 'the next one is read');
 });
 
 t.test(
@@ -200,12 +200,12 @@ t.test(
     const state = () =>
       health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
     t.equal(state(), 'ready', 'nothing is fetched before it is needed');
-    t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before there is one');
+    t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before the first fetch');
 
     platform.keySet.behaviour = { kind: 'status', status: 503 };
     await t.rejects(verify(), notReady);
     t.equal(state(), 'degraded');
-    t.equal(health.report().ready, true, 'everything else goes on');
+    t.equal(health.report().ready, true, 'the rest of the service is ready');
     t.match(lines.splice(0), [/cannot be read/]);
 
     platform.keySet.behaviour = { kind: 'answer' };
@@ -225,7 +225,7 @@ t.test(
   },
 );
 
-t.test('over HTTP: what an issuer states ends trust, and what fails ends none', async (t) => {
+t.test('over HTTP: an answer of the issuer can end trust, a failure cannot', async (t) => {
   const clock = new VirtualClock(START_MS);
   const platform = await startCiIssuer({ now: () => clock.now() });
   const metrics = createMetrics({ clock, version: 'test' });
@@ -240,7 +240,7 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
   const settings = { ciIssuers: [platform.issuer] };
   const parts = { settings, clock, log: silentLog, metrics, health, closers };
   const issuers = openIssuers(parts);
-  /** What becomes of a fresh token that names this key. */
+  /** The outcome of a fresh token that names this key. */
   const causeOf = async (kid: string) => {
     const token = await platform.mint({ aud: AUDIENCE }, { header: { kid } });
     return issuers.verify(token, { issuer: 'github', audience: AUDIENCE }).then(
@@ -254,11 +254,11 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
     if (part?.health.state !== 'degraded') return part?.health.state;
     return /cannot be read|lists no key/.exec(part.health.reason)?.[0];
   };
-  /** What becomes of a token that held, once the issuer has been read again in the background. */
+  /** The outcome of a valid token after the issuer's keys were read again in the background. */
   const after = async (behaviour: Behaviour): Promise<readonly unknown[]> => {
     platform.keySet.behaviour = behaviour;
     await clock.advance(fault() === 'cannot be read' ? BACKGROUND_RETRY_MS : RENEW_MS);
-    await causeOf('never listed'); // Waits for the reading that is under way.
+    await causeOf('never listed'); // Waits for the read in progress.
     return [await causeOf(kid), fault()];
   };
   t.equal(await causeOf(kid), 'holds');
@@ -282,10 +282,10 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
   t.match(await metrics.text(), 'svc_ci_keys_trusted{issuer="github"} 0');
   t.same(await after({ kind: 'answer' }), ['holds', 'ready']);
   await platform.rotate({ keepOld: false });
-  t.same(await after({ kind: 'answer' }), ['UNKNOWN_KEY', 'ready'], 'one key was taken away');
+  t.same(await after({ kind: 'answer' }), ['UNKNOWN_KEY', 'ready'], 'one key was removed');
 });
 
-t.test('an issuer that is away takes its own tokens down, and no others', async (t) => {
+t.test('an unreachable issuer affects only its own tokens', async (t) => {
   const clock = new VirtualClock(START_MS);
   const [away, here] = await Promise.all([
     startCiIssuer({ now: () => clock.now() }),
@@ -313,38 +313,35 @@ t.test('an issuer that is away takes its own tokens down, and no others', async 
   await refused;
 });
 
-t.test(
-  'keys are replaced: old tokens are valid while the old key is listed, then no longer',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const platform = await startCiIssuer({ now: () => clock.now() });
-    t.teardown(() => platform.close());
-    const keys = createIssuerKeys({
-      name: 'github',
-      clock,
-      log: silentLog,
-      fetchKeys: platform.fetchKeys,
-    });
-    const issuers = createAssertionVerifier({
-      clock,
-      issuers: [{ issuer: platform.issuer, keys }],
-    });
-    const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
-    const old = await platform.mint({ aud: 'a' });
-    await verify(old);
-    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
-    await platform.rotate();
-    await verify(await platform.mint({ aud: 'a' }));
-    await verify(old);
-    await clock.advance(UNKNOWN_KEY_PAUSE_MS);
-    await platform.rotate({ keepOld: false });
-    await verify(await platform.mint({ aud: 'a' }));
-    const gone = { name: 'Refusal', metadata: { cause: 'UNKNOWN_KEY' } };
-    await t.rejects(verify(old), gone);
-  },
-);
+t.test('keys are replaced: old tokens are valid only while the old key is listed', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const platform = await startCiIssuer({ now: () => clock.now() });
+  t.teardown(() => platform.close());
+  const keys = createIssuerKeys({
+    name: 'github',
+    clock,
+    log: silentLog,
+    fetchKeys: platform.fetchKeys,
+  });
+  const issuers = createAssertionVerifier({
+    clock,
+    issuers: [{ issuer: platform.issuer, keys }],
+  });
+  const verify = (token: string) => issuers.verify(token, { issuer: 'github', audience: 'a' });
+  const old = await platform.mint({ aud: 'a' });
+  await verify(old);
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  await platform.rotate();
+  await verify(await platform.mint({ aud: 'a' }));
+  await verify(old);
+  await clock.advance(UNKNOWN_KEY_PAUSE_MS);
+  await platform.rotate({ keepOld: false });
+  await verify(await platform.mint({ aud: 'a' }));
+  const gone = { name: 'Refusal', metadata: { cause: 'UNKNOWN_KEY' } };
+  await t.rejects(verify(old), gone);
+});
 
-/** An issuer and its check, on the machine's clock. */
+/** An issuer and its verifier, on the machine's clock. */
 async function running(t: Test) {
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());
@@ -363,7 +360,7 @@ async function running(t: Test) {
   return { platform, verify };
 }
 
-/** The official client, as a job runs it: in a process whose environment is the runner's. */
+/** The official client, as a job runs it: in a process with the runner's environment. */
 function getIdToken(environment: Readonly<Record<string, string>>, audience: string) {
   const code = `import { getIDToken } from '@actions/core';
     try { process.stdout.write('\\nTOKEN ' + await getIDToken(${JSON.stringify(audience)})); }
@@ -383,21 +380,21 @@ function getIdToken(environment: Readonly<Record<string, string>>, audience: str
   });
 }
 
-t.test('the official client of a job gets a token here, and it holds', async (t) => {
+t.test('the official client of a job gets a token here, and it is valid', async (t) => {
   const { platform, verify } = await running(t);
   platform.job.claims = { environment: 'production' };
-  // It goes on after a gateway's answers, as the real endpoint sometimes gives them.
+  // It retries after a gateway's answers, which the real endpoint sometimes gives.
   platform.tokens.next.push({ kind: 'status', status: 503 }, { kind: 'status', status: 502 });
   const output = await getIdToken(platform.jobEnvironment, AUDIENCE);
   const token = /^TOKEN (.*)$/m.exec(output)?.[1] ?? output;
   t.match(output, `::add-mask::${token}`, 'the client masks it');
-  t.same(platform.tokens.audiences, [AUDIENCE], 'the audience arrives as it was');
+  t.same(platform.tokens.audiences, [AUDIENCE], 'the audience arrives unchanged');
   t.equal(platform.tokens.requests, 3);
   const { claims } = await verify(token);
   t.equal(claims.bound.environment, 'production');
 });
 
-t.test('the endpoint refuses a stranger, as the real one does', async (t) => {
+t.test('the endpoint rejects a stranger, as the real one does', async (t) => {
   const { platform } = await running(t);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ...rest } = platform.jobEnvironment;
   const stranger = { ...rest, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'guessed' };

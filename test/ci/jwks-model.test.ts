@@ -1,8 +1,8 @@
 /**
- * Trust in an issuer's keys against a model of a dozen lines, over random histories: key sets that
- * gain, lose, double and break keys, every kind of outage, garbage that is JSON, hanging answers,
- * tokens that ask and long silences. The model knows the last key set that was read, when it was
- * asked for, and whether the last reading failed; whatever was before that set must not show.
+ * Trust in an issuer's keys, compared with a model of a dozen lines over random histories: key sets
+ * that gain, lose, duplicate and break keys, every kind of outage, garbage that is valid JSON,
+ * hanging answers, tokens that look up keys, and long silences. The model knows the last key set,
+ * the time of its request, and whether the last read failed; earlier sets must not matter.
  */
 import fc from 'fast-check';
 import { generateKeyPair } from 'jose';
@@ -31,7 +31,7 @@ const made = await Promise.all(
   }),
 );
 
-/** An entry of a key set, and whether it is a key for RS256 signatures at all. */
+/** An entry of a key set, and whether it is a valid key for RS256 signatures. */
 interface Listed {
   readonly kid: string;
   readonly key: number;
@@ -100,7 +100,7 @@ const textOf = (entries: readonly Listed[]) =>
     keys: entries.map(({ kid, key, change }) => ({ ...made[key], kid, ...change })),
   });
 
-/** The ids under which a set has one key, and no other, for signatures. */
+/** Ids under which a set has exactly one signing key. */
 function trustedIn(entries: readonly Listed[]): ReadonlySet<string> {
   const keysOf = (kid: string) =>
     new Set(entries.filter((one) => one.isForSignatures && one.kid === kid).map(({ key }) => key));
@@ -125,7 +125,7 @@ function wanted({ trusted, isAway }: Model, kid: string): string {
   return isAway ? 'NOT_READY' : 'unknown';
 }
 
-/** One history, as what was asked, trusted and modelled. Throws at the first difference. */
+/** Runs one history against the cache and the model. Throws at the first difference. */
 async function live(history: readonly Step[]): Promise<void> {
   const clock = new VirtualClock(START_MS);
   const model: Model = { trusted: new Set(), isAway: false };
@@ -143,7 +143,7 @@ async function live(history: readonly Step[]): Promise<void> {
       return respond(answer, signal);
     },
     onFetched() {
-      if (underWay === undefined) throw new Error('Nothing was asked for');
+      if (underWay === undefined) throw new Error('No request is in flight');
       model.isAway = underWay.answer.kind === 'outage';
       if (underWay.answer.kind === 'set') {
         model.trusted = trustedIn(underWay.answer.entries);
@@ -152,7 +152,7 @@ async function live(history: readonly Step[]): Promise<void> {
       underWay = undefined;
     },
   });
-  /** Time passes in parts, none of which leaves an attempt behind that could have ended. */
+  /** Time passes in steps, each of which lets attempts end that are due. */
   const wait = async (ms: number) => {
     for (let left = ms; left > 0; left -= MINUTE_MS) {
       await clock.advance(Math.min(left, MINUTE_MS));
@@ -166,7 +166,7 @@ async function live(history: readonly Step[]): Promise<void> {
   };
   const ageMs = () => (readAtMs === undefined ? undefined : clock.elapsed() - readAtMs);
   const isUsable = () => (ageMs() ?? Number.POSITIVE_INFINITY) <= STALE_MS;
-  /** What was answered, and what the model says at that moment. */
+  /** The cache's answer, and the model's answer at that moment. */
   const ask = async (kid: string) => {
     const found = keys
       .find(kid)
@@ -192,19 +192,19 @@ async function live(history: readonly Step[]): Promise<void> {
       const isQuiet = !model.isAway && model.trusted.size > 0;
       if (!isQuiet) equal(keys.health().state, 'degraded', 'health');
       const age = ageMs() ?? 0;
-      if (!model.isAway && age > FRESH_MS) throw new Error(`Keys of ${age} ms ago were used`);
+      if (!model.isAway && age > FRESH_MS) throw new Error(`Keys from ${age} ms ago were used`);
     }
   }
   keys.close();
   assertCadence(sentMs);
 }
 
-/** @param sentMs when each reading began */
+/** @param sentMs time when each read began */
 function assertCadence(sentMs: readonly number[]): void {
   for (const [i, atMs] of sentMs.entries()) {
     const sinceMs = atMs - (sentMs[i - 1] ?? Number.NEGATIVE_INFINITY);
-    if (sinceMs < RETRY_PAUSE_MS) throw new Error(`Two readings within ${sinceMs} ms`);
-    if (i > 0 && sinceMs > FRESH_MS) throw new Error(`No reading for ${sinceMs} ms`);
+    if (sinceMs < RETRY_PAUSE_MS) throw new Error(`Two reads within ${sinceMs} ms`);
+    if (i > 0 && sinceMs > FRESH_MS) throw new Error(`No read for ${sinceMs} ms`);
   }
 }
 

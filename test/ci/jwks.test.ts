@@ -1,7 +1,7 @@
 /**
- * Keys of an issuer: how often it is asked, which keys are used while it does not answer, and which of
- * its answers are believed. The cache is tested on a virtual clock with a fake fetch; reading over
- * HTTP on a real server.
+ * Keys of an issuer: how often they are fetched, which keys are used while the issuer does not
+ * answer, and which answers are accepted. The cache is tested on a virtual clock with a fake fetch;
+ * reading over HTTP on a real server.
  */
 import { generateKeyPair } from 'jose';
 import t from 'tap';
@@ -73,7 +73,7 @@ function world() {
   return { clock, keys, issuer, has, lines, aborted };
 }
 
-t.test('keys are read when the first token asks, and once for many that ask', async (t) => {
+t.test('keys are read for the first token, and once for concurrent tokens', async (t) => {
   const { keys, issuer, has } = world();
   t.equal(issuer.fetches, 0);
   t.equal(keys.ageMs(), undefined);
@@ -92,37 +92,37 @@ t.test('CI-14: keys are fresh for 10 minutes and renewed in the background after
   t.equal(issuer.fetches, 1, 'young enough');
   issuer.answer = 'never';
   await clock.advance(1);
-  t.equal(await has('a'), true, 'nobody waits for the renewal');
+  t.equal(await has('a'), true, 'no token waits for the renewal');
   t.equal(issuer.fetches, 2);
   t.equal(await has('a'), true);
   t.equal(issuer.fetches, 2, 'one at a time');
 });
 
 t.test(
-  'a key that its issuer has taken away ends with one reading, asked for or not',
+  'a key removed by its issuer is rejected after the next read, whether or not it was looked up',
   async (t) => {
     const { clock, issuer, has, lines } = world();
     await has('a');
     issuer.answer = setOf('b');
     await clock.advance(RENEW_MS);
-    t.equal(await has('b'), true, 'waits for the reading under way');
+    t.equal(await has('b'), true, 'waits for the read in progress');
     t.equal(await has('a'), false);
     t.equal(issuer.fetches, 2);
     t.same(lines, ['The issuer withdrew keys: tokens signed with them are refused']);
     issuer.answer = new Error('answered 503');
     await clock.advance(FRESH_MS);
-    await t.rejects(has('a'), notReady, 'an outage later on brings it back to nobody');
+    await t.rejects(has('a'), notReady, 'a later outage does not restore it');
     t.equal(await has('b'), true);
   },
 );
 
-t.test('an empty key set ends the trust in every key, and health says so', async (t) => {
+t.test('an empty key set ends trust in every key, and health reports it', async (t) => {
   const { clock, keys, issuer, has, lines } = world();
   await has('a');
   issuer.answer = '{"keys":[]}';
   await clock.advance(RENEW_MS);
-  t.equal(await has('never listed'), false, 'the reading under way is over');
-  t.equal(await has('a'), false, 'the issuer has said that it has none');
+  t.equal(await has('never listed'), false, 'the read in progress has ended');
+  t.equal(await has('a'), false, 'the issuer has stated that it has none');
   t.equal(keys.trusted(), 0);
   t.match(keys.health(), {
     state: 'degraded',
@@ -131,11 +131,11 @@ t.test('an empty key set ends the trust in every key, and health says so', async
   t.match(lines, [/lists no key for RS256 signatures/]);
   issuer.answer = new Error('answered 503');
   await clock.advance(RENEW_MS);
-  await t.rejects(has('a'), notReady, 'and an outage does not bring them back');
+  await t.rejects(has('a'), notReady, 'an outage does not restore them');
   t.match(keys.health(), { reason: /cannot be read.*lists no key/ }, 'both are reported');
   issuer.answer = setOf('a');
   await clock.advance(BACKGROUND_RETRY_MS);
-  t.equal(await has('a'), true, 'a provider that mends its mistake is trusted again by itself');
+  t.equal(await has('a'), true, 'trust recovers once the provider corrects its mistake');
   t.same(keys.health(), { state: 'ready' });
 });
 
@@ -151,7 +151,7 @@ t.test('a machine that was suspended reads the keys again before it trusts one',
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = setOf('b');
-  // Calendar time alone has passed, as the processor's clock stood still.
+  // Only calendar time has passed, because the processor's clock stood still.
   clock.jump(3 * STALE_MS);
   t.equal(await has('a'), false);
 });
@@ -167,13 +167,13 @@ t.test(
     t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
     t.same(lines, ['The keys of the issuer cannot be read'], 'reported once');
     await clock.advance(STALE_MS - FRESH_MS - 1);
-    t.equal(await has('a'), true, 'to the last moment');
+    t.equal(await has('a'), true, 'up to the last moment');
     await clock.advance(1);
     await t.rejects(has('a'), notReady);
     t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
     issuer.answer = setOf('a');
     await clock.advance(RETRY_PAUSE_MS);
-    t.equal(await has('a'), true, 'and it comes back by itself');
+    t.equal(await has('a'), true, 'it recovers by itself');
     t.same(keys.health(), { state: 'ready' });
     t.equal(lines.at(-1), 'The keys of the issuer can be read again');
   },
@@ -195,41 +195,41 @@ t.test('once an outage is known, tokens of known keys do not wait for an attempt
   issuer.answer = setOf('b');
   await clock.advance(FETCH_MS + RETRY_PAUSE_MS);
   t.equal(await has('a'), true);
-  t.equal(await has('b'), true, 'which asks for what is not known');
-  t.equal(await has('a'), false, 'and what is no longer listed is gone');
+  t.equal(await has('b'), true, 'which looks up the unknown key');
+  t.equal(await has('a'), false, 'an unlisted key is gone');
+});
+
+t.test('before an issuer’s first answer its tokens get not ready, with a retry time', async (t) => {
+  const { clock, keys, issuer, has } = world();
+  issuer.answer = new Error('answered 500');
+  const refusal = await has('a').catch((error) => error);
+  t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
+  t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+  for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
+  t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
+  await clock.advance(RETRY_PAUSE_MS);
+  issuer.answer = setOf('a');
+  t.equal(await has('a'), true);
 });
 
 t.test(
-  'an issuer that never answered: refused as not ready, with when to come again',
+  'with a hanging issuer all tokens wait for one attempt, for at most 5 seconds',
   async (t) => {
-    const { clock, keys, issuer, has } = world();
-    issuer.answer = new Error('answered 500');
-    const refusal = await has('a').catch((error) => error);
-    t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
-    t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
-    for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
-    t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
-    await clock.advance(RETRY_PAUSE_MS);
-    issuer.answer = setOf('a');
-    t.equal(await has('a'), true);
+    const { clock, issuer, has, aborted } = world();
+    issuer.answer = 'never';
+    const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
+    await turn();
+    t.equal(issuer.fetches, 1);
+    await clock.advance(FETCH_MS);
+    await Promise.all(waiting);
+    t.same(aborted, [true], 'the request is aborted');
+    await t.rejects(has('a'), notReady, 'later tokens are answered at once');
+    t.equal(issuer.fetches, 1);
   },
 );
 
-t.test('an issuer that hangs: all wait for one attempt, for 5 seconds at most', async (t) => {
-  const { clock, issuer, has, aborted } = world();
-  issuer.answer = 'never';
-  const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
-  await turn();
-  t.equal(issuer.fetches, 1);
-  await clock.advance(FETCH_MS);
-  await Promise.all(waiting);
-  t.same(aborted, [true], 'the request is given up');
-  await t.rejects(has('a'), notReady, 'and the next ones are answered at once');
-  t.equal(issuer.fetches, 1);
-});
-
 t.test(
-  'the number that waits is bounded; others are refused at once with when to retry',
+  'the number of waiting tokens is bounded; others are rejected at once with a retry time',
   async (t) => {
     const { clock, issuer, keys } = world();
     issuer.answer = 'never';
@@ -254,7 +254,7 @@ t.test('CI-14: unknown key ids cause at most two requests per minute to the issu
     for (let i = 0; i < 50; i++) t.equal(await has(`made up ${second} ${i}`), false);
     await clock.advance(1_000);
   }
-  // At 0, 30, 60 and 90 s; the first reading stands apart.
+  // At 0, 30, 60 and 90 s; the first read is not counted.
   t.equal(issuer.fetches, 1 + 4);
   t.equal(issuer.most, 1, 'never two at a time');
 });
@@ -266,7 +266,7 @@ t.test('failed attempts count against a storm of unknown key ids too', async (t)
   await clock.advance(UNKNOWN_KEY_PAUSE_MS);
   for (let second = 0; second < 120; second++) {
     for (let i = 0; i < 20; i++) await t.rejects(has(`made up ${i}`), notReady);
-    t.equal(await has('a'), true, 'known keys hold meanwhile');
+    t.equal(await has('a'), true, 'known keys stay valid meanwhile');
     await clock.advance(1_000);
   }
   t.equal(issuer.fetches, 1 + 4);
@@ -282,7 +282,7 @@ t.test('a new key of the issuer is found by its first token', async (t) => {
   t.equal(issuer.fetches, 2);
 });
 
-t.test('while the issuer is away, an unknown key is not called wrong', async (t) => {
+t.test('during an outage an unknown key is not reported as wrong', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = new Error('away');
@@ -293,20 +293,20 @@ t.test('while the issuer is away, an unknown key is not called wrong', async (t)
   t.equal(await has('b'), true);
 });
 
-t.test('an answer that is no key set leaves the keys that are there', async (t) => {
+t.test('an answer that is not a key set leaves the current keys in place', async (t) => {
   const { clock, keys, issuer, has } = world();
   await has('a');
   const answers: Readonly<Record<string, string>> = {
-    'no JSON': '<html>',
-    'no object': '"keys"',
+    'not JSON': '<html>',
+    'not an object': '"keys"',
     null: 'null',
     'an empty object': '{}',
-    'no list': '{"keys":{}}',
+    'not a list': '{"keys":{}}',
     'a text': '{"keys":"x"}',
-    'a list of something else': '{"keys":[null]}',
-    'keys without a kind': '{"keys":[{"kid":"b"}]}',
-    'the first half': setOf('b').slice(0, 200),
-    'a hundred and one keys': setOf(...Array.from({ length: 101 }, (_, i) => `k${i}`)),
+    'a list of nulls': '{"keys":[null]}',
+    'keys without a type': '{"keys":[{"kid":"b"}]}',
+    'a truncated set': setOf('b').slice(0, 200),
+    '101 keys': setOf(...Array.from({ length: 101 }, (_, i) => `k${i}`)),
   };
   for (const [what, answer] of Object.entries(answers)) {
     issuer.answer = answer;
@@ -316,7 +316,7 @@ t.test('an answer that is no key set leaves the keys that are there', async (t) 
   }
 });
 
-t.test('a key that is not for RS256 signatures, or too weak, is none', async (t) => {
+t.test('a key that is too weak, or not for RS256 signatures, is ignored', async (t) => {
   const [rsaKey] = rsa;
   const unusable: readonly unknown[] = [
     { ...rsaKey, kid: 'a', use: 'enc' },
@@ -344,22 +344,19 @@ t.test('a key that is not for RS256 signatures, or too weak, is none', async (t)
   }
 });
 
-t.test(
-  'different keys under one id: nobody can say which one signs, so neither does',
-  async (t) => {
-    const { issuer, has, keys } = world();
-    issuer.answer = setOf('b', 'b', 'a');
-    t.equal(await has('b'), false);
-    t.equal(await has('a'), true);
-    t.match(keys.health(), { state: 'degraded', reason: /different keys under one id \("b"\)/ });
-    const twice = world();
-    const [{ ...key } = {}] = rsa;
-    twice.issuer.answer = JSON.stringify({ keys: [1, 2].map(() => ({ ...key, kid: 'b' })) });
-    t.equal(await twice.has('b'), true, 'the same key twice is one key');
-  },
-);
+t.test('different keys under one id are ambiguous, so none of them is trusted', async (t) => {
+  const { issuer, has, keys } = world();
+  issuer.answer = setOf('b', 'b', 'a');
+  t.equal(await has('b'), false);
+  t.equal(await has('a'), true);
+  t.match(keys.health(), { state: 'degraded', reason: /different keys under one id \("b"\)/ });
+  const twice = world();
+  const [{ ...key } = {}] = rsa;
+  twice.issuer.answer = JSON.stringify({ keys: [1, 2].map(() => ({ ...key, kid: 'b' })) });
+  t.equal(await twice.has('b'), true, 'the same key twice is one key');
+});
 
-t.test('one broken key does not end the others', async (t) => {
+t.test('one broken key does not affect the others', async (t) => {
   const { issuer, has } = world();
   const [rsaKey] = rsa;
   const broken = { ...rsaKey, kid: 'x', n: `${'A'.repeat(342)}AQAB` };

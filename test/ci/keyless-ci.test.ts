@@ -1,6 +1,6 @@
 /**
- * Keyless CI's decisions, STATE-06 to STATE-10 and ERR-05 among them: verifications,
- * connections and exchanges over a real host, with tokens that show exactly what a test says.
+ * Decisions of keyless CI, including STATE-06 to STATE-10 and ERR-05: verifications, connections
+ * and exchanges over a real host, with tokens whose claims the test chooses.
  */
 
 import t from 'tap';
@@ -39,7 +39,7 @@ async function start(world: CiWorld, more: object = {}) {
   return { setupId, pairingCode, network: NETWORK };
 }
 
-/** Started and proved; with what an approval needs. */
+/** A started and proved verification, with the input of an approval. */
 async function observe(world: CiWorld, token: TestToken = {}) {
   const started = await start(world);
   const assertion = world.assertion(token);
@@ -85,7 +85,7 @@ t.test('STATE-07: a verification grants no project access', async (t) => {
   const view = world.host.view(PROJECT);
   t.equal(view.countInstances('ciConnection', { final: false }), 0);
   t.equal(row(world, 'ciVerification', started.setupId).value, 'observed');
-  t.equal(await world.tryExchange(started.setupId), 'IDENTITY_MISMATCH', 'it is no trust name');
+  t.equal(await world.tryExchange(started.setupId), 'IDENTITY_MISMATCH', 'it is not a trust name');
 });
 
 t.test(
@@ -133,7 +133,7 @@ t.test('Approval: only permissions that the verification and the account have', 
     return refusal?.reason;
   };
   t.equal(await refused([]), 'INVALID_FIELD', 'none');
-  t.equal(await refused(['collector']), 'INVALID_FIELD', 'one that nobody grants here');
+  t.equal(await refused(['collector']), 'INVALID_FIELD', 'a capability that nobody can grant here');
   t.equal(await refused(READ, { serviceAccount: 'nobody' }), 'NOT_FOUND');
   const unconfigured = await refusalOf(start(world, { issuer: 'sourcehut' }));
   t.match(
@@ -164,7 +164,7 @@ t.test('Approval: only permissions that the verification and the account have', 
   t.equal(await refused(READ), 'INVALID_STATE');
 });
 
-t.test('Two approvals at once: exactly one wins', async (t) => {
+t.test('Two concurrent approvals: exactly one wins', async (t) => {
   const world = await startCiWorld(t);
   const { approve } = await observe(world);
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => causeOf(approve())));
@@ -173,7 +173,7 @@ t.test('Two approvals at once: exactly one wins', async (t) => {
   t.match(await refusalOf(approve()), { message: /was approved before, as connection/ });
 });
 
-t.test('CI-10: the pairing code is shown once and stored as a hash', async (t) => {
+t.test('CI-10: the pairing code is returned once and stored as a hash', async (t) => {
   const world = await startCiWorld(t);
   const same = { request: world.request() };
   const first = await start(world, same);
@@ -183,7 +183,7 @@ t.test('CI-10: the pairing code is shown once and stored as a hash', async (t) =
   t.notMatch(JSON.stringify(row(world, 'ciVerification', first.setupId)), first.pairingCode);
 });
 
-t.test('A rejected verification is over', async (t) => {
+t.test('A rejected verification is final', async (t) => {
   const world = await startCiWorld(t);
   const open = await start(world);
   world.meanwhile = () =>
@@ -200,7 +200,7 @@ t.test('A rejected verification is over', async (t) => {
 });
 
 t.test(
-  'AUTH-08, LIMIT-09: an access token lives 15 minutes and acts only in the approved project',
+  'AUTH-08, LIMIT-09: an access token is valid for 15 minutes and only in the approved project',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -225,7 +225,7 @@ t.test(
   },
 );
 
-t.test('owners are notified of a connection that lets in more than before', async (t) => {
+t.test('owners are notified of a connection with more access than before', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect({}, READ);
   const noted = () =>
@@ -259,12 +259,16 @@ t.test(
       await world.ci.edit({ ...change(world), connection: id, displayName, capabilities });
       return connection(world, id).tokenEpoch;
     };
-    t.equal(await edit({ displayName: 'Other' }), 1, 'a name is no permission');
-    t.equal(await edit({ capabilities: [...BOTH].reverse() }), 1, 'the same ones in another order');
+    t.equal(await edit({ displayName: 'Other' }), 1, 'a name is not a permission');
+    t.equal(
+      await edit({ capabilities: [...BOTH].reverse() }),
+      1,
+      'the same permissions in another order',
+    );
     t.equal(await edit({ capabilities: READ }), 2);
     t.equal(await edit({ capabilities: BOTH }), 3);
     t.match(connection(world, id), { displayName: 'Other', capabilities: BOTH, bound: BOUND });
-    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name goes on');
+    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name still works');
     t.match(await refusalOf(edit({ capabilities: [] })), { reason: 'INVALID_FIELD' });
     const narrowed = { type: 'edited', displayName: 'x', capabilities: READ };
     await send(world, 'serviceAccount', ACCOUNT, narrowed);
@@ -291,12 +295,12 @@ t.test(
     t.equal(
       await world.tryExchange(id),
       'CONNECTION_DELETED',
-      'said to the workflow that it was for',
+      'reported to the workflow that it belonged to',
     );
     const assertion = world.assertion({ bound: { ref: 'refs/heads/x' } });
     const other = world.ci.exchange({ project: PROJECT, connection: id, assertion });
     const asUnknown = { metadata: { cause: 'IDENTITY_MISMATCH', claims: '[]' } };
-    t.match(await refusalOf(other), asUnknown, 'to any other it is as if it were not there');
+    t.match(await refusalOf(other), asUnknown, 'to any other it is unknown');
     t.match(await refusalOf(world.ci.enable(named())), { reason: 'NOT_FOUND' });
   },
 );
@@ -333,7 +337,7 @@ t.test('ERR-05: pull-request contexts are rejected, whatever is approved', async
   for (const [claim, got, cause] of forms) {
     const token = { refused: [{ claim, got }] };
     t.equal(await world.tryExchange(id, token), cause, `${claim} ${got}`);
-    t.equal(await world.tryExchange('nowhere', token), cause, 'of an unknown trust name too');
+    t.equal(await world.tryExchange('nowhere', token), cause, 'for an unknown trust name too');
     const started = await start(world);
     const proof = world.ci.submitProof({ ...started, assertion: world.assertion(token) });
     t.match(await refusalOf(proof), {
@@ -345,7 +349,7 @@ t.test('ERR-05: pull-request contexts are rejected, whatever is approved', async
   }
 });
 
-t.test('A refused proof is left for the reviewer, at most once a minute', async (t) => {
+t.test('A rejected proof is recorded for the reviewer, at most once a minute', async (t) => {
   const world = await startCiWorld(t);
   const open = await start(world);
   const prove = (token?: TestToken, more: object = {}) =>
@@ -358,18 +362,18 @@ t.test('A refused proof is left for the reviewer, at most once a minute', async 
   };
   t.equal(last(), null);
   await prove({}, { pairingCode: 'svc_pair_wrong' });
-  t.equal(last(), null, 'of a stranger nothing is kept');
+  t.equal(last(), null, 'nothing is recorded for a stranger');
   await prove({ refused: [{ claim: 'event_name', got: 'pull_request' }] });
   const atMs = world.clock.now();
   t.same(last(), { code: 'PULL_REQUEST', atMs, claims: ['event_name'] });
   await prove({ audience: 'https://elsewhere.example' });
-  t.match(last(), { code: 'PULL_REQUEST' }, 'within the minute none is added');
+  t.match(last(), { code: 'PULL_REQUEST' }, 'no second record within the minute');
   await world.clock.advance(MINUTE_MS);
   await prove({ audience: 'https://elsewhere.example' });
   t.match(last(), { code: 'BAD_ASSERTION AUDIENCE', claims: [] });
   await world.clock.advance(MINUTE_MS);
   await prove({ jti: 'used' });
-  t.match(last(), { code: 'BAD_ASSERTION AUDIENCE' }, 'what holds leaves none');
+  t.match(last(), { code: 'BAD_ASSERTION AUDIENCE' }, 'a valid proof leaves no record');
   t.equal(row(world, 'ciVerification', open.setupId).value, 'observed');
   t.equal(notes().length, 2);
   t.match(notes()[0], { code: 'PULL_REQUEST', claims: ['event_name'] });
@@ -385,7 +389,7 @@ t.test('Verifications and connections of a project are bounded', async (t) => {
   });
 });
 
-t.test('Two approvals at once on two nodes: exactly one wins', async (t) => {
+t.test('Two concurrent approvals on two nodes: exactly one wins', async (t) => {
   const world = await startCiWorld(t);
   const other = await startCiWorld(t, world);
   for (let round = 0; round < 10; round++) {

@@ -1,6 +1,6 @@
 /**
- * Comparison of identities: random claim sets against an oracle, since a workflow is the approved one
- * exactly when every bound claim has the approved value.
+ * Comparison of identities: random claim sets against an oracle, because a workflow is the approved
+ * one exactly when every bound claim has the approved value.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -18,7 +18,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
 
-t.test('A name that the platform’s map lists makes a renaming, whatever it is called', (t) => {
+t.test('A change of a name in the platform’s map is a renaming, whatever the new name is', (t) => {
   const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
   const renamed = (change: ObservedClaims) => {
     const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
@@ -30,7 +30,7 @@ t.test('A name that the platform’s map lists makes a renaming, whatever it is 
   t.equal(
     renamed({ 'vcs-origin': 'x', 'project-id': '2' }),
     false,
-    'under other ids it is another',
+    'under other ids it is another workflow',
   );
   t.end();
 });
@@ -42,14 +42,14 @@ t.test('CI-12: expected values are shown only if every owner id matches', (t) =>
     return !compared.isSame && compared.differences.every((one) => 'expected' in one);
   };
   t.equal(isShown(OWNER_CLAIMS), true);
-  t.equal(isShown([]), false, 'no ids prove nothing');
+  t.equal(isShown([]), false, 'an empty list of ids proves nothing');
   t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
   t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: null }), false);
-  t.equal(isShown(['environment']), false, 'an id that is absent on both sides is no id');
+  t.equal(isShown(['environment']), false, 'an id that is absent on both sides proves nothing');
   t.equal(
     compareClaims({}, {}, owned(OWNER_CLAIMS)).isSame,
     false,
-    'nor is a connection without claims',
+    'nor does a connection without claims',
   );
   t.equal(compareClaims({}, BOUND, owned(OWNER_CLAIMS)).isSame, false);
   t.equal(compareClaims(BOUND, { ...BOUND, enterprise_id: '5' }, owned(OWNER_CLAIMS)).isSame, true);
@@ -57,18 +57,18 @@ t.test('CI-12: expected values are shown only if every owner id matches', (t) =>
   t.equal(
     compareClaims(odd, odd, owned(OWNER_CLAIMS)).isSame,
     false,
-    'what is no text never matches',
+    'a value that is not text never matches',
   );
   const absent = { ...BOUND, constructor: null } as unknown as ObservedClaims;
   t.equal(
     compareClaims(absent, BOUND, owned(OWNER_CLAIMS)).isSame,
     true,
-    'what objects have is no claim',
+    'inherited properties of objects are not claims',
   );
   t.end();
 });
 
-/** Few values, so that sets are often nearly the same; names that objects have of themselves too. */
+/** Few values, so that sets are often nearly equal; names of inherited properties are included. */
 const claimValue = fc.constantFrom<unknown>('a', 'b', '', null, undefined, 7, true, ['a'], {
   a: 1,
 });
@@ -89,13 +89,13 @@ const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedCl
 const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
 
 t.test(
-  'For random claim sets: the same exactly when every bound claim is the one approved',
+  'For random claim sets: the same exactly when every bound claim has the approved value',
   (t) => {
     const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
     let same = 0;
     fc.assert(
       fc.property(near, ([entries, changes, kept]) => {
-        // An approval has texts and absences alone.
+        // An approval contains only texts and absences.
         const texts = entries.map(([name, value]) => [
           name,
           typeof value === 'string' ? value : null,
@@ -139,7 +139,7 @@ t.test(
   },
 );
 
-t.test('The digest is of the claims, in whatever order they come', (t) => {
+t.test('The digest does not depend on the order of the claims', (t) => {
   const reversed = Object.fromEntries(Object.entries(BOUND).reverse()) as ObservedClaims;
   const digest = digestOf({ bound: BOUND, recorded: RECORDED });
   t.match(digest, /^[0-9a-f]{64}$/);
@@ -151,11 +151,11 @@ t.test('The digest is of the claims, in whatever order they come', (t) => {
     { ...BOUND, more: null },
   ];
   const digests = others.map((bound) => digestOf({ bound, recorded: RECORDED }));
-  t.equal(new Set([digest, ...digests]).size, others.length + 1, 'any difference is one');
+  t.equal(new Set([digest, ...digests]).size, others.length + 1, 'any difference changes it');
   t.not(
     digestOf({ bound: { ...BOUND, ...RECORDED }, recorded: {} }),
     digest,
-    'so is which is bound',
+    'so does the choice of bound claims',
   );
   t.end();
 });

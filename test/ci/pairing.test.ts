@@ -1,6 +1,6 @@
 /**
- * Pairing codes: good for one observation, on one node and on two, and what becomes of wrong ones.
- * Over a real host, with tokens that show exactly what a test says.
+ * Pairing codes: valid for one observation, on one node and on two, and the limits on wrong ones.
+ * Over a real host, with tokens whose claims the test chooses.
  */
 import t from 'tap';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
@@ -39,7 +39,7 @@ function row(world: CiWorld, id: string): Instance<'ciVerification'> {
 t.test('CI-10: a pairing code is valid for one observation', async (t) => {
   const world = await startCiWorld(t);
   const used = { reason: 'INVALID_STATE', message: /code was used.*start a new one/ };
-  await t.test('another run, whatever it shows, changes nothing', async (t) => {
+  await t.test('another run changes nothing, whatever its claims', async (t) => {
     const started = await start(world);
     const { digest } = await world.ci.submitProof({ ...started, assertion: world.assertion() });
     const approval = { verification: started.setupId, displayName: '', capabilities: READ, digest };
@@ -53,10 +53,10 @@ t.test('CI-10: a pairing code is valid for one observation', async (t) => {
     t.match(row(world, started.setupId).context, { lastRefusal: null, observation: { digest } });
     t.match(row(world, started.setupId).context.observation, { bound: BOUND });
     const approved = world.ci.approve({ ...change(world), ...approval });
-    t.equal(await causeOf(approved), 'EXCHANGED', 'what was reviewed can be approved still');
+    t.equal(await causeOf(approved), 'EXCHANGED', 'the reviewed observation can still be approved');
   });
   await t.test(
-    'of many submissions at once exactly one is observed, on two nodes too',
+    'of many concurrent submissions exactly one is observed, also on two nodes',
     async (t) => {
       const other = await startCiWorld(t, world);
       const started = await start(world);
@@ -70,7 +70,7 @@ t.test('CI-10: a pairing code is valid for one observation', async (t) => {
       t.same(outcomes.toSorted(), ['EXCHANGED', ...Array(7).fill('INVALID_STATE')]);
     },
   );
-  await t.test('a refused proof does not use it up', async (t) => {
+  await t.test('a rejected proof does not use it up', async (t) => {
     const started = await start(world);
     const refused = world.assertion({ audience: 'https://elsewhere.example' });
     t.match(await refusalOf(world.ci.submitProof({ ...started, assertion: refused })), {
@@ -103,7 +103,7 @@ t.test('CI-10: five wrong codes lock their source and never the verification', a
     Promise.all(
       Array.from({ length: 100 }, (_, i) => submit(`guess-${i}`, `198.51.100.${i}`, token)),
     );
-  await t.test('a setup id that is not there is answered alike, and locks alike', async (t) => {
+  await t.test('an unknown setup id is answered alike, and locks alike', async (t) => {
     const unknown = () =>
       refusalOf(
         world.ci.submitProof({
@@ -120,36 +120,40 @@ t.test('CI-10: five wrong codes lock their source and never the verification', a
     for (let i = 0; i < 4; i++) await unknown();
     t.match(await unknown(), locked);
   });
-  await t.test('a repository that proved itself has five tries, from wherever', async (t) => {
+  await t.test('a proven repository has five attempts, from any address', async (t) => {
     const outcomes = reasons(await hundred(mallory));
     t.same(outcomes.slice(0, 5), Array(5).fill('MALFORMED_CREDENTIAL'));
     t.same(outcomes.slice(5), Array(95).fill('TOO_MANY_REQUESTS'));
-    t.match(await submit(pairingCode, NETWORK, mallory), locked, 'with the right code too');
+    t.match(await submit(pairingCode, NETWORK, mallory), locked, 'with the correct code too');
   });
-  await t.test('a network that proves nothing has five tries', async (t) => {
+  await t.test('a network without proof has five attempts', async (t) => {
     const tries = Array.from({ length: 50 }, (_, i) => submit(`guess-${i}`, NETWORK, nobody));
     t.same(reasons(await Promise.all(tries)).slice(4, 6), [
       'MALFORMED_CREDENTIAL',
       'TOO_MANY_REQUESTS',
     ]);
-    t.match(await submit(pairingCode, NETWORK, nobody), locked, 'and learns of no right code');
+    t.match(
+      await submit(pairingCode, NETWORK, nobody),
+      locked,
+      'and does not learn whether a code is correct',
+    );
   });
-  t.ok(row(world, setupId).context.wrongCodes > 0, 'the reviewer sees that somebody guesses');
+  t.ok(row(world, setupId).context.wrongCodes > 0, 'the reviewer sees the guesses');
   const { items } = world.host.view(PROJECT).transitions({
     machine: 'ciVerification',
     instance: setupId,
     limit: 100,
   });
-  t.equal(items.length, 2, 'its start and one note a minute: the audit is not filled');
+  t.equal(items.length, 2, 'its start and one record a minute: guesses do not flood the audit');
   t.equal(
     await submit(pairingCode, NETWORK),
     undefined,
-    'the workflow that waits is observed, even from the network of whoever guesses',
+    'the waiting workflow is observed, even from the guesser’s network',
   );
   t.equal(row(world, setupId).value, 'observed');
 });
 
-t.test('A locked source may try again after ten minutes, and others at any time', async (t) => {
+t.test('A locked source may retry after ten minutes; others are never locked', async (t) => {
   const world = await startCiWorld(t);
   const { pairingCode, setupId, network } = await start(world);
   const submit = (code: string, id = setupId) =>
@@ -164,9 +168,9 @@ t.test('A locked source may try again after ten minutes, and others at any time'
   for (let i = 0; i < 5; i++) await submit('guess');
   t.match(await submit(pairingCode), { reason: 'TOO_MANY_REQUESTS' });
   const other = await start(world);
-  t.equal(await submit(other.pairingCode, other.setupId), undefined, 'of that verification alone');
+  t.equal(await submit(other.pairingCode, other.setupId), undefined, 'for that verification only');
   await world.clock.advance(10 * MINUTE_MS - 1);
-  t.match(await submit(pairingCode), { reason: 'TOO_MANY_REQUESTS' }, 'to the last moment');
+  t.match(await submit(pairingCode), { reason: 'TOO_MANY_REQUESTS' }, 'up to the last moment');
   await world.clock.advance(1);
   t.equal(await submit(pairingCode), undefined);
   t.same(new Set(world.wrongCodes), new Set(['WRONG', 'LOCKED']));

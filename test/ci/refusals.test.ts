@@ -1,4 +1,4 @@
-/** Notes of refused exchanges: one a minute, that lose nothing and name everything. */
+/** Records of rejected exchanges: one per minute, complete in number and in the claims named. */
 import t from 'tap';
 import { RefusalNotes } from '../../actors/ci/refusal-notes.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 const REF_DIFFERS = { claim: 'ref', difference: 'DIFFERENT' } as const;
 
 t.test(
-  'A refused exchange is recorded, once a minute for each connection, with the count',
+  'A rejected exchange is recorded, once a minute for each connection, with the count',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -27,7 +27,7 @@ t.test(
       later.push(await denied(world, id, { bound: { [name]: 'x' } }));
     }
     await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
-    t.equal(notesOf(world, id).length, 1, 'within the minute none is added');
+    t.equal(notesOf(world, id).length, 1, 'no second record within the minute');
     await world.clock.advance(MINUTE_MS - 1);
     t.equal(notesOf(world, id).length, 1);
     await world.clock.advance(1);
@@ -39,7 +39,7 @@ t.test(
     t.same(
       [...correlations],
       [second?.correlation],
-      'the answer has the id of the note that counts it',
+      'the answer has the id of the record that counts it',
     );
     t.not(second?.correlation, first.correlation);
     await world.clock.advance(10 * MINUTE_MS);
@@ -52,7 +52,7 @@ t.test(
   },
 );
 
-t.test('CI-12: a note says of each claim whether it differs, is missing, or both', async (t) => {
+t.test('CI-12: a record says of each claim whether it differs, is missing, or both', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   await denied(world, id, { bound: { ref: 'x' } });
@@ -70,12 +70,12 @@ t.test('CI-12: a note says of each claim whether it differs, is missing, or both
   ]);
 });
 
-t.test('A stranger’s garbage does not label the mismatch that comes after it', async (t) => {
+t.test('A stranger’s garbage does not label the mismatch that follows it', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const garbage = () =>
     refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
-  // The first is noted at once; a second begins the note that the mismatch will be in.
+  // The first is recorded at once; the second begins the record that the mismatch will be in.
   for (let i = 0; i < 3; i++) await garbage();
   const { correlation } = await denied(world, id, { bound: { ref: 'refs/heads/dev' } });
   await world.clock.advance(MINUTE_MS);
@@ -85,7 +85,7 @@ t.test('A stranger’s garbage does not label the mismatch that comes after it',
   t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
 });
 
-t.test('A mismatch is answered without waiting for its note, as an unknown trust is', async (t) => {
+t.test('A mismatch, like an unknown trust, is answered before its record exists', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const submit = world.host.submit.bind(world.host);
@@ -97,13 +97,13 @@ t.test('A mismatch is answered without waiting for its note, as an unknown trust
   };
   Object.assign(world.host, { submit: held });
   t.equal(await world.tryExchange(id, { bound: { ref: 'x' } }), 'IDENTITY_MISMATCH');
-  t.same(notesOf(world, id), [], 'it is answered while the note is being written');
+  t.same(notesOf(world, id), [], 'it is answered while the record is being written');
   release();
   await world.ci.settled();
   t.equal(notesOf(world, id).length, 1);
 });
 
-t.test('10,000 refused exchanges leave two notes, and none of them is lost', async (t) => {
+t.test('10,000 rejected exchanges leave two records, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const bad = () => world.tryExchange(id, { bound: { ref: 'x' } });
@@ -118,11 +118,15 @@ t.test('10,000 refused exchanges leave two notes, and none of them is lost', asy
   );
   t.same(world.lost, []);
   const row = world.host.view(PROJECT).instance('ciConnection', id);
-  t.match(row?.context as unknown as CiConnectionContext, { tokenEpoch: 1 }, 'and change nothing');
+  t.match(
+    row?.context as unknown as CiConnectionContext,
+    { tokenEpoch: 1 },
+    'refusals change nothing else',
+  );
 });
 
 t.test(
-  'Refusals held back are noted when the service stops; of a deleted connection not',
+  'Pending refusals are recorded when the service stops, except those of a deleted connection',
   async (t) => {
     const world = await startCiWorld(t);
     const [id, deleted] = [await world.connect(), await world.connect()];
@@ -144,7 +148,7 @@ t.test(
 );
 
 t.test(
-  'A note that cannot be written is counted as lost, and the answer is the same',
+  'A record that cannot be written is counted as lost, and the answer is the same',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -170,7 +174,7 @@ t.test(
   },
 );
 
-t.test('Refusals on two nodes leave one note a minute, and none of them is lost', async (t) => {
+t.test('Refusals on two nodes leave one record a minute, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
   const other = await startCiWorld(t, world);
   const id = await world.connect();
@@ -190,7 +194,7 @@ t.test('Refusals on two nodes leave one note a minute, and none of them is lost'
   for (let minute = 1; minute <= 3; minute++) {
     await world.clock.advance(MINUTE_MS);
     await settle();
-    t.ok(notes().length <= 1 + minute, `${notes().length} notes after ${minute} minutes`);
+    t.ok(notes().length <= 1 + minute, `${notes().length} records after ${minute} minutes`);
   }
   t.equal(
     notes().reduce((sum, { refusals }) => sum + Number(refusals), 0),

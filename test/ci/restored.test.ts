@@ -1,6 +1,6 @@
 /**
- * CI identity tokens after a backup was restored: the record of used tokens is lost with the backup's
- * gap, so that no token from before the restoration counts.
+ * CI identity tokens after a backup was restored: the used tokens of the lost period are unknown,
+ * so no token from before the restoration is accepted.
  */
 import t from 'tap';
 import { restored } from '../../actors/identity/restoration.ts';
@@ -27,7 +27,7 @@ const BEFORE_RESTORE = {
   message: /before a backup was restored.* fresh/,
 };
 
-t.test('A token that was made before the last restoration gets no access token', async (t) => {
+t.test('A token from before the last restoration gets no access token', async (t) => {
   const world = await startCiWorld(t);
   const connection = await world.connect();
   const exchange = (token: TestToken) =>
@@ -35,18 +35,18 @@ t.test('A token that was made before the last restoration gets no access token',
       world.ci.exchange({ project: PROJECT, connection, assertion: world.assertion(token) }),
     );
   const issuedMs = world.clock.now() - 1;
-  t.equal(await exchange({ issuedMs }), undefined, 'without a restoration it counts');
+  t.equal(await exchange({ issuedMs }), undefined, 'accepted without a restoration');
   const first = await restore(world);
   t.match(await exchange({ issuedMs: first - 1 }), BEFORE_RESTORE);
   t.equal(world.outcomes.at(-1), 'BAD_ASSERTION', 'it is counted');
-  t.equal(await exchange({ issuedMs: first }), undefined, 'a fresh one is taken');
+  t.equal(await exchange({ issuedMs: first }), undefined, 'a fresh one is accepted');
   await world.clock.advance(1_000);
   const second = await restore(world);
   t.match(await exchange({ issuedMs: first }), BEFORE_RESTORE, 'the last restoration counts');
   t.equal(await exchange({ issuedMs: second }), undefined);
 });
 
-t.test('A token that was made before the last restoration proves no identity', async (t) => {
+t.test('A token from before the last restoration proves no identity', async (t) => {
   const world = await startCiWorld(t);
   const atMs = await restore(world);
   const { answer } = await world.ci.start({

@@ -4,7 +4,7 @@ import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
 
 const MINUTE_MS = 60_000;
 
-t.test('A refused proof is shown to whoever reviews, without a word of the token', async (t) => {
+t.test('A reviewer sees a rejected proof without any part of the token', async (t) => {
   const world = await startCiRpcWorld(t);
   const { setupId, pairingCode, verification } = (await world.start()).body;
   const shown = async () =>
@@ -24,7 +24,10 @@ t.test('A refused proof is shown to whoever reviews, without a word of the token
   await world.clock.advance(MINUTE_MS);
   t.match(await submit({ aud: 'https://elsewhere.example' }), { status: 401 });
   const { body } = await world.ci('ListCiVerifications', { projectName: PROJECT_NAME });
-  t.match(body.verifications[0].lastRefusal, { code: 'BAD_ASSERTION WRONG_AUDIENCE', claims: [] });
+  t.match(body.verifications[0].lastRefusal, {
+    code: 'BAD_ASSERTION WRONG_AUDIENCE',
+    claims: [],
+  });
 });
 
 t.test(
@@ -49,11 +52,11 @@ t.test(
         t.match(
           await exchange(name, options),
           { status: 403, metadata: { cause: 'IDENTITY_MISMATCH' } },
-          'of a workflow of the person who is signed in, with the session or without it',
+          'for a workflow of the signed-in person, with or without the session',
         );
       }
     }
-    // What a platform says about a person who signs in is no proof of a workflow either.
+    // A platform's statement about a signed-in person does not prove a workflow either.
     const person = await world.platform.mint({ aud: 'dashboard', email: 'olga@example.test' });
     const signIn = { trustName, assertion: person };
     t.match(await world.anonymous('ExchangeCiToken', signIn, { person: owner }), {

@@ -1,13 +1,13 @@
 /**
  * The step to paste, run by bash as a runner runs it: against the real service over a socket, with
- * a local platform that gives out identity tokens.
+ * a local platform that issues identity tokens.
  */
 import { execFile } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { type StepOptions, workflowStep } from '../../src/ci/api/ci-step.ts';
 import { startCiRpcWorld } from '../support/ci-api.ts';
 
-/** How a runner calls bash, and more strictly. */
+/** The options of a runner's bash, and stricter ones. */
 const RUNNER = ['--noprofile', '--norc', '-eo', 'pipefail'];
 const DEADLINE_MS = 20_000;
 
@@ -66,7 +66,7 @@ t.test(
       const [mask = '', ...rest] = stdout.split('\n');
       const [, token = ''] = /^::add-mask::(eyJ\S+)$/.exec(mask) ?? [];
       t.ok(token, 'the token is masked before anything else is printed');
-      t.notMatch(rest.join('\n') + stderr, token, 'and not printed again, tracing or not');
+      t.notMatch(rest.join('\n') + stderr, token, 'it is not printed again, even with tracing');
       t.notMatch(stdout + stderr, pairingCode);
       t.notMatch(stdout + stderr, environment.ACTIONS_ID_TOKEN_REQUEST_TOKEN ?? 'none');
       const { state: reached, claims } = await state();
@@ -77,7 +77,7 @@ t.test(
   },
 );
 
-t.test('The step explains what is missing', async (t) => {
+t.test('The step explains missing inputs', async (t) => {
   const { script, environment, state } = await startStepWorld(t);
   const run = async (change: Readonly<Record<string, string>>) => {
     const { code, stdout } = await bash(script, { ...environment, ...change }, [...RUNNER, '-u']);
@@ -92,7 +92,7 @@ t.test('The step explains what is missing', async (t) => {
   t.match(await state(), { state: 'AWAITING_PROOF', wrongCodes: 1 });
 });
 
-t.test('A pairing code that was stored with white space works', async (t) => {
+t.test('A pairing code stored with white space works', async (t) => {
   const { script, environment, state } = await startStepWorld(t);
   const change = { SVC_SETUP_CODE: ` ${environment.SVC_SETUP_CODE}\n` };
   t.equal((await bash(script, { ...environment, ...change })).code, 0);
@@ -124,7 +124,7 @@ t.test('Other platforms have a step of their own, of valid shell', async (t) => 
   const [gitlab = '', buildkite = '', circleci = '', any = ''] = steps;
   const scripts = [
     gitlab.split('    - |\n')[1]?.replace(/^ {6}/gm, ''),
-    // What the platform's upload makes of it.
+    // The result of the platform's upload.
     buildkite.split('  command: |\n')[1]?.replace(/^ {4}/gm, '').replaceAll('$$', '$'),
     circleci.split('    command: |\n')[1]?.replace(/^ {6}/gm, ''),
     any,

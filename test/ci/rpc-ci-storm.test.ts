@@ -1,6 +1,6 @@
 /**
  * Ten thousand exchanges a minute, scaled: the exchanges of twelve seconds sent as fast as they are
- * answered, fresh ones and what strangers send, while others read.
+ * answered, both valid ones and those of strangers, while other callers read.
  */
 import t from 'tap';
 import { PROJECT_NAME, startCiRpcWorld } from '../support/ci-api.ts';
@@ -9,7 +9,10 @@ const FRESH = 1_000;
 const STRANGE = 1_000;
 const IN_FLIGHT = 64;
 const RUNNERS = 101;
-/** Longest that another's request may take meanwhile, ms: generous, because machines are shared. */
+/**
+ * Longest duration of another caller's request meanwhile, ms: generous, because machines are
+ * shared.
+ */
 const OTHERS_MS_MAX = 5_000;
 
 t.test(
@@ -19,7 +22,7 @@ t.test(
     const trustName = await world.connect();
     let sent = 0;
     const exchange = async (assertion: string) => {
-      // A fleet of runners: what one address may get wrong is bounded.
+      // A fleet of runners, because failures are limited per address.
       const address = `198.51.100.${sent++ % RUNNERS}`;
       const answer = await world.anonymous(
         'ExchangeCiToken',
@@ -80,7 +83,7 @@ t.test(
     t.same(
       [notes.length, noted],
       [2, STRANGE],
-      'strangers wrote two notes, which count all of them',
+      'strangers caused two records, which count all of them',
     );
   },
 );

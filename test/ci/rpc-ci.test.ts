@@ -1,6 +1,6 @@
 /**
- * Keyless CI over the API, with real identity tokens of a local issuer: set-up by a person, proof by
- * a job, exchange and use of the access token.
+ * Keyless CI over the API, with real identity tokens of a local issuer: set-up by a person, proof
+ * by a job, exchange and use of the access token.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ t.test(
           bound: true,
           why: 'The approved token does not have it, and it must stay absent.',
         },
-        'what is absent has no value',
+        'an absent claim has no value',
       );
       const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
       t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
@@ -88,7 +88,7 @@ t.test(
       );
     });
     const shown = (await ci('GetCiVerification', { name: verification.name })).body;
-    await t.test('review: each observed claim, and what to think about', async (t) => {
+    await t.test('review: each observed claim, with the points to consider', async (t) => {
       t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
       t.equal(shown.workflowStep, '', 'the code is used up, and so is the step');
       t.equal(shown.claimsDigest, observed.claimsDigest);
@@ -97,7 +97,7 @@ t.test(
     const { claimsDigest } = observed;
     const approval = { name: verification.name, capabilities: READ, claimsDigest };
     const connection = (await ci('ApproveCiVerification', approval)).body;
-    await t.test('approval makes a connection with only the chosen permissions', async (t) => {
+    await t.test('approval creates a connection with only the chosen permissions', async (t) => {
       t.match(connection, {
         state: 'ENABLED',
         capabilities: READ,
@@ -116,7 +116,7 @@ t.test(
       const { body } = await ci('GetCiVerification', { name: verification.name });
       t.match(body, { state: 'APPROVED', connectionName: connection.name });
     });
-    await t.test('the exchange answers accessToken, projectName and 900 seconds', async (t) => {
+    await t.test('the exchange returns accessToken, projectName and 900 seconds', async (t) => {
       const { status, body, headers } = await world.exchange(connection.name);
       t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
       t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
@@ -129,7 +129,7 @@ t.test(
       const seen = (await ci('GetCiConnection', { name: connection.name })).body;
       t.match(seen, { lastExchangeUnix: /^\d+$/ });
     });
-    await t.test('lists show both', async (t) => {
+    await t.test('lists contain both', async (t) => {
       const request = { projectName: PROJECT_NAME };
       t.match((await ci('ListCiVerifications', request)).body.verifications, [
         { state: 'APPROVED' },
@@ -142,7 +142,7 @@ t.test(
 );
 
 t.test(
-  'AUTH-07: the exchange takes the assertion as proof and rejects an Authorization header',
+  'AUTH-07: the exchange accepts the assertion as proof and rejects an Authorization header',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const trustName = await world.connect();
@@ -162,7 +162,7 @@ t.test(
   },
 );
 
-t.test('Bad requests say which field, before anything is burned', async (t) => {
+t.test('Bad requests name the field, before anything is burned', async (t) => {
   const world = await startCiRpcWorld(t);
   const trustName = await world.connect();
   const field = async (method: string, body: object, as = world.anonymous) => {
@@ -182,7 +182,7 @@ t.test('Bad requests say which field, before anything is burned', async (t) => {
   t.same(await submit({ setupId: '' }), [400, 'setupId']);
   t.same(await submit({ pairingCode: ' ' }), [400, 'pairingCode']);
   t.same(await submit({ assertion: '' }), [400, 'assertion']);
-  t.same(await submit({}), [200, undefined], 'the assertion is still good');
+  t.same(await submit({}), [200, undefined], 'the assertion is still valid');
   const start = async (more: object) => {
     const { status, metadata } = await world.start(more);
     return [status, metadata.field];
@@ -196,7 +196,7 @@ t.test('Bad requests say which field, before anything is burned', async (t) => {
   t.same(await start({ requestId: 'x' }), [400, 'requestId']);
 });
 
-t.test('A retry of an uncertain start answers metadata only, not the lost code', async (t) => {
+t.test('A retry of an uncertain start returns only metadata, not the lost code', async (t) => {
   const world = await startCiRpcWorld(t);
   const requestId = String(randomUUID());
   const first = (await world.start({ requestId })).body;
@@ -218,7 +218,7 @@ t.test('A retry of an uncertain start answers metadata only, not the lost code',
   };
   const made = await world.ci('ApproveCiVerification', approval);
   const resent = await world.ci('ApproveCiVerification', approval);
-  t.equal(resent.body.name, made.body.name, 'an approval sent twice is one connection');
+  t.equal(resent.body.name, made.body.name, 'an approval sent twice creates one connection');
 });
 
 t.test(
@@ -294,7 +294,7 @@ t.test(
     t.equal(await reads(world, second), 'IDENTITY_DISABLED');
     t.match(await world.exchange(name), { metadata: { cause: 'CONNECTION_DISABLED' } });
     t.match((await world.ci('EnableCiConnection', { name })).body, { state: 'ENABLED' });
-    t.equal(await reads(world, second), 'TOKEN_EPOCH', 'what was revoked stays so');
+    t.equal(await reads(world, second), 'TOKEN_EPOCH', 'revoked tokens stay revoked');
     const third = await token();
     t.same((await world.ci('DeleteCiConnection', { name })).body, {});
     t.equal(await reads(world, third), 'CREDENTIAL_REVOKED');
@@ -315,7 +315,7 @@ t.test(
     t.equal(await saves(), 'INVALID_FIELD', 'it may write');
     const account = { name: world.account, capabilities: { values: READ } };
     t.equal((await world.ci('UpdateServiceAccount', account)).status, 200);
-    t.equal(await saves(), 'GRANT_REMOVED', 'and now not, with the same token');
+    t.equal(await saves(), 'GRANT_REMOVED', 'no longer, with the same token');
     t.equal(await reads(world, key), 'accepted');
     const { body } = await world.ci('GetCiConnection', { name });
     t.match(body, { capabilities: BOTH, effectiveCapabilities: READ });
@@ -323,12 +323,12 @@ t.test(
     t.equal(await reads(world, key), 'IDENTITY_DISABLED');
     t.match(await world.exchange(name), { metadata: { cause: 'ACCOUNT_DISABLED' } });
     await world.ci('EnableServiceAccount', { name: world.account });
-    t.equal(await reads(world, key), 'TOKEN_EPOCH', 'tokens given out before stay ended');
+    t.equal(await reads(world, key), 'TOKEN_EPOCH', 'earlier tokens stay ended');
   },
 );
 
 t.test(
-  'CI-12, ERR-05: a refused exchange names the differing claims, never a token, and is audited',
+  'CI-12, ERR-05: a rejected exchange names the differing claims, never a token, and is audited',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const name = await world.connect();
@@ -373,11 +373,11 @@ t.test(
     });
     const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
     t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
-    t.notMatch(JSON.stringify(shown), /refs\/heads/, 'values stand in the log of the job alone');
+    t.notMatch(JSON.stringify(shown), /refs\/heads/, 'values are only in the log of the job');
   },
 );
 
-t.test('Unknown trust names answer as a mismatch does, and not sooner', async (t) => {
+t.test('Unknown trust names are answered like a mismatch, and no sooner', async (t) => {
   const world = await startCiRpcWorld(t);
   const unknown = `${PROJECT_NAME}/ciConnections/01ARZ3NDEKTSV4RRFFQ69G5FAV`;
   const answer = await world.exchange(unknown);
@@ -386,7 +386,11 @@ t.test('Unknown trust names answer as a mismatch does, and not sooner', async (t
   const twice = async (trustName: string) =>
     (await world.anonymous('ExchangeCiToken', { trustName, assertion })).metadata.cause;
   t.equal(await twice(unknown), 'IDENTITY_MISMATCH');
-  t.equal(await twice(await world.connect()), 'REPLAYED', 'it was checked and burned all the same');
+  t.equal(
+    await twice(await world.connect()),
+    'REPLAYED',
+    'it was verified and burned all the same',
+  );
   const forged = `${assertion.slice(0, -8)}AAAAAAAA`;
   const exchange = (trustName: string) =>
     world.anonymous('ExchangeCiToken', { trustName, assertion: forged });
@@ -394,7 +398,7 @@ t.test('Unknown trust names answer as a mismatch does, and not sooner', async (t
   t.same([known.status, known.body.message], [made.status, made.body.message]);
 });
 
-t.test('No credential but a human session of an owner reaches the set-up', async (t) => {
+t.test('Only a human session of an owner reaches the set-up', async (t) => {
   const world = await startCiRpcWorld(t);
   const name = await world.connect();
   const { accessToken } = (await world.exchange(name)).body;
@@ -444,7 +448,7 @@ t.test('Pairing code, assertion and access token are in no file and no log line'
   const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
   const written = files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
   const all = [...written, ...world.lines].join('\n');
-  t.ok(all.includes(setupId), 'what is kept is found');
+  t.ok(all.includes(setupId), 'stored values are found');
   const jwts = [shown, given, refused, accessToken].flatMap((jwt) => jwt.split('.').slice(1));
   const secrets = [pairingCode, pairingCode.split('_')[3], 'svc_garbage', ...jwts];
   for (const secret of secrets) t.notOk(all.includes(secret), `${secret.slice(0, 12)}...`);

@@ -1,4 +1,6 @@
-/** Typed settings of an embedded service: the same names, values and refusals as those of `svc serve`. */
+/**
+ * Typed settings of an embedded service: the same names, values and errors as those of `svc serve`.
+ */
 import t from 'tap';
 import { configOf, type ServiceSettings } from '../../src/embed/service-settings.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
@@ -11,7 +13,7 @@ t.test('each setting has the name of its variable, in camel case', (t) => {
   t.end();
 });
 
-t.test('typed values are what their texts are, and the rest has its default', (t) => {
+t.test('typed values equal their parsed texts, and all others have their defaults', (t) => {
   const cases: readonly [ServiceSettings, Readonly<Record<string, string>>][] = [
     [{}, {}],
     [
@@ -31,7 +33,7 @@ t.test('typed values are what their texts are, and the rest has its default', (t
   t.end();
 });
 
-t.test('unknown and empty settings, and those that svc serve refuses, are named together', (t) => {
+t.test('unknown, empty and invalid settings are named together', (t) => {
   const problemsOf = (given: object) => {
     try {
       return configOf(given);

@@ -1,6 +1,6 @@
 /**
- * Notices of who can get in: every change is listed or counted in one of them, however they come,
- * and no sequence of changes makes more of them than a mailbox can bear.
+ * Notices about who has access: every change is listed or counted in a notice, however many changes
+ * arrive at once, and the number of notices is bounded for any sequence of changes.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -37,7 +37,7 @@ const change: fc.Arbitrary<{ readonly afterMs: number; readonly change: Change }
   }),
 });
 
-t.test('every change is in one notice, and notices keep their distance', async (t) => {
+t.test('every change is in one notice, and notices keep their minimum interval', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 60 }), async (changes) => {
       const { host, clock } = await startWorld(t);
@@ -64,7 +64,7 @@ t.test('every change is in one notice, and notices keep their distance', async (
 });
 
 t.test(
-  'a hundred keys in a minute are one notice, which lists some and counts others',
+  'a hundred keys in a minute become one notice, which lists some and counts the rest',
   async (t) => {
     const { host, clock } = await startWorld(t);
     for (let n = 0; n < 100; n++) {
@@ -89,7 +89,7 @@ t.test(
     t.same(
       bobs && sentencesOf(bobs),
       ['Some further changes'],
-      'nobody whom it concerns is left out',
+      'every member who is affected is notified',
     );
     t.equal(shownTo(notice, { member: 'eve', isOwner: false }), undefined);
   },
@@ -107,7 +107,7 @@ async function noting(t: Parameters<typeof startWorld>[0]) {
   return { host, clock, note, listed };
 }
 
-t.test('keys and leaks hide no owner: what weighs more is listed, in order', async (t) => {
+t.test('keys and leaks never hide an owner: serious changes take precedence', async (t) => {
   const { note, listed } = await noting(t);
   for (let n = 0; n < 30; n++) await note('KEY', `key ${n}`);
   await note('ACCESS', 'owner 0');
@@ -121,10 +121,10 @@ t.test('keys and leaks hide no owner: what weighs more is listed, in order', asy
     await many.note('KEY', `another key ${n}`);
   }
   const owners = many.listed().filter((text) => text.startsWith('owner'));
-  t.same(new Set(owners).size, 3 * LISTED_MAX, 'none of them is merely counted');
+  t.same(new Set(owners).size, 3 * LISTED_MAX, 'all of them are listed, none is only counted');
 });
 
-t.test('leaks without an end become one mail in ten minutes', async (t) => {
+t.test('endless leaks become one mail in ten minutes', async (t) => {
   const { host, clock, note } = await noting(t);
   for (let minute = 0; minute < 60; minute++) {
     await note('LEAK', `leak ${minute}`);
@@ -134,7 +134,7 @@ t.test('leaks without an end become one mail in ten minutes', async (t) => {
   clock.jump(60 * MINUTE_MS);
   await note('LEAK', 'a leak');
   const [latest] = noticesOf(host).slice(-1);
-  t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next one waits for nothing');
+  t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next notice is sent at once');
 });
 
 t.test('noise overwrites no notice that lists more than keys', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * Access tokens: their claims, who cannot make them, when they end, and the replacement of their key.
- * Time is virtual; the cryptography is real.
+ * Access tokens: their claims, forgeries, their expiry, and the replacement of their key. Time is
+ * virtual; the cryptography is real.
  */
 import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -39,7 +39,7 @@ function world() {
 const malformed = { name: 'Refusal', reason: 'MALFORMED_CREDENTIAL' };
 const expired = { name: 'Refusal', reason: 'CREDENTIAL_EXPIRED' };
 
-t.test('an access token says whose it is, in the standard claims, and is read back', async (t) => {
+t.test('an access token names its owner in the standard claims, and verifies', async (t) => {
   const { open, claims } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -57,10 +57,10 @@ t.test('an access token says whose it is, in the standard claims, and is read ba
     exp: issued + 900,
   });
   t.same(await tokens.verify(text), claims());
-  t.same(await tokens.verify(text), claims(), 'and again, from the cache');
+  t.same(await tokens.verify(text), claims(), 'again, from the cache');
 });
 
-t.test('only a token looks like one: keys and other texts do not', async (t) => {
+t.test('only a token has its form: keys and other texts do not', async (t) => {
   const tokens = await world().open();
   const others = ['', 'svc_pk_1_a', 'a.b.c', 'eyJ.b', 'eyJa.b.c.d', 'eyJa.b. c', 'eyJa..c'];
   for (const text of [...others, `eyJa.b.${'c'.repeat(3_000)}`]) {
@@ -77,7 +77,7 @@ t.test('LIMIT-09: an exchanged token expires after 15 minutes, also from the cac
   t.equal((await tokens.verify(text)).token, 'token-1');
   await clock.advance(300);
   await t.rejects(tokens.verify(text), expired, 'from the cache');
-  await t.rejects((await open()).verify(text), expired, 'looked at for the first time');
+  await t.rejects((await open()).verify(text), expired, 'not cached before');
 });
 
 async function forgeries() {
@@ -126,16 +126,16 @@ async function openOther(claims: AccessTokenClaims): Promise<string> {
   return (await world().open()).sign(claims);
 }
 
-t.test('a forged or damaged token is refused, with one answer for all of them', async (t) => {
+t.test('a forged or damaged token is rejected, always with the same answer', async (t) => {
   const { tokens, texts, genuine } = await forgeries();
   for (const [what, text] of Object.entries(texts)) {
     await t.rejects(tokens.verify(text), malformed, what);
     await t.rejects(tokens.verify(text), malformed, `${what}, again`);
   }
-  t.equal((await tokens.verify(genuine)).project, 'demo', 'the genuine one still holds');
+  t.equal((await tokens.verify(genuine)).project, 'demo', 'the genuine token is still valid');
 });
 
-t.test('a token of ours for another purpose is refused', async (t) => {
+t.test('a token of ours for another purpose is rejected', async (t) => {
   const { open, claims, values } = world();
   const tokens = await open();
   await tokens.sign(claims());
@@ -149,7 +149,7 @@ t.test('a token of ours for another purpose is refused', async (t) => {
       .setIssuedAt(START_MS / 1000)
       .setExpirationTime(START_MS / 1000 + 60)
       .sign(jwk);
-  t.equal((await tokens.verify(await make({}))).connection, 'c', 'the base of the cases holds');
+  t.equal((await tokens.verify(await make({}))).connection, 'c', 'the base of the cases is valid');
   await t.rejects(tokens.verify(await make({}, 'JWT')), malformed, 'another type');
   const bad = [
     { iss: `${ISSUER}.evil.example` },
@@ -176,7 +176,7 @@ t.test('another public URL ends the tokens issued under the old one', async (t) 
   await t.rejects(tokens.verify(text), malformed);
 });
 
-t.test('the key is made once, at first use, and sealed before it signs', async (t) => {
+t.test('the key is created once, at first use, and sealed before it signs', async (t) => {
   const { open, claims, puts, values } = world();
   const tokens = await open();
   t.same(await tokens.jwks(), { keys: [] });
@@ -185,12 +185,12 @@ t.test('the key is made once, at first use, and sealed before it signs', async (
     tokens.sign(claims({ token: 'a' })),
     tokens.sign(claims({ token: 'b' })),
   ]);
-  t.equal(puts.length, 1, 'two at once share one key');
+  t.equal(puts.length, 1, 'two concurrent calls share one key');
   t.equal(decodeProtectedHeader(first).kid, decodeProtectedHeader(second).kid);
   t.equal((await (await open()).verify(first)).token, 'a', 'it survives a restart');
 });
 
-t.test('a key signs for 90 days; the one before verifies until its tokens are over', async (t) => {
+t.test('a key signs for 90 days, and verifies until its tokens have expired', async (t) => {
   const { open, claims, clock, values } = world();
   const tokens = await open();
   await tokens.sign(claims());
@@ -204,7 +204,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
   t.same(
     stored[0].map(({ jwk }: { jwk: object }) => 'd' in jwk),
     [true, false],
-    'the private part of the old one is gone',
+    'the private part of the old key was deleted',
   );
   const restarted = await open();
   for (const one of [tokens, restarted]) {
@@ -216,7 +216,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
   await t.rejects(restarted.verify(last), expired);
 });
 
-t.test('the public keys are at /.well-known/jwks.json, and nothing private', async (t) => {
+t.test('the public keys are at /.well-known/jwks.json, without any private part', async (t) => {
   const { open, claims } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -232,7 +232,7 @@ t.test('the public keys are at /.well-known/jwks.json, and nothing private', asy
   t.equal(key.kid, decodeProtectedHeader(text).kid);
 });
 
-t.test('verified tokens are remembered in bounded number, the oldest go first', async (t) => {
+t.test('the cache of verified tokens is bounded, and evicts the oldest first', async (t) => {
   const { open, claims } = world();
   const tokens = await open({ cachedMax: 50 });
   const texts: string[] = [];
@@ -243,13 +243,13 @@ t.test('verified tokens are remembered in bounded number, the oldest go first', 
     return verifications().length;
   };
   for (let i = 0; i < 50; i++) t.equal(await looks(i), 1, 'each is verified once');
-  for (let i = 0; i < 50; i++) t.equal(await looks(i), 0, 'and is remembered');
+  for (let i = 0; i < 50; i++) t.equal(await looks(i), 0, 'then it is cached');
   t.equal(await looks(50), 1);
   t.equal(await looks(1), 0);
-  t.equal(await looks(0), 1, 'the oldest one made room');
+  t.equal(await looks(0), 1, 'the oldest one was evicted');
 });
 
-/** Two members whose stores are one, each with elapsed time of its own. */
+/** Two members that share one store, each with an elapsed time of its own. */
 async function members(count = 2) {
   const { clock, puts, values } = world();
   const secrets = secretsIn(values, () => puts.push('write'));
@@ -259,7 +259,7 @@ async function members(count = 2) {
 
 const kidOf = (text: string) => decodeProtectedHeader(text).kid;
 
-t.test('members that start at once make one key, and it signs 6 s later', async (t) => {
+t.test('members that start at once create one key, and it signs 6 s later', async (t) => {
   const { clock, puts, all } = await members();
   const [a, b] = all;
   if (!a || !b) throw new Error('two were opened');
@@ -272,7 +272,7 @@ t.test('members that start at once make one key, and it signs 6 s later', async 
     return text;
   });
   await clock.advance(5_999);
-  t.notOk(isSigned, 'not before every member verifies by it');
+  t.notOk(isSigned, 'not before every member verifies with it');
   await clock.advance(1);
   t.equal((await b.verify(await signing)).token, 'token-1', 'one signs, the other verifies');
 });

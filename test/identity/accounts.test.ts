@@ -1,5 +1,5 @@
 /**
- * Service accounts on a real host under a virtual clock: the consequences of an account's end, in
+ * Service accounts on a real host under a virtual clock: the consequences of ending an account, in
  * batches, and after a crash.
  */
 
@@ -23,7 +23,7 @@ import {
 import { tester } from '../support/host-in-memory.ts';
 import { dataFolder, until } from '../support/program.ts';
 
-t.test('a disabled account’s tokens end for good, in the same commit', async (t) => {
+t.test('disabling an account ends its tokens for good, in the same commit', async (t) => {
   const { host, accounts, account, connection, send, value, row } = await startIdentities(t);
   const mine = await connection(project, account, ['monitoring.read']);
   const stopped = await connection(project, account, ['monitoring.read']);
@@ -41,9 +41,9 @@ t.test('a disabled account’s tokens end for good, in the same commit', async (
   t.equal(value('serviceAccount', account), 'disabled');
   await accounts.disable({ ...change, account, reason: 'Again' });
   t.match(row('serviceAccount', account)?.context, { disabledReason: 'Leak' });
-  t.equal(commits.length, 1, 'disabled again changes nothing');
+  t.equal(commits.length, 1, 'disabling it again changes nothing');
   await accounts.enable({ ...change, account });
-  t.same([mine, stopped].map(epoch), [2, 3], 'enabling gives no token back');
+  t.same([mine, stopped].map(epoch), [2, 3], 'enabling restores no token');
 
   async function startOther(): Promise<string> {
     const { answer } = await accounts.create({
@@ -56,7 +56,7 @@ t.test('a disabled account’s tokens end for good, in the same commit', async (
   }
 });
 
-t.test('owners are notified of what an account may do beyond what it could', async (t) => {
+t.test('owners are notified when an account gains permissions', async (t) => {
   const { host, accounts, account } = await startIdentities(t);
   const edit = (displayName?: string, capabilities?: string[]) =>
     accounts.update({ ...change, account, displayName, capabilities });
@@ -70,7 +70,7 @@ t.test('owners are notified of what an account may do beyond what it could', asy
   await edit(undefined, ['monitoring.read']);
   await edit('Other');
   await accounts.disable({ ...change, account, reason: 'Quiet' });
-  t.same(noted(), [], 'less is no news of this kind');
+  t.same(noted(), [], 'fewer permissions cause no notice of this kind');
   await accounts.enable({ ...change, account });
   await accounts.enable({ ...change, account });
   await edit(undefined, ['monitoring.read', 'monitoring.write']);
@@ -81,7 +81,7 @@ t.test('owners are notified of what an account may do beyond what it could', asy
   t.equal(noted().length, 2);
 });
 
-t.test('a deleted account takes its connections and its keys along, in batches', async (t) => {
+t.test('deleting an account deletes its connections and keys, in batches', async (t) => {
   const { host, accounts, account, connection, manyKeys, liveKeys, value, creation, keys } =
     await startIdentities(t);
   await manyKeys(450);
@@ -97,7 +97,7 @@ t.test('a deleted account takes its connections and its keys along, in batches',
   t.ok(sizes.length > 2);
   t.ok(
     sizes.every((size) => size <= 201),
-    `${sizes} steps a commit`,
+    `${sizes} steps per commit`,
   );
   t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, [], 'nothing is left over');
   await t.rejects(keys.create(creation), { name: 'Refusal', reason: 'NOT_FOUND' });
@@ -107,7 +107,7 @@ t.test('a deleted account takes its connections and its keys along, in batches',
   });
 });
 
-t.test('what a crash leaves of a deletion is finished by its resend, or the next', async (t) => {
+t.test('a deletion interrupted by a crash is finished by its resend or the next', async (t) => {
   const world = await startIdentities(t);
   const { host, accounts, account, manyKeys, liveKeys, value } = world;
   await manyKeys(450);
@@ -115,7 +115,7 @@ t.test('what a crash leaves of a deletion is finished by its resend, or the next
   const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
   await t.rejects(dying.delete({ ...change, request, account }), { name: 'StreamUnavailable' });
   t.equal(value('serviceAccount', account), 'deleted', 'the account’s own step is first');
-  t.ok(liveKeys() > 0, 'keys are left, which the deleted account refuses anyway');
+  t.ok(liveKeys() > 0, 'keys remain, but the deleted account rejects them');
   const dyingAgain = decisionsOf(world, dyingAfter(host, 1)).accounts;
   await t.rejects(dyingAgain.delete({ ...change, request, account }));
   const { replayed } = await accounts.delete({ ...change, request, account });
@@ -125,7 +125,7 @@ t.test('what a crash leaves of a deletion is finished by its resend, or the next
 });
 
 t.test(
-  'what a crash left of a deletion is finished by the next start, sent again or not',
+  'a deletion interrupted by a crash is finished at the next start, resent or not',
   async (t) => {
     const world = await startIdentities(t);
     const { host, account, manyKeys, liveKeys, clock } = world;
@@ -156,19 +156,23 @@ t.test(
     await settled();
     t.equal(liveKeys(), 0);
     t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
-    t.same(commits.slice(0, 2), ['service/accounts', tester.name], 'who caused it stays recorded');
+    t.same(
+      commits.slice(0, 2),
+      ['service/accounts', tester.name],
+      'the original caller stays recorded',
+    );
     await stopAgain();
     t.equal(warned.length, 1);
   },
 );
 
-t.test('a start finishes what a crash left of a deleted service account', async (t) => {
+t.test('a start finishes the interrupted deletion of a service account', async (t) => {
   const before = await startIdentities(t);
   const { host, stream, account, manyKeys, liveKeys, clock } = before;
-  // The service has the clock of now: keys of another time would have expired.
+  // The service uses the current time: keys of another time would have expired.
   const follow = () => clock.jump(systemClock.now() - clock.now());
   follow();
-  // So has the stream: a member whose clock differs from it decides nothing.
+  // The stream does too: a member whose clock differs from it decides nothing.
   const following = setInterval(follow, 100);
   t.teardown(() => clearInterval(following));
   await manyKeys(450);
@@ -188,48 +192,46 @@ t.test('a start finishes what a crash left of a deleted service account', async 
   await until('no key is listed as if it worked', () => liveKeys() === 0 || undefined);
 });
 
+t.test('an account is not enabled before all of its tokens have ended', async (t) => {
+  const world = await startIdentities(t);
+  const { host, accounts, account, connection, value, row } = world;
+  const many: string[] = [];
+  for (let i = 0; i < 230; i++) many.push(await connection(project, account, []));
+  const epochs = () => new Set(many.map((id) => row('ciConnection', id)?.context.tokenEpoch));
+  const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
+  await t.rejects(dying.disable({ ...change, account, reason: '' }), {
+    name: 'StreamUnavailable',
+  });
+  t.same(epochs(), new Set([1, 2]), 'some are left');
+  await t.rejects(decisionsOf(world, dyingAfter(host, 0)).accounts.enable({ ...change, account }));
+  t.equal(value('serviceAccount', account), 'disabled');
+  await accounts.enable({ ...change, account });
+  t.same(epochs(), new Set([2]), 'each ended once');
+  t.equal(value('serviceAccount', account), 'active');
+});
+
 t.test(
-  'an account whose tokens could not all be ended is not enabled before they are',
+  'an account deleted while its disabling is unfinished is still deleted completely',
   async (t) => {
     const world = await startIdentities(t);
-    const { host, accounts, account, connection, value, row } = world;
+    const { host, accounts, account, connection, value } = world;
     const many: string[] = [];
     for (let i = 0; i < 230; i++) many.push(await connection(project, account, []));
-    const epochs = () => new Set(many.map((id) => row('ciConnection', id)?.context.tokenEpoch));
     const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
-    await t.rejects(dying.disable({ ...change, account, reason: '' }), {
-      name: 'StreamUnavailable',
+    await t.rejects(dying.disable({ ...change, account, reason: '' }));
+    const dyingLater = decisionsOf(world, dyingAfter(host, 2)).accounts;
+    await t.rejects(dyingLater.delete({ ...change, account }));
+    t.equal(value('serviceAccount', account), 'deleted');
+    await t.rejects(accounts.delete({ ...change, account }), {
+      name: 'Refusal',
+      reason: 'NOT_FOUND',
     });
-    t.same(epochs(), new Set([1, 2]), 'some are left');
-    await t.rejects(
-      decisionsOf(world, dyingAfter(host, 0)).accounts.enable({ ...change, account }),
-    );
-    t.equal(value('serviceAccount', account), 'disabled');
-    await accounts.enable({ ...change, account });
-    t.same(epochs(), new Set([2]), 'each ended once');
-    t.equal(value('serviceAccount', account), 'active');
+    t.same(new Set(many.map((id) => value('ciConnection', id))), new Set(['deleted']));
+    t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
   },
 );
 
-t.test('disabled with leftovers, then deleted: the deletion is what goes on', async (t) => {
-  const world = await startIdentities(t);
-  const { host, accounts, account, connection, value } = world;
-  const many: string[] = [];
-  for (let i = 0; i < 230; i++) many.push(await connection(project, account, []));
-  const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
-  await t.rejects(dying.disable({ ...change, account, reason: '' }));
-  const dyingLater = decisionsOf(world, dyingAfter(host, 2)).accounts;
-  await t.rejects(dyingLater.delete({ ...change, account }));
-  t.equal(value('serviceAccount', account), 'deleted');
-  await t.rejects(accounts.delete({ ...change, account }), {
-    name: 'Refusal',
-    reason: 'NOT_FOUND',
-  });
-  t.same(new Set(many.map((id) => value('ciConnection', id))), new Set(['deleted']));
-  t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
-});
-
-t.test('a project has a thousand service accounts at most', async (t) => {
+t.test('a project has at most a thousand service accounts', async (t) => {
   const { accounts, host, account } = await startIdentities(t);
   const create = () =>
     accounts.create({ ...change, displayName: 'x', template: 'alert-manager', capabilities: [] });

@@ -1,6 +1,6 @@
 /**
- * Attacks on the pages of signing in: requests of other sites, planted cookies,
- * addresses to be sent on to, bodies of all kinds, guessing.
+ * Attacks on the sign-in pages: requests of other sites, planted cookies, redirect targets,
+ * malformed bodies, guessing.
  */
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -35,7 +35,7 @@ t.test('every answer below /auth, refusals included, has the strict headers', as
   }
 });
 
-t.test('style and script of a page are those whose digests its policy names', async (t) => {
+t.test('the policy of a page lists the digests of its style and script', async (t) => {
   const world = await startSignInWorld(t);
   const { text, headers } = await new Browser(world).get('/auth/link');
   const policy = headers.get('content-security-policy') ?? '';
@@ -47,11 +47,11 @@ t.test('style and script of a page are those whose digests its policy names', as
     const digest = createHash('sha256').update(inside).digest('base64');
     t.match(policy, `${directive} 'sha256-${digest}'`);
   }
-  t.equal(headers.get('referrer-policy'), 'same-origin', 'else a browser sends Origin: null');
-  t.notMatch(text, /https?:\/\//, 'a page names no other site');
+  t.equal(headers.get('referrer-policy'), 'same-origin', 'otherwise a browser sends Origin: null');
+  t.notMatch(text, /https?:\/\//, 'a page refers to no other site');
 });
 
-t.test('a post that another site may have caused is refused before anything is done', async (t) => {
+t.test('a post that another site may have caused is rejected without effect', async (t) => {
   const world = await startSignInWorld(t);
   const { origin } = world;
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
@@ -60,12 +60,12 @@ t.test('a post that another site may have caused is refused before anything is d
     ['no Origin', {}],
     ['another origin', { origin: 'https://evil.example' }],
     ['Origin: null', { origin: 'null' }],
-    ['an origin that begins as ours does', { origin: `${origin}.evil.example` }],
+    ['an origin that starts with ours', { origin: `${origin}.evil.example` }],
     ['our host on another port', { origin: 'http://127.0.0.1:1' }],
     ['our host on another scheme', { origin: origin.replace('http:', 'https:') }],
     ['two origins', { origin: `${origin}, https://evil.example` }],
-    ['our Origin, said to be cross-site', { origin, 'sec-fetch-site': 'cross-site' }],
-    ['our Origin, said to be of a sibling', { origin, 'sec-fetch-site': 'same-site' }],
+    ['our Origin, declared as cross-site', { origin, 'sec-fetch-site': 'cross-site' }],
+    ['our Origin, declared as of a sibling', { origin, 'sec-fetch-site': 'same-site' }],
   ];
   for (const [what, headers] of cases) {
     for (const path of ['/auth/link', '/auth/logout', '/auth/email', '/auth/cli']) {
@@ -75,13 +75,13 @@ t.test('a post that another site may have caused is refused before anything is d
   }
   t.equal(browser.cookies.size, 0);
   t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="fetch_site"\} 8/);
-  t.equal((await browser.post('/auth/link', { token })).status, 303, 'the link is still good');
+  t.equal((await browser.post('/auth/link', { token })).status, 303, 'the link is still valid');
   const signOut = await browser.send('/auth/logout', { json: {} });
-  t.equal(signOut.status, 403, 'JSON with our cookie needs an Origin as well');
+  t.equal(signOut.status, 403, 'JSON with our cookie needs an Origin too');
   t.equal(sessionState(world.people, browser.cookies.get(COOKIE)), 'live');
 });
 
-t.test('two session cookies are refused, and the link they came with is not used up', async (t) => {
+t.test('two session cookies are rejected, and their link is not used up', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const headers = { origin: world.origin, cookie: `${COOKIE}=a; other=1; ${COOKIE}=b` };
@@ -96,7 +96,7 @@ t.test('two session cookies are refused, and the link they came with is not used
   t.equal(cookieName('https://a', 'login'), '__Host-svc_login');
 });
 
-t.test('a session that was there before a sign-in is ended and never kept', async (t) => {
+t.test('a sign-in ends the earlier session', async (t) => {
   const world = await startSignInWorld(t);
   const attacker = new Browser(world);
   const mallory = await world.operatorLink(await world.person('mallory@example.com'));
@@ -120,7 +120,7 @@ t.test('a session that was there before a sign-in is ended and never kept', asyn
   t.not(made.cookies.get(COOKIE), 'svc_session_chosen_by_somebody');
 });
 
-t.test('where to go after signing in is a path of this service or is refused', async (t) => {
+t.test('the target after signing in is a path of this service, or is rejected', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -154,7 +154,7 @@ t.test('where to go after signing in is a path of this service or is refused', a
   t.equal(locationOf('https://a.b', validateReturnPath('/x?y=1')), 'https://a.b/x?y=1');
 });
 
-t.test('what svc login asks for is checked, so that nothing else is made of it', async (t) => {
+t.test('the parameters of svc login are validated', async (t) => {
   const world = await startSignInWorld(t);
   const good = { port: '1', state: 's'.repeat(16), challenge: 'c'.repeat(43) };
   const browser = new Browser(world);
@@ -174,7 +174,7 @@ t.test('what svc login asks for is checked, so that nothing else is made of it',
   }
 });
 
-t.test('a body that is too large, of another type, doubled or unknown is refused', async (t) => {
+t.test('a body too large, of another type, duplicated or unknown is rejected', async (t) => {
   const world = await startSignInWorld(t);
   const { origin } = world;
   const browser = new Browser(world);
@@ -199,7 +199,7 @@ t.test('a body that is too large, of another type, doubled or unknown is refused
   }
 });
 
-t.test('no secret of a sign-in is in a log line, at debug level, or in an answer', async (t) => {
+t.test('no log line and no answer contains a secret of a sign-in', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -215,7 +215,7 @@ t.test('no secret of a sign-in is in a log line, at debug level, or in an answer
   }
 });
 
-t.test('who asks too often from one address waits, and others do not', async (t) => {
+t.test('one address is limited without affecting others', async (t) => {
   const world = await startSignInWorld(t, { SVC_TRUSTED_PROXY: '127.0.0.1' });
   const browser = new Browser(world);
   const guess = (address: string) =>
@@ -233,7 +233,7 @@ t.test('who asks too often from one address waits, and others do not', async (t)
 });
 
 t.test(
-  'an address of IPv6 counts with its network, and what is remembered is bounded',
+  'an IPv6 address is counted by its network, and the number of remembered ones is bounded',
   async (t) => {
     const clock = new VirtualClock(0);
     const limits = new AddressLimits(clock, { burst: 1, refillMs: 1_000 });
@@ -244,6 +244,6 @@ t.test(
     t.equal(ask('192.0.2.1'), 'accepted');
     t.equal(ask('::ffff:192.0.2.1'), 'TOO_MANY_REQUESTS');
     for (let i = 0; i < 10_000; i++) limits.takeFrom(`other ${i}`);
-    t.equal(ask('2001:db8::1'), 'accepted', 'asked longest ago: it is forgotten');
+    t.equal(ask('2001:db8::1'), 'accepted', 'the oldest request is forgotten');
   },
 );

@@ -1,6 +1,6 @@
 /**
- * The pages of signing in, on real sockets with real people behind them: links, cookies, sessions
- * and the command line, and the service as it starts.
+ * The sign-in pages, on real sockets with real people behind them: links, cookies, sessions and the
+ * command line, and the service from its start.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -46,13 +46,13 @@ t.test('on https the cookie has the prefix that other hosts and paths cannot set
   const [set = ''] = headers.getSetCookie();
   t.match(set, /^__Host-svc_session=\w+; Path=\/; .*HttpOnly; SameSite=Lax; Secure$/);
   t.notMatch(set, /Domain/i);
-  // The unprefixed name is anybody's to set there.
+  // Other hosts and paths could set the unprefixed name there.
   const secret = browser.cookies.get(HOST_COOKIE) ?? '';
   const other = await new Browser(world).get('/auth/signed-in', { cookie: `${COOKIE}=${secret}` });
   t.equal(other.location, 'https://svc.example.com/auth/sign-in');
 });
 
-t.test('where cookies would travel in the clear, nobody can sign in', async (t) => {
+t.test('sign-in is disabled if cookies would be sent in the clear', async (t) => {
   const world = await startSignInWorld(t, { SVC_PUBLIC_URL: 'http://svc.example.com' });
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -72,77 +72,74 @@ t.test('where cookies would travel in the clear, nobody can sign in', async (t) 
   }
 });
 
-t.test('a program redeems a link as JSON without Origin, and gets cookie and secret', async (t) => {
+t.test(
+  'a program redeems a link as JSON without Origin, and gets a cookie and a secret',
+  async (t) => {
+    const world = await startSignInWorld(t);
+    const person = await world.person('ada@example.com');
+    const { token } = await world.operatorLink(person);
+    const browser = new Browser(world);
+    const answer = await browser.send('/auth/link', { json: { token } });
+    t.equal(answer.status, 200);
+    const { session } = JSON.parse(answer.text);
+    t.same(Object.keys(session).sort(), ['cookieName', 'expiresUnix', 'person', 'secret']);
+    t.equal(session.person, person);
+    t.equal(session.cookieName, COOKIE);
+    t.equal(session.secret, browser.cookies.get(COOKIE));
+    t.equal(session.expiresUnix, String(world.clock.now() / 1000 + 604_800));
+    const refused = await new Browser(world).send('/auth/link', { json: { token } });
+    t.equal(refused.status, 401);
+    t.match(JSON.parse(refused.text), {
+      code: 'unauthenticated',
+      details: [{ debug: { reason: 'CREDENTIAL_REVOKED' } }],
+    });
+  },
+);
+
+t.test('signing out ends one session or all of the person, and removes the cookie', async (t) => {
   const world = await startSignInWorld(t);
-  const person = await world.person('ada@example.com');
-  const { token } = await world.operatorLink(person);
-  const browser = new Browser(world);
-  const answer = await browser.send('/auth/link', { json: { token } });
-  t.equal(answer.status, 200);
-  const { session } = JSON.parse(answer.text);
-  t.same(Object.keys(session).sort(), ['cookieName', 'expiresUnix', 'person', 'secret']);
-  t.equal(session.person, person);
-  t.equal(session.cookieName, COOKIE);
-  t.equal(session.secret, browser.cookies.get(COOKIE));
-  t.equal(session.expiresUnix, String(world.clock.now() / 1000 + 604_800));
-  const refused = await new Browser(world).send('/auth/link', { json: { token } });
-  t.equal(refused.status, 401);
-  t.match(JSON.parse(refused.text), {
-    code: 'unauthenticated',
-    details: [{ debug: { reason: 'CREDENTIAL_REVOKED' } }],
+  const ada = await world.person('ada@example.com');
+  const browsers = [new Browser(world), new Browser(world), new Browser(world)];
+  const secrets: string[] = [];
+  for (const browser of browsers) {
+    await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
+    secrets.push(browser.cookies.get(COOKIE) ?? '');
+  }
+  const [first, second] = browsers as [Browser, Browser, Browser];
+  const states = () => secrets.map((secret) => sessionState(world.people, secret));
+  t.match((await first.post('/auth/logout', {})).text, /Signed out/);
+  t.equal(first.cookies.has(COOKIE), false);
+  t.same(states(), ['CREDENTIAL_REVOKED', 'live', 'live']);
+  const answer = await second.send('/auth/logout', {
+    json: { everywhere: true },
+    headers: { origin: world.origin },
   });
+  t.same(JSON.parse(answer.text), { sessionsEnded: 2 });
+  t.same(new Set(states()), new Set(['CREDENTIAL_REVOKED']));
+  t.equal((await first.post('/auth/logout', {})).status, 200, 'repeating it is harmless');
 });
 
-t.test(
-  'signing out ends the session, or all of the person, and takes the cookie away',
-  async (t) => {
-    const world = await startSignInWorld(t);
-    const ada = await world.person('ada@example.com');
-    const browsers = [new Browser(world), new Browser(world), new Browser(world)];
-    const secrets: string[] = [];
-    for (const browser of browsers) {
-      await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-      secrets.push(browser.cookies.get(COOKIE) ?? '');
-    }
-    const [first, second] = browsers as [Browser, Browser, Browser];
-    const states = () => secrets.map((secret) => sessionState(world.people, secret));
-    t.match((await first.post('/auth/logout', {})).text, /Signed out/);
-    t.equal(first.cookies.has(COOKIE), false);
-    t.same(states(), ['CREDENTIAL_REVOKED', 'live', 'live']);
-    const answer = await second.send('/auth/logout', {
-      json: { everywhere: true },
-      headers: { origin: world.origin },
-    });
-    t.same(JSON.parse(answer.text), { sessionsEnded: 2 });
-    t.same(new Set(states()), new Set(['CREDENTIAL_REVOKED']));
-    t.equal((await first.post('/auth/logout', {})).status, 200, 'once more is harmless');
-  },
-);
+t.test('the signed-in user accepts an invitation, after a notice that says so', async (t) => {
+  const world = await startSignInWorld(t);
+  const about = { by: tester, project: 'blue' };
+  await world.members.createProject({ ...about, displayName: 'Blue', owner: null });
+  const invite = (email: string) =>
+    world.members.invitations.invite({ ...about, email, role: 'VIEWER' });
+  const ada = await world.person('ada@example.com');
+  const browser = new Browser(world);
+  await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
+  t.match((await browser.get('/auth/link')).text, /Somebody is signed in here/);
+  const { token } = await invite('ada.at.work@example.com');
+  t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
+  t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
+  const other = new Browser(world);
+  t.notMatch((await other.get('/auth/link')).text, /Somebody is signed in here/);
+  const { token: second } = await invite('bob@example.com');
+  t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
+  t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
+});
 
-t.test(
-  'an invitation is accepted by whoever is signed in, after a notice that says so',
-  async (t) => {
-    const world = await startSignInWorld(t);
-    const about = { by: tester, project: 'blue' };
-    await world.members.createProject({ ...about, displayName: 'Blue', owner: null });
-    const invite = (email: string) =>
-      world.members.invitations.invite({ ...about, email, role: 'VIEWER' });
-    const ada = await world.person('ada@example.com');
-    const browser = new Browser(world);
-    await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-    t.match((await browser.get('/auth/link')).text, /Somebody is signed in here/);
-    const { token } = await invite('ada.at.work@example.com');
-    t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
-    t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
-    const other = new Browser(world);
-    t.notMatch((await other.get('/auth/link')).text, /Somebody is signed in here/);
-    const { token: second } = await invite('bob@example.com');
-    t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
-    t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
-  },
-);
-
-t.test('a session whose secret is old gets a new cookie with the next page', async (t) => {
+t.test('a session with an old secret gets a new cookie with the next page', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -150,7 +147,7 @@ t.test('a session whose secret is old gets a new cookie with the next page', asy
   const before = browser.cookies.get(COOKIE);
   await browser.get('/auth/signed-in');
   t.equal(browser.cookies.get(COOKIE), before, 'not while it is young');
-  t.notMatch(await world.metrics(), /svc_session_rotations_total\{/, 'nor is it tried');
+  t.notMatch(await world.metrics(), /svc_session_rotations_total\{/, 'no rotation is attempted');
   world.clock.jump(HOUR_MS);
   const [a, b] = await Promise.all([
     browser.get('/auth/signed-in'),
@@ -159,7 +156,7 @@ t.test('a session whose secret is old gets a new cookie with the next page', asy
   t.same([a?.status, b?.status], [200, 200]);
   const after = browser.cookies.get(COOKIE);
   t.not(after, before);
-  t.equal(sessionState(world.people, before), 'live', 'requests under way still have the old one');
+  t.equal(sessionState(world.people, before), 'live', 'requests in flight still have the old one');
   t.equal(sessionState(world.people, after), 'live');
   await settle();
   world.clock.jump(61_000);
@@ -167,7 +164,7 @@ t.test('a session whose secret is old gets a new cookie with the next page', asy
   t.equal(sessionState(world.people, before), 'CREDENTIAL_REVOKED');
 });
 
-t.test('a secret that cannot be changed stays, and a dead cookie is taken away', async (t) => {
+t.test('a secret that cannot be rotated stays, and an expired cookie is removed', async (t) => {
   const world = await startSignInWorld(t, {}, (people) => ({
     ...people,
     rotate: () => Promise.reject(new Error('the stream gives no answer')),
@@ -186,7 +183,7 @@ t.test('a secret that cannot be changed stays, and a dead cookie is taken away',
 });
 
 t.test(
-  'while nothing can be kept a sign-in is refused for now, and the fault not shown',
+  'while nothing can be stored a sign-in fails temporarily, and the fault is not displayed',
   async (t) => {
     let error: Error = new StreamUnavailable('the disk of planted-host is full', 'refused');
     const world = await startSignInWorld(t, {}, (people) => ({
@@ -212,7 +209,7 @@ t.test(
 );
 
 t.test(
-  'svc login: who is signed in confirms, and the code works for its maker alone',
+  'svc login: the signed-in user confirms, and the code works only for its requester',
   async (t) => {
     const world = await startSignInWorld(t);
     const { token } = await world.operatorLink(await world.person('ada@example.com'));
@@ -226,7 +223,7 @@ t.test(
     t.match(await browser.post('/auth/cli', asked), { status: 401 });
     await browser.post('/auth/link', { token });
     const back = new URL((await browser.get(sent.pathname + sent.search)).location);
-    t.same(Object.fromEntries(back.searchParams), asked, 'the request outlives the sign-in');
+    t.same(Object.fromEntries(back.searchParams), asked, 'the request survives the sign-in');
     const page = await browser.get(path);
     t.match(page.text, /svc login/);
     t.match(
@@ -251,7 +248,7 @@ t.test(
   },
 );
 
-t.test('the service as it starts: a session counts on RPC, from its own pages alone', async (t) => {
+t.test('from its start the service accepts sessions on RPC from its own pages', async (t) => {
   const folder = dataFolder(t);
   const { settings } = loadConfig([], {
     SVC_DATA: folder,
@@ -281,14 +278,14 @@ t.test('the service as it starts: a session counts on RPC, from its own pages al
     t.equal((await call('ListProjects', {}, headers)).status, 401, JSON.stringify(headers));
   }
   const target = '/v1/monitoring/projects/demo/scrape-targets';
-  t.equal((await browser.get(target, { origin })).status, 401, 'plain routes take bearers only');
+  t.equal((await browser.get(target, { origin })).status, 401, 'plain routes accept bearers only');
 
   const before = browser.cookies.get(COOKIE);
   aheadMs = HOUR_MS;
   const refused = await call('GetProject', { name: 'projects/other' }, { origin });
   t.equal(refused.status, 403);
   const after = browser.cookies.get(COOKIE);
-  t.not(after, before, 'a refusal hands the new secret over as well');
+  t.not(after, before, 'a refusal delivers the new secret too');
   t.equal((await call('ListProjects', {}, { origin })).status, 200);
   t.equal(browser.cookies.get(COOKIE), after);
   t.equal((await browser.post('/auth/logout', {})).status, 200);

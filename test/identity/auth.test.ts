@@ -1,6 +1,6 @@
 /**
- * Authentication by key, on a real host over the embedded stream with a virtual clock: the answer for a
- * missing, mistyped, unknown, expired, revoked or replaced key, from the next request on.
+ * Authentication by key, on a real host over the embedded stream with a virtual clock: the answer
+ * for a missing, mistyped, unknown, expired, revoked or replaced key, from the next request on.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -37,7 +37,7 @@ const credential: NewCredential = {
   displayName: 'Scraper',
 };
 
-/** A world where the service account that the keys act for may read. */
+/** A world in which the keys' service account may read. */
 async function startProject(t: Test): Promise<World> {
   const world = await startWorld(t);
   const account = { project: 'p1', displayName: 'Robot', template: null, createdBy: 'test' };
@@ -90,7 +90,7 @@ t.test('KEY-01: a secret of one kind is never accepted as another kind', async (
     t.equal(parseKey(text)?.kind, kinds.indexOf(kind) < 5 ? undefined : kind);
     t.equal(parseSecret(kind, `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`), undefined);
   }
-  t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'an id of its own by default');
+  t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'a new id by default');
 });
 
 t.test(
@@ -117,13 +117,13 @@ t.test(
   },
 );
 
-t.test('KEY-02: invalid keys are refused alike, whether or not their id exists', async (t) => {
+t.test('KEY-02: invalid keys are rejected alike, whether or not their id exists', async (t) => {
   const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   const { made, authenticate } = authenticator(t, world);
   const ports = { nowMs: START_MS, random: seededRandom(9) };
   const unknown = mintKey('sk', ports).text;
-  // The id of a real key with another secret and a right checksum: what a forger could send.
+  // The id of a real key with another secret and a valid checksum, as a forger could send it.
   const id = parseKey(key)?.id ?? '';
   const forgedRandom: Random = { bytes: (length) => new Uint8Array(length).fill(length) };
   const forged = forge(id, forgedRandom);
@@ -158,7 +158,7 @@ t.test('KEY-02: invalid keys are refused alike, whether or not their id exists',
   }
 });
 
-/** A well-formed key with the given id: minted until the ULID is replaced under a new checksum. */
+/** A well-formed key with the given id: the ULID is replaced under a new checksum. */
 function forge(id: string, random: Random): string {
   const text = mintKey('sk', { nowMs: START_MS, random }).text;
   const body = text.replace(/^svc_sk_[^_]+_/, `svc_sk_${id}_`).slice(0, -6);
@@ -177,7 +177,7 @@ function checksumOf(body: string): string {
   return text;
 }
 
-t.test('a revoked key is refused on the next request although it was in the cache', async (t) => {
+t.test('a revoked key is rejected on the next request even if it was cached', async (t) => {
   const world = await startProject(t);
   const { id, key } = await issueCredential(world, tester, credential);
   const other = await issueCredential(world, tester, credential);
@@ -193,15 +193,19 @@ t.test('a revoked key is refused on the next request although it was in the cach
   t.equal(
     reasonOf(() => authenticate(other.key)),
     'accepted',
-    'and no other with it',
+    'no other key is affected',
   );
-  t.equal(await revokeCredential(world.host, tester, end), false, 'a second time changes nothing');
+  t.equal(
+    await revokeCredential(world.host, tester, end),
+    false,
+    'a second revocation changes nothing',
+  );
   const elsewhere = { project: 'p2', id: other.id, reason: 'LEAKED' };
   t.equal(await revokeCredential(world.host, tester, elsewhere), false);
   t.equal(
     reasonOf(() => authenticate(other.key)),
     'accepted',
-    'another project cannot end it',
+    'another project cannot revoke it',
   );
 });
 
@@ -234,7 +238,7 @@ t.test('a key expires by the clock, whether or not its timer has fired', async (
 });
 
 t.test(
-  'a replaced key works until its overlap ends by the clock, then is refused as replaced',
+  'a replaced key works until its overlap ends by the clock, then is rejected as replaced',
   async (t) => {
     const world = await startProject(t);
     const { id, key } = await issueCredential(world, tester, credential);
@@ -289,11 +293,11 @@ t.test('a verified key is looked up once, until its credential changes', async (
   t.equal(lookups, 1);
   const bad = mintKey('sk', { nowMs: START_MS, random: world.random }).text;
   for (let i = 0; i < 3; i++) reasonOf(() => authenticate(bad));
-  t.equal(lookups, 4, 'a refused key is never remembered');
+  t.equal(lookups, 4, 'a rejected key is never cached');
 });
 
 t.test(
-  'plain routes open to a key that may read, and answer others with status and reason',
+  'plain routes accept a key that may read, and answer others with status and reason',
   async (t) => {
     const world = await startProject(t);
     const reader = await issueCredential(world, tester, credential);
@@ -320,7 +324,7 @@ t.test(
 );
 
 t.test(
-  'KEY-05: last use is shown at once, written in one batch, and kept when a write fails',
+  'KEY-05: last use is visible at once, written in batches, and kept when a write fails',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     const batches: object[] = [];

@@ -1,7 +1,7 @@
 /**
- * Callers after a change of their state: every method that asks who calls, as
- * every kind of caller in every state, compared with a table written out by hand. Each caller is
- * let in first, so that what refuses it is its state, on the very next request.
+ * Callers after a change of their state: every authenticated method, called by every kind of caller
+ * in every state, compared with a table written by hand. Each caller is admitted first, so only its
+ * state can cause the refusal of the very next request.
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -20,15 +20,17 @@ import {
 } from '../support/every-method.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 
-/** The columns: what a method declares. `OWNER` stands for EDITOR and one's own too. */
+/**
+ * The columns: the access that a method declares. `OWNER` also covers EDITOR and one's own objects.
+ */
 const KINDS = ['READ', 'WRITE', 'ANY', 'COLLECTOR', 'VIEWER', 'OWNER', 'SIGNED_IN'] as const;
 type Kind = (typeof KINDS)[number];
 
 interface State {
   readonly name: string;
-  /** What it may still do: one word for each of `KINDS`. */
+  /** Remaining permissions: one word for each of `KINDS`. */
   readonly left: string;
-  /** Makes the caller; `happens` brings it into its state. */
+  /** Creates the caller; `happens` brings it into its state. */
   begin(world: AuthorisationWorld): Promise<{
     readonly headers: Headers;
     happens(): unknown;
@@ -263,7 +265,7 @@ const states: readonly State[] = [
     left: 'yes role yes capability yes role yes',
   },
   {
-    // The request that finds it idle is answered `expired`, and ends it.
+    // The request that finds the session idle is answered `expired`, and ends it.
     name: 'a session that was found idle',
     begin: owner(async (world, { session, secret }) => {
       world.clock.jump(8 * 86_400_000);
@@ -295,19 +297,19 @@ function kindOf(method: DescMethod): Kind | undefined {
 }
 
 t.test(
-  'ERR-04: every method refuses a caller from the first request after a change of state',
+  'ERR-04: every method rejects a caller from the first request after a change of state',
   async (t) => {
     const world = await startAuthorisationWorld(t);
     const methods = (await allMethods()).filter((method) => kindOf(method) !== undefined);
     const probe = methods.find(({ name }) => name === 'ListAlertRules');
     const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
-    if (!probe || !probeOfCollectors) throw new Error('The methods that are asked first are gone');
+    if (!probe || !probeOfCollectors) throw new Error('The methods to call first no longer exist');
     for (const { name, begin, left } of states) {
       const words = left.split(' ');
       const { headers, happens } = await begin(world);
       const isReporting = /collector|agent/.test(name);
       const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
-      t.equal(before, 'yes', `${name}: let in before`);
+      t.equal(before, 'yes', `${name}: admitted before`);
       await happens();
       for (const method of methods) {
         const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
@@ -317,7 +319,7 @@ t.test(
       }
       t.pass(`${name}: ${methods.length} methods`);
     }
-    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
   },
 );
 
@@ -325,7 +327,7 @@ function ownerOf({ name }: DescMethod): { owner: string } {
   return { owner: name === 'RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
 }
 
-t.test('What holds in a request does not hold in the next: plain routes follow too', async (t) => {
+t.test('Access is checked again for each request, on plain routes too', async (t) => {
   const world = await startAuthorisationWorld(t);
   const routes = ['/promql/api/v1/labels', '/scrape-targets', '/export?shard=0'];
   const expected: readonly (readonly [State['begin'], number])[] = [

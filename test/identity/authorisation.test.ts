@@ -1,7 +1,7 @@
 /**
- * Who may call what: every method of every service as every kind of caller, compared with a table
- * written out by hand. A method that has no row fails; so does a row without its method. What
- * happens to a caller afterwards is in authorisation-states.test.ts.
+ * Access of every kind of caller to every method of every service, compared with a table written by
+ * hand. A method without a row fails, and so does a row without a method.
+ * authorisation-states.test.ts covers later changes of a caller's state.
  */
 import { getOption } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -18,7 +18,9 @@ import {
 } from '../support/every-method.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 
-/** The columns: `personal` is of an EDITOR, `stranger` an OWNER elsewhere, `self` a VIEWER. */
+/**
+ * The columns: `personal` is a key of an EDITOR, `stranger` an OWNER elsewhere, `self` a VIEWER.
+ */
 const CALLERS = [
   ...(['nobody', 'personal', 'reader', 'writer', 'ci', 'collector', 'agent'] as const),
   ...(['VIEWER', 'EDITOR', 'OWNER', 'stranger', 'self'] as const),
@@ -29,7 +31,7 @@ interface Group {
   readonly name: string;
   /** Service/Method. */
   readonly methods: readonly string[];
-  /** What the request is about: an account's, or that of the member `self`. */
+  /** Subject of the request: an account's object, or one of the member `self`. */
   readonly about?: 'self';
   /** One word for each of `CALLERS`. */
   readonly who: string;
@@ -72,32 +74,32 @@ const groups: readonly Group[] = [
           capability capability capability capability capability`,
   },
   {
-    name: 'VMs that are no more',
+    name: 'retired VMs',
     methods: ['Ingest/RetireVms'],
     //   nobody  personal   reader     writer     ci         collector agent
     who: `sign-in capability capability capability capability yes       capability
           capability capability capability capability capability`,
   },
   {
-    name: 'what any credential may ask',
+    name: 'open to any credential',
     methods: ['Automation/ListPermissionTemplates'],
     //   nobody  personal reader writer ci  collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in yes     yes    yes    yes yes       yes   yes    yes    yes   boundary yes',
   },
   {
-    name: 'what the request itself proves',
+    name: 'authenticated by the request itself',
     methods: ['Automation/ExchangeCiToken', 'Automation/SubmitCiVerification'],
     //   nobody personal reader writer ci  collector agent VIEWER EDITOR OWNER stranger self
     who: 'yes   yes      yes    yes    yes yes       yes   yes    yes    yes   yes      yes',
   },
   {
-    name: 'what the request itself proves: the empty token of this request is nobody',
+    name: 'authenticated by the request itself: the empty token of this request is unknown',
     methods: ['Automation/EnrolAgent'],
     who: `unknown unknown unknown unknown unknown unknown unknown
           unknown unknown unknown unknown unknown`,
   },
   {
-    name: 'whoever is signed in',
+    name: 'any signed-in person',
     methods: [
       ...['Project/GetSelf', 'Project/SignOutEverywhere', 'Project/ListProjects'],
       ...['Project/CreateProject', 'Project/ListSessions', 'Project/EndSession'],
@@ -147,14 +149,14 @@ const groups: readonly Group[] = [
     who: 'sign-in human   human  human  human human     human role   role   yes   boundary role',
   },
   {
-    name: 'making keys of a member: theirs alone',
+    name: 'creating a member’s keys: that member only',
     about: 'self',
     methods: ['Automation/CreateKey', 'Automation/RotateKey'],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human role   role   role  boundary yes',
   },
   {
-    name: 'seeing and revoking keys of a member; leaving, and being removed',
+    name: 'listing and revoking a member’s keys; leaving, and being removed',
     about: 'self',
     methods: [
       ...['Automation/ListKeys', 'Automation/GetKey', 'Automation/RevokeKey'],
@@ -165,7 +167,7 @@ const groups: readonly Group[] = [
   },
 ];
 
-/** Methods that no credential may reach are all but these, of the services of identities. */
+/** The only identity methods that a credential may reach. */
 const FOR_PROGRAMS = [
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
   'ListPermissionTemplates',
@@ -202,7 +204,7 @@ t.test('API-09: every method has a row in the table, and every row a method', (t
 });
 
 t.test(
-  'IDN-05, API-08: each method admits the callers in the table and refuses all others as listed',
+  'IDN-05, API-08: each method admits the callers in the table and rejects all others as listed',
   async (t) => {
     const world = await startAuthorisationWorld(t);
     const { headers, self } = await everyCaller(world);
@@ -218,11 +220,11 @@ t.test(
         t.same(seen, expected, `${name} (${group.name})`);
       }
     }
-    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
   },
 );
 
-/** Nobody's membership, of `RemoveMember`; an account's, of everything else. */
+/** A missing membership for `RemoveMember`, a missing account for everything else. */
 function aboutAccount(name: string): { owner: string } {
   return { owner: name === 'Project/RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
 }
@@ -235,7 +237,7 @@ t.test(
     await world.account('other', ['monitoring.read']);
     const everywhere = bearer((await world.collector('_system')).key);
     for (const group of groups) {
-      if (/^(what the request|whoever)/.test(group.name) || group.about) continue;
+      if (/^(authenticated by|any signed-in)/.test(group.name) || group.about) continue;
       const expected = wordsOf(group);
       for (const name of group.methods) {
         const method = methodOf.get(name);
@@ -273,11 +275,11 @@ t.test('API-21: only human sessions reach identity, member and project methods',
         t.equal(seen, 'human', `${caller}: ${method.name}`);
       }
     }
-    // An Authorization header is all that counts where there is one: no session stands in for it.
+    // An Authorization header takes precedence: a session beside it is ignored.
     const both = await world.callAs(method, { ...person, ...headers.writer });
     t.equal(both, 'human', `a key beside a session: ${method.name}`);
     const broken = await world.callAs(method, { ...person, ...bearer('nonsense') });
-    t.equal(broken, 'unknown', `nonsense beside a session: ${method.name}`);
+    t.equal(broken, 'unknown', `an invalid header beside a session: ${method.name}`);
   }
 });
 
@@ -285,7 +287,7 @@ t.test('API-21: a session requires its cookie and the service’s Origin', async
   const world = await startAuthorisationWorld(t);
   const { cookie } = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
   const method = methodOf.get('Alert/ListAlertRules');
-  if (!method) throw new Error('ListAlertRules is gone');
+  if (!method) throw new Error('ListAlertRules does not exist');
   const cases: readonly (readonly [string, Readonly<Record<string, string>>, Outcome])[] = [
     ['as a browser sends it', { cookie, origin: ORIGIN }, 'yes'],
     ['beside other cookies', { cookie: `a=b; ${cookie}; c=d`, origin: ORIGIN }, 'yes'],
@@ -306,7 +308,10 @@ t.test('API-21: a session requires its cookie and the service’s Origin', async
   t.match(refused.body.message, /counts only with the header "Origin: http:\/\/127/);
 });
 
-/** Plain routes: status for each of `CALLERS`. But for PromQL they take bearers alone, so people are nobody. */
+/**
+ * Plain routes: status for each of `CALLERS`. All but PromQL accept bearers only, so people count
+ * as anonymous.
+ */
 const routes: readonly (readonly [path: string, who: string])[] = [
   //                            nobody personal reader writer ci collector agent VIEWER ... self
   ['/promql/api/v1/query?query=1', '401 200 200 200 200 403 403 200 200 200 403 200'],
@@ -317,7 +322,7 @@ const routes: readonly (readonly [path: string, who: string])[] = [
 ];
 
 t.test(
-  'Plain HTTP routes let in the bearers that may read this project, PromQL its members, and nobody else',
+  'Plain HTTP routes admit bearers that may read this project, PromQL also its members, and no others',
   async (t) => {
     const world = await startAuthorisationWorld(t);
     const { headers } = await everyCaller(world);

@@ -1,6 +1,6 @@
 /**
- * Behaviour that only a real connection shows: one that hangs up, and one that sends more than is
- * read.
+ * Behaviour that only a real connection shows: a client that disconnects, and one that sends more
+ * than is read.
  */
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
@@ -22,7 +22,7 @@ const query = {
   stepSeconds: 60,
 };
 
-/** An open POST to QueryVMMonitoring; its body is the test's to send. */
+/** An open POST to QueryVMMonitoring; the test sends its body. */
 async function post(world: RpcWorld, headers: object = {}): Promise<ClientRequest> {
   const baseUrl = await world.app.listen({ host: '127.0.0.1', port: 0 });
   return request(`${baseUrl}/svc.monitoring.v1.MonitoringService/QueryVMMonitoring`, {
@@ -35,7 +35,7 @@ async function post(world: RpcWorld, headers: object = {}): Promise<ClientReques
   });
 }
 
-t.test('A client that hangs up ends its read', async (t) => {
+t.test('A client that disconnects ends its read', async (t) => {
   const begun = Promise.withResolvers<AbortSignal>();
   const world = await startRpcWorld(t, (deps) =>
     withThreads(deps, (signal) => {
@@ -53,14 +53,14 @@ t.test('A client that hangs up ends its read', async (t) => {
   await failed;
   if (!signal.aborted) await once(signal, 'abort');
   t.ok(signal.aborted);
-  t.same(world.lines, [], 'and is no fault to log');
+  t.same(world.lines, [], 'and is not logged as a fault');
 });
 
 t.test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => {
   const world = await startRpcWorld(t);
   const asking = await post(world);
   const answered = once(asking, 'response');
-  // The connection is closed on what is still being sent.
+  // The connection closes while data is still being sent.
   asking.on('error', () => {});
   for (let mib = 0; mib < 4; mib++) asking.write('x'.repeat(2 ** 20));
   const [response] = await answered;
@@ -72,7 +72,7 @@ t.test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => 
   t.pass('nothing of it is held open');
 });
 
-t.test('A body that says to be over 1 MiB is answered before it is sent', async (t) => {
+t.test('A body declared larger than 1 MiB is answered before it is sent', async (t) => {
   const world = await startRpcWorld(t);
   const asking = await post(world, { 'content-length': 2 ** 21, connection: 'close' });
   const answered = once(asking, 'response');

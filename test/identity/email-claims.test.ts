@@ -1,7 +1,7 @@
 /**
- * Unproven addresses: a person who joined by an invitation's link is shown with the invited address and
- * the mark, however many others claim the same one, until they prove it. The property test accepts
- * invitations and proves addresses in any order.
+ * Unproven addresses: a person who joined by an invitation link is displayed with the invited
+ * address and the mark until they prove it, even if others claim the same address. The property
+ * test accepts invitations and proves addresses in any order.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -21,7 +21,7 @@ import { tries } from '../support/tries.ts';
 const PROJECTS = ['p-0', 'p-1', 'p-2'] as const;
 const BOBS = 'bob@example.org';
 
-/** Three projects of ann's, and a person made by the link of an invitation to one of them. */
+/** Three projects of ann's, and a person created by an invitation link to one of them. */
 async function startClaims(world: PeopleWorld) {
   const ann = await world.person('ann@example.org');
   for (const project of PROJECTS) await world.project(project, ann);
@@ -42,25 +42,25 @@ async function startClaims(world: PeopleWorld) {
 
 const marked = (email: string) => `${email.split('@')[0]} (invited as ${email}, not proven)`;
 
-t.test('each of several who took invitations to one address is marked as not proven', async (t) => {
+t.test('everyone who accepted an invitation to one address is marked as unproven', async (t) => {
   const world = await startPeopleWorld(t);
   const { takeLink, shownNames } = await startClaims(world);
   const first = await takeLink('p-0', BOBS);
   const second = await takeLink('p-1', BOBS);
   t.not(first, second);
   t.same(shownNames(first), [marked(BOBS)]);
-  t.same(shownNames(second), [marked(BOBS)], 'also whoever came later');
+  t.same(shownNames(second), [marked(BOBS)], 'including the latest');
   const system = world.host.view(SYSTEM_PROJECT);
   t.same(claimantsOf(system, BOBS), [first, second]);
 
   const proven = await world.people.signInByIdentity(account('bob', BOBS), 'test');
   t.equal(proven.person, first, 'the owner of the address takes over the first claimant');
   t.same(shownNames(first), ['bob']);
-  t.same(shownNames(second), [marked(BOBS)], 'which proves nothing of the other one');
+  t.same(shownNames(second), [marked(BOBS)], 'this proves nothing about the other one');
   t.same(claimantsOf(system, BOBS), [second]);
 });
 
-/** What an older version left: the first claimant alone. */
+/** State left by an older version: only the first claimant. */
 async function forgetLater({ host }: PeopleWorld, later: string, member: string) {
   await host.submit({
     project: SYSTEM_PROJECT,
@@ -82,7 +82,7 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
   });
 }
 
-t.test('a start marks those whom an older version did not, once', async (t) => {
+t.test('a start marks once the claimants that an older version did not mark', async (t) => {
   const world = await startPeopleWorld(t);
   const { host } = world;
   const { takeLink, shownNames } = await startClaims(world);
@@ -109,7 +109,7 @@ const acts = fc.array(
   { maxLength: 8 },
 );
 
-t.test('in any order, who has proven no address is shown with the mark', async (t) => {
+t.test('in any order, a person without a proven address is displayed with the mark', async (t) => {
   await fc.assert(
     fc.asyncProperty(acts, async (steps) => {
       const world = await startPeopleWorld(t);

@@ -1,6 +1,6 @@
 /**
- * Invariants of every path of an identity's machine, whatever happens in which order: secrets
- * that are used once, access that ends when it is ended, approvals of exactly what was reviewed.
+ * Invariants of every path of an identity's machine, under any order of events: secrets are used
+ * once, ended access stays ended, and an approval covers exactly the reviewed claims.
  */
 import t from 'tap';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
@@ -27,7 +27,7 @@ import {
 } from '../platform/machines/questions.ts';
 import type { Edge } from '../platform/machines/walk.ts';
 
-/** The states that a machine comes into from another, with the events that lead there. */
+/** The states that a machine enters from another, with the events that lead there. */
 function entries(name: string): string[] {
   const moved = walked(name).edges.filter(({ from, to }) => from.value !== to.value);
   const arrows = moved.map(
@@ -41,7 +41,7 @@ function short(type: string): string {
   return type.startsWith('xstate.after.') ? (type.split('.')[2] ?? type) : type;
 }
 
-/** Edges on which one of these fields changed. */
+/** Edges that changed one of these fields. */
 function changing(name: string, fields: readonly string[]): Edge[] {
   return walked(name).edges.filter(({ from, to }) =>
     fields.some(
@@ -50,34 +50,28 @@ function changing(name: string, fields: readonly string[]): Edge[] {
   );
 }
 
-t.test(
-  'credential: whose it is, its secret, what it may do and its end never change',
-  async (t) => {
-    const fixed = ['hash', 'lastFour', 'capabilities', 'owner', 'kind', 'expiresMs', 'createdBy'];
-    t.same(brief(changing('credential', [...fixed, 'project', 'datacenter', 'vm'])), []);
-    for (const { to, event } of taken(edgesOf('credential', 'rotated'))) {
-      t.equal(contextOf<CredentialContext>(to).successor, event.successor);
-    }
-  },
-);
+t.test('credential: its owner, secret, permissions and end never change', async (t) => {
+  const fixed = ['hash', 'lastFour', 'capabilities', 'owner', 'kind', 'expiresMs', 'createdBy'];
+  t.same(brief(changing('credential', [...fixed, 'project', 'datacenter', 'vm'])), []);
+  for (const { to, event } of taken(edgesOf('credential', 'rotated'))) {
+    t.equal(contextOf<CredentialContext>(to).successor, event.successor);
+  }
+});
 
-t.test(
-  'credential: it ends by being revoked, replaced or out of time, and in no other way',
-  async (t) => {
-    t.same(entries('credential'), [
-      'active lifetimeEnd expired',
-      'active revoked revoked',
-      'active rotated revoked',
-      'active rotated rotating',
-      'rotating lifetimeEnd expired',
-      'rotating overlapEnd revoked',
-      'rotating revoked revoked',
-      'rotating rotated revoked',
-    ]);
-  },
-);
+t.test('credential: it ends only by revocation, replacement or expiry', async (t) => {
+  t.same(entries('credential'), [
+    'active lifetimeEnd expired',
+    'active revoked revoked',
+    'active rotated revoked',
+    'active rotated rotating',
+    'rotating lifetimeEnd expired',
+    'rotating overlapEnd revoked',
+    'rotating revoked revoked',
+    'rotating rotated revoked',
+  ]);
+});
 
-t.test('serviceAccount: deleted, it may do nothing and is never there again', async (t) => {
+t.test('serviceAccount: a deleted account has no permissions and never returns', async (t) => {
   t.same(entries('serviceAccount'), [
     'active deleted deleted',
     'active disabled disabled',
@@ -89,7 +83,7 @@ t.test('serviceAccount: deleted, it may do nothing and is never there again', as
   t.ok(gone.every((row) => contextOf<ServiceAccountContext>(row).capabilities.length === 0));
 });
 
-t.test('serviceAccount: disabling, enabling and time give it no permission', async (t) => {
+t.test('serviceAccount: disabling, enabling and time grant no permission', async (t) => {
   const { edges } = walked('serviceAccount');
   const others = edges.filter(({ event }) => event.type !== 'edited');
   const grown = others.filter(({ from, to }) => {
@@ -103,29 +97,26 @@ t.test('serviceAccount: disabling, enabling and time give it no permission', asy
   }
 });
 
-t.test(
-  'ciVerification: nothing but an approval of the reviewed digest makes it approved',
-  async (t) => {
-    const into = walked('ciVerification').edges.filter(({ from, to }) => {
-      return to.value === 'approved' && from.value !== 'approved';
-    });
-    t.ok(into.length > 0);
-    for (const { from, event } of into) {
-      t.equal(from.value, 'observed');
-      t.equal(event.type, 'approved');
-      const { observation } = contextOf<CiVerificationContext>(from);
-      t.equal(event.digest, observation?.digest);
-    }
-    const other = edgesOf('ciVerification', 'approved').filter(({ from, event }) => {
-      return event.digest !== contextOf<CiVerificationContext>(from).observation?.digest;
-    });
-    t.ok(other.some(({ from }) => from.value === 'observed'));
-    t.same(brief(taken(other)), [], 'an approval of anything else changes nothing');
-  },
-);
+t.test('ciVerification: only an approval of the reviewed digest approves it', async (t) => {
+  const into = walked('ciVerification').edges.filter(({ from, to }) => {
+    return to.value === 'approved' && from.value !== 'approved';
+  });
+  t.ok(into.length > 0);
+  for (const { from, event } of into) {
+    t.equal(from.value, 'observed');
+    t.equal(event.type, 'approved');
+    const { observation } = contextOf<CiVerificationContext>(from);
+    t.equal(event.digest, observation?.digest);
+  }
+  const other = edgesOf('ciVerification', 'approved').filter(({ from, event }) => {
+    return event.digest !== contextOf<CiVerificationContext>(from).observation?.digest;
+  });
+  t.ok(other.some(({ from }) => from.value === 'observed'));
+  t.same(brief(taken(other)), [], 'an approval of anything else changes nothing');
+});
 
 t.test(
-  'ciVerification: the first observation is the only one, until a person decides',
+  'ciVerification: the first observation is the only one until a person decides',
   async (t) => {
     const shown = edgesOf('ciVerification', 'proofSubmitted');
     t.ok(shown.some(({ from }) => from.value === 'observed'));
@@ -149,7 +140,7 @@ t.test('LIMIT-10: a workflow verification is valid for 30 minutes from its start
   t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
 });
 
-t.test('ciVerification: no number of wrong codes moves it', async (t) => {
+t.test('ciVerification: wrong codes never change its state', async (t) => {
   const guesses = edgesOf('ciVerification', 'wrongCodesSent').filter(({ from }) => !from.final);
   t.ok(taken(guesses).length > 0);
   for (const { from, to } of guesses) t.equal(to.value, from.value);
@@ -171,7 +162,7 @@ t.test(
         taken.length > 0 && (narrowing.has(event.type) || event.permissionsChanged === true);
       const isRestored = event.type === 'tokensEnded' && taken.length > 0;
       rises[isNarrowing || isRestored ? 'always' : 'never']++;
-      // After a restoration beyond whatever was counted since the backup.
+      // After a restoration it exceeds any count since the backup.
       const due = isRestored ? Math.max(before + 1, event.at) : before + (isNarrowing ? 1 : 0);
       if (after !== due) {
         t.fail(`${from.value} -- ${event.type} --> epoch ${before} to ${after}`);
@@ -182,39 +173,34 @@ t.test(
       taken(edgesOf('ciConnection', 'accountDisabled')).some(
         ({ from }) => from.value === 'disabled',
       ),
-      'a disabled connection learns of its account, too',
+      'a disabled connection receives its account’s events, too',
     );
   },
 );
 
-t.test('ciConnection: the identity that was approved never changes', async (t) => {
+t.test('ciConnection: the approved identity never changes', async (t) => {
   const fixed = ['bound', 'issuer', 'audience', 'serviceAccount', 'verification', 'digest'];
   t.same(brief(changing('ciConnection', [...fixed, 'project', 'createdBy'])), []);
 });
 
-t.test(
-  'ciConnection: tokens are given out while it is enabled, and at no other time',
-  async (t) => {
-    const exchanges = edgesOf('ciConnection', 'exchanged');
-    t.ok(taken(exchanges).length > 0);
-    t.ok(
-      taken(exchanges).every(({ from, to }) => from.value === 'enabled' && to.value === 'enabled'),
-    );
-    t.ok(exchanges.some(({ from }) => from.value === 'disabled'));
-    const enabling = walked('ciConnection').edges.filter(({ from, to }) => {
-      return to.value === 'enabled' && from.value !== 'enabled';
-    });
-    t.ok(
-      enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'),
-    );
-  },
-);
+t.test('ciConnection: tokens are issued only while it is enabled', async (t) => {
+  const exchanges = edgesOf('ciConnection', 'exchanged');
+  t.ok(taken(exchanges).length > 0);
+  t.ok(
+    taken(exchanges).every(({ from, to }) => from.value === 'enabled' && to.value === 'enabled'),
+  );
+  t.ok(exchanges.some(({ from }) => from.value === 'disabled'));
+  const enabling = walked('ciConnection').edges.filter(({ from, to }) => {
+    return to.value === 'enabled' && from.value !== 'enabled';
+  });
+  t.ok(enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'));
+});
 
-t.test('membership: whoever was removed comes back by an invitation alone', async (t) => {
+t.test('membership: a removed member returns by an invitation only', async (t) => {
   t.same(entries('membership'), ['active removed removed', 'removed rejoined active']);
   const stray = edgesOf('membership', 'roleChanged').filter(({ from }) => from.value === 'removed');
   t.ok(stray.length > 0);
-  t.same(brief(taken(stray)), [], 'a role given to somebody who is gone lets nobody in');
+  t.same(brief(taken(stray)), [], 'a role given to a removed member grants nothing');
   for (const { to, event } of taken(edgesOf('membership', 'roleChanged', 'rejoined'))) {
     t.match(contextOf<MembershipContext>(to), { role: event.role, removedReason: null });
   }
@@ -236,14 +222,14 @@ t.test('invitation: it is accepted once, by one person, within its time', async 
   }
 });
 
-t.test('person: locked out, nothing but being let in again changes anything', async (t) => {
+t.test('person: a locked-out person changes only by being readmitted', async (t) => {
   const moved = taken(walked('person').edges.filter(({ from }) => from.value === 'disabled'));
   t.same(new Set(moved.map(({ event }) => event.type)), new Set(['enabled']));
   const lost = walked('person').edges.filter(({ from, to }) => {
     const before = contextOf<PersonContext>(from).identities;
     return contextOf<PersonContext>(to).identities.length < before.length;
   });
-  t.same(brief(lost), [], 'no identity is forgotten');
+  t.same(brief(lost), [], 'no identity is lost');
 });
 
 t.test('signInLink: a used link stays used, by the session that it began', async (t) => {
@@ -263,7 +249,7 @@ t.test('signInLink: a used link stays used, by the session that it began', async
   t.same(brief(changing('signInLink', fixed)), []);
 });
 
-t.test('session: no secret of it outlives its absolute end, which never moves', async (t) => {
+t.test('session: no secret outlives its absolute end, which never moves', async (t) => {
   t.same(brief(changing('session', ['expiresMs', 'person', 'method'])), []);
   const rotations = taken(edgesOf('session', 'rotated'));
   t.ok(
@@ -276,9 +262,9 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
     const untilMs = Math.min(event.at + 60_000, expiresMs);
     const shown = { hash: before.hash, untilMs, isNewUnseen: true };
     const kept = before.previous?.isNewUnseen ? before.previous : shown;
-    t.same(previous, kept, 'the last secret that was shown, and no older one');
+    t.same(previous, kept, 'the latest secret that was used, and no older one');
     const added = before.previous?.isNewUnseen ? [before.hash] : [];
-    t.same(givenUp, [...before.givenUp, ...added], 'one that nobody showed is remembered');
+    t.same(givenUp, [...before.givenUp, ...added], 'an unused secret is remembered');
     t.ok(sameTimers(from, to));
   }
   const sights = taken(edgesOf('session', 'secretSeen'));
@@ -289,7 +275,11 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
     t.equal(after.hash, hash);
     t.equal(before?.isNewUnseen, true, 'once');
     const untilMs = Math.min(event.at + 60_000, before?.untilMs ?? 0);
-    t.same(previous, { hash: before?.hash, untilMs, isNewUnseen: false }, 'it only ends sooner');
+    t.same(
+      previous,
+      { hash: before?.hash, untilMs, isNewUnseen: false },
+      'its end only moves earlier',
+    );
     t.ok(sameTimers(from, to));
   }
   for (const { value, timers, final, context } of walked('session').rows) {
@@ -299,7 +289,7 @@ t.test('session: no secret of it outlives its absolute end, which never moves', 
   }
 });
 
-t.test('session: it gives up 16 new secrets, and forgets none of them', async (t) => {
+t.test('session: it abandons at most 16 new secrets, and remembers all of them', async (t) => {
   const counts = walked('session').rows.map((row) => contextOf<SessionContext>(row).givenUp.length);
   t.equal(Math.max(...counts), GIVEN_UP_MAX);
   const rotations = edgesOf('session', 'rotated').filter(({ from }) => from.value === 'active');
@@ -310,11 +300,11 @@ t.test('session: it gives up 16 new secrets, and forgets none of them', async (t
   }
 });
 
-t.test('session: signed out is for good', async (t) => {
+t.test('session: a sign-out is final', async (t) => {
   t.same(entries('session'), ['active ended ended', 'active lifetimeEnd expired']);
 });
 
-t.test('enrolment: a token is good for one agent, and for a day', async (t) => {
+t.test('enrolment: a token is valid for one agent and one day', async (t) => {
   for (const row of walked('enrolment').rows) {
     const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(row);
     t.equal(tokenHash !== '', row.value === 'offered', 'only an offer has a token');
@@ -322,7 +312,7 @@ t.test('enrolment: a token is good for one agent, and for a day', async (t) => {
   }
   for (const { to, event } of taken(edgesOf('enrolment', 'offered'))) {
     const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(to);
-    t.equal(tokenHash, event.tokenHash, 'a new offer ends the token before');
+    t.equal(tokenHash, event.tokenHash, 'a new offer ends the earlier token');
     t.equal(expiresMs, event.at + ENROLMENT_TOKEN_MS);
   }
   const enrolled = taken(edgesOf('enrolment', 'enrolled'));
@@ -330,7 +320,7 @@ t.test('enrolment: a token is good for one agent, and for a day', async (t) => {
   t.ok(enrolled.every(({ from, to }) => from.value === 'offered' && to.value === 'enrolled'));
 });
 
-t.test('enrolment: opted out, no key of an agent is left', async (t) => {
+t.test('enrolment: opting out leaves no agent key', async (t) => {
   for (const row of walked('enrolment').rows) {
     const { credential } = contextOf<EnrolmentContext>(row);
     if (row.value === 'off') t.equal(credential, null);

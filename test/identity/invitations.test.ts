@@ -1,6 +1,6 @@
 /**
- * Invitations: who can join by which means, how often and until when; and that a link, which the inviter
- * knows too, never signs in as somebody else.
+ * Invitations: who can join by which means, how many times and until when. An invitation link,
+ * which the inviter knows too, never signs in as another person.
  */
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
@@ -23,25 +23,29 @@ import {
 
 const BOBS = 'bob@example.org';
 
-t.test('the link of an invitation makes a person and a member, once', async (t) => {
+t.test('an invitation link creates a person and a member, once', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const link = await tokenTo('bob@example.org');
   const uses = await Promise.allSettled(Array.from({ length: 6 }, () => world.use(link)));
   const begun = uses.flatMap((use) => (use.status === 'fulfilled' ? [use.value] : []));
-  t.equal(begun.length, 1, 'of six uses at once');
+  t.equal(begun.length, 1, 'of six concurrent uses');
   const { person = '', secret = '' } = begun[0] ?? {};
   t.match(world.people.sessionOf(secret), { person, method: 'link' });
   t.match(member(person), { value: 'active', context: { role: 'EDITOR', email: '' } });
   const shown = 'bob (invited as bob@example.org, not proven)';
-  t.equal(member(person)?.context.displayName, shown, 'an owner sees who took which invitation');
+  t.equal(
+    member(person)?.context.displayName,
+    shown,
+    'an owner sees who accepted which invitation',
+  );
   t.match(world.host.findInstance('person', person)?.context, { displayName: 'bob' });
   t.equal(world.host.view('web').countInstances('membership', { final: false }), 2);
   t.equal(world.host.view(SYSTEM_PROJECT).countInstances('person', { final: false }), 2);
   t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
 });
 
-/** A world in which bob's acceptance has made him a member, and could not begin his session. */
+/** A world in which bob's acceptance made him a member, but could not begin his session. */
 async function startCutOff(t: Test, by?: Actor) {
   let sessionsFail = false;
   const world = await startPeopleWorld(t, (host: Host) => ({
@@ -63,14 +67,14 @@ async function startCutOff(t: Test, by?: Actor) {
   return { world, link, member };
 }
 
-t.test('an invitation whose acceptance was cut off between two commits works again', async (t) => {
+t.test('an invitation whose acceptance was interrupted works again', async (t) => {
   const { world, link, member } = await startCutOff(t);
   const { person } = await world.use(link);
   t.match(member(person), { value: 'active' });
   t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
 });
 
-t.test('one that was cut off does not work again once the person has signed in', async (t) => {
+t.test('an interrupted one does not work again once the person has signed in', async (t) => {
   for (const by of [undefined, operator]) {
     const { world, link } = await startCutOff(t, by);
     await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
@@ -80,7 +84,7 @@ t.test('one that was cut off does not work again once the person has signed in',
   t.equal(await outcomeOf(() => world.use(link)), 'accepted', 'until then it does');
 });
 
-/** A world in which bob comes in by his account while the link of his invitation is being used. */
+/** A world in which bob signs in by his account while his invitation link is being used. */
 async function startRace(t: Test, between: 'person and member' | 'member and session', by?: Actor) {
   let bob: string | undefined;
   let isOn = false;
@@ -107,7 +111,7 @@ async function startRace(t: Test, between: 'person and member' | 'member and ses
   return { world, link, member, outcome, bob };
 }
 
-t.test('a link begins no session as somebody who came in while it was used', async (t) => {
+t.test('a link begins no session as somebody who signed in while it was used', async (t) => {
   for (const between of ['person and member', 'member and session'] as const) {
     for (const by of [undefined, operator]) {
       const { world, link, member, outcome, bob } = await startRace(t, between, by);
@@ -116,12 +120,12 @@ t.test('a link begins no session as somebody who came in while it was used', asy
       t.equal(outcome, 'CREDENTIAL_REVOKED', about);
       t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED', about);
       t.match(member(bob ?? ''), { value: 'active', context: { role: 'EDITOR', email: BOBS } });
-      t.equal(await world.people.endAllSessions(bob ?? '', 'TEST'), 1, 'his own alone');
+      t.equal(await world.people.endAllSessions(bob ?? '', 'TEST'), 1, 'only his own');
     }
   }
 });
 
-t.test('nor as somebody who came in while the project took no members', async (t) => {
+t.test('nor as somebody who signed in while the project accepted no members', async (t) => {
   for (const by of [undefined, operator]) {
     let isFull = false;
     const world = await startPeopleWorld(t, (host: Host) => ({
@@ -137,44 +141,37 @@ t.test('nor as somebody who came in while the project took no members', async (t
     const { person } = await world.people.signInByIdentity(account('b', BOBS), 'test');
     isFull = false;
     t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
-    t.equal(await world.people.endAllSessions(person, 'TEST'), 1, 'his own alone');
+    t.equal(await world.people.endAllSessions(person, 'TEST'), 1, 'only his own');
   }
 });
 
-t.test(
-  'invitations end: by time, by being taken back, by a newer one, by acceptance',
-  async (t) => {
-    const world = await startPeopleWorld(t);
-    const { ann, owner, invite, tokenTo } = await shop(world);
-    const { invitations } = world.members;
-    const first = await tokenTo('bob@example.org');
-    const second = await tokenTo('Bob@Example.org ', 'VIEWER');
-    t.equal(
-      await outcomeOf(() => world.use(first)),
-      'CREDENTIAL_REVOKED',
-      'a newer one replaced it',
-    );
-    t.equal(invitations.openFor('bob@example.org').length, 1);
-    world.clock.jump(INVITATION_MS);
-    t.equal(await outcomeOf(() => world.use(second)), 'CREDENTIAL_EXPIRED');
-    t.same(invitations.openFor('bob@example.org'), []);
-    const accept = (invitation: string) =>
-      outcomeOf(() => invitations.accept({ project: 'web', invitation, person: ann }));
-    t.equal(await accept(second.token.split('_')[2] ?? ''), 'CREDENTIAL_EXPIRED');
-    t.equal(await accept(first.token.split('_')[2] ?? ''), 'CREDENTIAL_REVOKED');
-    const third = await invite('bob@example.org');
-    const revoke = (invitation: string) =>
-      invitations.revoke({ project: 'web', by: owner, invitation });
-    await revoke(third.invitation.instance);
-    t.equal(await outcomeOf(() => world.use({ token: third.token ?? '' })), 'CREDENTIAL_REVOKED');
-    t.equal(await outcomeOf(() => revoke('nothing')), 'NOT_FOUND');
-    const fourth = await invite('bob@example.org');
-    await world.use({ token: fourth.token ?? '' });
-    t.equal(await outcomeOf(() => revoke(fourth.invitation.instance)), 'INVALID_STATE');
-    t.equal(await outcomeOf(() => invite('ann@example.org')), 'INVALID_STATE', 'a member already');
-    t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
-  },
-);
+t.test('invitations end by time, by withdrawal, by a newer one, or by acceptance', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { ann, owner, invite, tokenTo } = await shop(world);
+  const { invitations } = world.members;
+  const first = await tokenTo('bob@example.org');
+  const second = await tokenTo('Bob@Example.org ', 'VIEWER');
+  t.equal(await outcomeOf(() => world.use(first)), 'CREDENTIAL_REVOKED', 'a newer one replaced it');
+  t.equal(invitations.openFor('bob@example.org').length, 1);
+  world.clock.jump(INVITATION_MS);
+  t.equal(await outcomeOf(() => world.use(second)), 'CREDENTIAL_EXPIRED');
+  t.same(invitations.openFor('bob@example.org'), []);
+  const accept = (invitation: string) =>
+    outcomeOf(() => invitations.accept({ project: 'web', invitation, person: ann }));
+  t.equal(await accept(second.token.split('_')[2] ?? ''), 'CREDENTIAL_EXPIRED');
+  t.equal(await accept(first.token.split('_')[2] ?? ''), 'CREDENTIAL_REVOKED');
+  const third = await invite('bob@example.org');
+  const revoke = (invitation: string) =>
+    invitations.revoke({ project: 'web', by: owner, invitation });
+  await revoke(third.invitation.instance);
+  t.equal(await outcomeOf(() => world.use({ token: third.token ?? '' })), 'CREDENTIAL_REVOKED');
+  t.equal(await outcomeOf(() => revoke('nothing')), 'NOT_FOUND');
+  const fourth = await invite('bob@example.org');
+  await world.use({ token: fourth.token ?? '' });
+  t.equal(await outcomeOf(() => revoke(fourth.invitation.instance)), 'INVALID_STATE');
+  t.equal(await outcomeOf(() => invite('ann@example.org')), 'INVALID_STATE', 'a member already');
+  t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
+});
 
 t.test('a project has at most 100 open invitations', async (t) => {
   const world = await startPeopleWorld(t);
@@ -182,10 +179,14 @@ t.test('a project has at most 100 open invitations', async (t) => {
   t.equal(INVITATIONS_MAX, 100);
   for (let n = 0; n < INVITATIONS_MAX; n++) await invite(`n${n}@example.org`);
   t.equal(await outcomeOf(() => invite('more@example.org')), 'LIMIT_EXCEEDED');
-  t.equal(await outcomeOf(() => invite('n7@example.org')), 'accepted', 'a replacement is no more');
+  t.equal(
+    await outcomeOf(() => invite('n7@example.org')),
+    'accepted',
+    'a replacement does not count',
+  );
 });
 
-t.test('an owner cannot become somebody else by inviting them', async (t) => {
+t.test('an owner cannot impersonate a person by inviting them', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -193,14 +194,14 @@ t.test('an owner cannot become somebody else by inviting them', async (t) => {
   t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'the owner has the link too');
   t.equal(member(bob), undefined);
   const joined = await world.use(link, { person: bob });
-  t.equal(joined.person, bob, 'whoever is signed in accepts it as themselves');
+  t.equal(joined.person, bob, 'a signed-in user accepts it as themselves');
   t.match(member(bob), { value: 'active' });
   const byOperator = await tokenTo('cy@example.org', 'VIEWER', operator);
   const cy = await world.use(byOperator);
   t.equal(world.people.personByEmail('cy@example.org'), cy.person, "the operator's word counts");
 });
 
-t.test('an invitation signs in nobody who is known, whoever invited', async (t) => {
+t.test('an invitation never signs in a known person, whoever invited', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -211,13 +212,13 @@ t.test('an invitation signs in nobody who is known, whoever invited', async (t) 
   t.equal(member(bob), undefined);
   const mailed = await world.people.linkByEmail('bob@example.org');
   await world.use({ token: mailed?.token ?? '' });
-  t.match(member(bob), { value: 'active' }, 'who signs in by the address joins');
+  t.match(member(bob), { value: 'active' }, 'a person who signs in by the address joins');
   const cys = await tokenTo('cy@example.org', 'VIEWER', operator);
   const cy = await world.use(cys);
   t.match(member(cy.person), { context: { displayName: 'cy', email: 'cy@example.org' } });
 });
 
-t.test('the link of an invitation that was accepted otherwise signs nobody in', async (t) => {
+t.test('the link of an invitation accepted by other means signs nobody in', async (t) => {
   const world = await startPeopleWorld(t);
   const { ann, tokenTo, member } = await shop(world);
   const bobs = await tokenTo('bob@example.org');
@@ -231,7 +232,7 @@ t.test('the link of an invitation that was accepted otherwise signs nobody in', 
   t.equal(await outcomeOf(() => world.use(cys)), 'CREDENTIAL_REVOKED', 'the operator has it too');
 });
 
-t.test("an address that only an invitation names is its real owner's in the end", async (t) => {
+t.test('an address named only by an invitation finally belongs to its real owner', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const stolen = await world.use(await tokenTo('bob@example.org', 'OWNER'));
@@ -251,7 +252,7 @@ t.test("an address that only an invitation names is its real owner's in the end"
   t.equal(
     reasonOf(() => world.people.sessionOf(stolen.secret)),
     'CREDENTIAL_REVOKED',
-    'whoever used the link before is signed out',
+    'the earlier user of the link is signed out',
   );
   t.equal(await outcomeOf(() => world.use(mine)), 'CREDENTIAL_REVOKED');
   t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked');
@@ -264,7 +265,7 @@ t.test("an address that only an invitation names is its real owner's in the end"
   }
 });
 
-t.test('nobody gets in beside keys of before that could not be ended', async (t) => {
+t.test('a sign-in fails while earlier keys cannot be revoked', async (t) => {
   let keysFail = false;
   const world = await startPeopleWorld(t, (host: Host) => ({
     ...host,
@@ -284,10 +285,14 @@ t.test('nobody gets in beside keys of before that could not be ended', async (t)
   t.equal(world.host.findInstance('credential', 'k1')?.value, 'active');
   keysFail = false;
   t.equal((await signIn()).person, person);
-  t.equal(world.host.findInstance('credential', 'k1')?.value, 'revoked', 'the next sign-in does');
+  t.equal(
+    world.host.findInstance('credential', 'k1')?.value,
+    'revoked',
+    'the next sign-in revokes it',
+  );
   await keyOf(world, memberIdOf('web', person), 'k2');
   await signIn();
-  t.equal(world.host.findInstance('credential', 'k2')?.value, 'active', 'and no later one');
+  t.equal(world.host.findInstance('credential', 'k2')?.value, 'active', 'later sign-ins do not');
 });
 
 t.test('an emailed link proves an address as an account does', async (t) => {
@@ -315,7 +320,7 @@ t.test('an emailed link proves an address as an account does', async (t) => {
   ]);
 });
 
-t.test('an invitation takes no role away, and joins several projects by one sign-in', async (t) => {
+t.test('an invitation never lowers a role, and one sign-in joins several projects', async (t) => {
   const world = await startPeopleWorld(t);
   const { invite, member } = await shop(world);
   const zoe = await world.person('zoe@example.org');

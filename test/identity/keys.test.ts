@@ -1,6 +1,6 @@
 /**
- * Keys on a real host under a virtual clock: concurrent requests, the quota, which key a rotation
- * replaces, and reading very many keys.
+ * Keys on a real host under a virtual clock: concurrent requests, the quota, the key that a
+ * rotation replaces, and reading very many keys.
  */
 import t from 'tap';
 import { type KeyOwner, ownerName } from '../../actors/identity/grants.ts';
@@ -8,7 +8,7 @@ import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identi
 import { change, project, startIdentities } from '../support/accounts-on-host.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 
-t.test('a member has 100 keys that work at most, and may still replace one', async (t) => {
+t.test('a member has at most 100 working keys, and may still replace one', async (t) => {
   const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);
   const owner: KeyOwner = {
     project,
@@ -33,7 +33,7 @@ t.test('a member has 100 keys that work at most, and may still replace one', asy
   t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
 });
 
-t.test('an account has 200,000 keys at most; very many are not counted for each', (t) => {
+t.test('an account has at most 200,000 keys; many are not counted every time', (t) => {
   const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
   let [live, counts] = [0, 0];
   const view = {
@@ -47,7 +47,7 @@ t.test('an account has 200,000 keys at most; very many are not counted for each'
     for (let i = 0; i < count; i++, live++) quota.assertBelowMax(view, owner);
   };
   make(10);
-  t.equal(counts, 10, 'few are counted each time');
+  t.equal(counts, 10, 'small numbers are counted each time');
   [live, counts] = [100_000, 0];
   make(1_000);
   t.equal(counts, 5, 'one count for 200 decisions');
@@ -84,7 +84,7 @@ t.test('KEY-06: a key and its request are one commit without the secret', async 
   });
 });
 
-t.test('a grant removed while a key is being made is seen by the decision', async (t) => {
+t.test('the decision sees a grant that was removed while a key is being created', async (t) => {
   const { accounts, keys, account, creation } = await startIdentities(t);
   const capabilities = ['monitoring.write'];
   const [narrowed, refused] = await Promise.allSettled([
@@ -100,7 +100,7 @@ t.test('a grant removed while a key is being made is seen by the decision', asyn
   t.match(refused, { status: 'rejected', reason: { reason: 'MISSING_CAPABILITY' } });
 });
 
-t.test('a key that ended by the clock cannot be rotated, before its timer has run', async (t) => {
+t.test('an expired key cannot be rotated, even before its timer has fired', async (t) => {
   const { keys, creation, owner, clock, host } = await startIdentities(t);
   const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
   const short = await keys.create({ ...creation, lifetimeMs: DAY_MS });
@@ -116,7 +116,7 @@ t.test('a key that ended by the clock cannot be rotated, before its timer has ru
   }
 });
 
-t.test('of a chain of rotations one key is the newest: none forks while it works', async (t) => {
+t.test('a chain of rotations has one newest key: it never forks while it works', async (t) => {
   const { keys, creation, owner, liveKeys, clock } = await startIdentities(t);
   const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
   const first = await keys.create(creation);
@@ -136,7 +136,7 @@ t.test('of a chain of rotations one key is the newest: none forks while it works
   const late = fourth.key;
   clock.jump(DAY_MS / 2);
   await keys.revoke({ ...change, owner, key: late, reason: '' });
-  // A day after the first rotation the overlap is over, whatever was asked at the second.
+  // The overlap ends a day after the first rotation, whatever the second requested.
   await t.rejects(keys.rotate({ ...rotation, key: first.key }), {
     name: 'Refusal',
     reason: 'INVALID_STATE',
@@ -153,12 +153,12 @@ t.test('one owner’s keys are read without the project’s 20,000 others', asyn
     view.instances('credential', { owner: ownerName(few), final: false, limit: 50 }).items.length;
   t.equal(read(), 3);
   t.equal(liveKeys(few), 3);
-  // Reading and parsing 20,000 rows takes 100 ms and more; these take a tenth of one.
+  // Reading and parsing 20,000 rows takes at least 100 ms; these reads take a tenth of that.
   t.ok(fastest(read) < 10);
   t.ok(fastest(() => liveKeys(few)) < 10);
 });
 
-/** The least of 20 measurements, ms. */
+/** The shortest of 20 measurements, ms. */
 function fastest(act: () => unknown): number {
   const times = Array.from({ length: 20 }, () => {
     const start = performance.now();

@@ -1,7 +1,7 @@
 /**
- * Reports of leaked secrets: whatever its kind, a secret that is shown is ended at once, by a commit
- * that says why and who; whom it concerns is notified. What opens nothing is answered alike, whether
- * it is made up, over or copied wrongly.
+ * Reports of leaked secrets: a reported secret of any kind is ended at once, by a commit that
+ * records the reason and the reporter, and its owner is notified. A text that opens nothing gets
+ * one answer, whether it is invented, expired or miscopied.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -48,7 +48,7 @@ const ENDED = { status: 200, body: { results: [{ revoked: true }] } };
 const NOTHING = { status: 200, body: { results: [{ revoked: false }] } };
 
 t.test(
-  'KEY-07: a leaked secret of any kind is revoked by its text and refused at once',
+  'KEY-07: a leaked secret of any kind is revoked by its text and rejected at once',
   async (t) => {
     const world = await startLeaks(t);
     const { parts, report, notices, host, clock } = world;
@@ -77,7 +77,7 @@ t.test(
     };
     const inBatch = (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key;
     const batch = await report({ keys: [...Array<string>(99).fill('none'), inBatch] });
-    t.equal(batch.body.results.length, 100, 'a scanner’s batch is taken whole');
+    t.equal(batch.body.results.length, 100, 'a scanner’s batch is accepted whole');
     t.same(batch.body.results.at(-1), { revoked: true });
     for (const [kind, key] of Object.entries(keys)) {
       t.equal(await reads(`Bearer ${key}`), 'accepted');
@@ -87,11 +87,7 @@ t.test(
     }
     const noticeTexts = await notices(owner);
     t.match(noticeTexts, /The personal key "k" .* leaked, and was revoked/);
-    t.match(
-      await notices(viewer),
-      /The personal key "k" .* leaked, and was revoked/,
-      'whose it was',
-    );
+    t.match(await notices(viewer), /The personal key "k" .* leaked, and was revoked/, 'its owner');
     t.notMatch(await notices(viewer), /service-account/);
 
     const connection = await world.connection('demo', account, BOTH);
@@ -178,16 +174,16 @@ t.test('KEY-07: a report of an invalid secret is always answered alike', async (
     other.text,
   ];
   for (const text of texts) t.same(await report({ key: text }), NOTHING, text.slice(0, 12));
-  t.equal(host.appliedSequence(), sequence, 'no stranger costs a commit');
+  t.equal(host.appliedSequence(), sequence, 'a stranger causes no commit');
   const mixed = await report({ keys: [texts[1], key] });
   t.same(mixed.body.results, [{ revoked: false }, { revoked: true }]);
   const late = await personalKey('demo', owner.person, ['monitoring.read']);
   clock.jump(400 * DAY_MS);
-  t.same(await report({ key: late.key }), NOTHING, 'one whose lifetime is over');
+  t.same(await report({ key: late.key }), NOTHING, 'an expired one');
   t.ok(host.view('demo').instance('membership', memberIdOf('demo', owner.person)));
 });
 
-t.test('no changed text ends anything', async (t) => {
+t.test('a changed text ends nothing', async (t) => {
   const { report, accountKey, host } = await startLeaks(t);
   const { key } = await accountKey('demo', BOTH);
   const sequence = host.appliedSequence();
@@ -206,7 +202,7 @@ t.test('no changed text ends anything', async (t) => {
   t.equal(host.appliedSequence(), sequence);
 });
 
-t.test('a report that is none is refused without its text; too many are limited', async (t) => {
+t.test('an invalid report is rejected without its text; too many are limited', async (t) => {
   const { report, app } = await startLeaks(t);
   const bodies: readonly unknown[] = [
     {},

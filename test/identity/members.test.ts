@@ -1,7 +1,7 @@
 /**
- * Members and projects: what leaving ends, and that a project keeps an owner, also when everybody
- * leaves at once. The last test lets random acts of several people run at once and looks at what
- * must hold after any of them.
+ * Members and projects: the effects of leaving. A project keeps an owner, even if everybody leaves
+ * at once. The last test runs random actions of several people at once and checks the invariants
+ * after each of them.
  */
 
 import fc from 'fast-check';
@@ -24,40 +24,37 @@ import {
 } from '../support/people-on-host.ts';
 import { tries } from '../support/tries.ts';
 
-t.test(
-  "a personal key does not survive its owner's leaving, nor come back with them",
-  async (t) => {
-    const world = await startPeopleWorld(t);
-    const { owner, add, member, tokenTo } = await shop(world);
-    const bob = await world.person('bob@example.org');
-    const id = await add(bob, 'EDITOR');
-    for (let n = 0; n < 450; n++) await keyOf(world, id, `k${n}`);
-    await keyOf(world, memberIdOf('web', 'somebody else'), 'other');
-    const value = (key: string) => world.host.findInstance('credential', key)?.value;
-    const before = world.host.appliedSequence();
-    const removal = { project: 'web', by: owner, member: id, reason: 'REMOVED' } as const;
-    const request = { scope: owner.name, id: 'r-1', fingerprint: 'f' };
-    await world.members.removeMember({ ...removal, request });
-    t.equal(world.host.appliedSequence() - before, 3, 'in batches of 200');
-    t.same(new Set(Array.from({ length: 450 }, (_, n) => value(`k${n}`))), new Set(['revoked']));
-    t.match(world.host.findInstance('credential', 'k1')?.context, {
-      revokedReason: 'MEMBER_REMOVED',
-    });
-    t.equal(value('other'), 'active');
-    t.same(world.members.placesOf(bob), []);
-    t.equal(await outcomeOf(() => world.members.removeMember(removal)), 'NOT_FOUND');
+t.test('a personal key ends when its owner leaves, and does not return with them', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { owner, add, member, tokenTo } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  const id = await add(bob, 'EDITOR');
+  for (let n = 0; n < 450; n++) await keyOf(world, id, `k${n}`);
+  await keyOf(world, memberIdOf('web', 'somebody else'), 'other');
+  const value = (key: string) => world.host.findInstance('credential', key)?.value;
+  const before = world.host.appliedSequence();
+  const removal = { project: 'web', by: owner, member: id, reason: 'REMOVED' } as const;
+  const request = { scope: owner.name, id: 'r-1', fingerprint: 'f' };
+  await world.members.removeMember({ ...removal, request });
+  t.equal(world.host.appliedSequence() - before, 3, 'in batches of 200');
+  t.same(new Set(Array.from({ length: 450 }, (_, n) => value(`k${n}`))), new Set(['revoked']));
+  t.match(world.host.findInstance('credential', 'k1')?.context, {
+    revokedReason: 'MEMBER_REMOVED',
+  });
+  t.equal(value('other'), 'active');
+  t.same(world.members.placesOf(bob), []);
+  t.equal(await outcomeOf(() => world.members.removeMember(removal)), 'NOT_FOUND');
 
-    await world.use(await tokenTo('bob@example.org', 'VIEWER'), { person: bob });
-    t.match(member(bob), { value: 'active', context: { role: 'VIEWER', removedReason: null } });
-    t.equal(member(bob)?.instance, id, 'the same membership');
-    t.equal(value('k1'), 'revoked');
-    await keyOf(world, id, 'new');
-    await world.members.removeMember({ ...removal, request });
-    t.equal(value('new'), 'active', 'a late resend of the removal ends nothing');
-  },
-);
+  await world.use(await tokenTo('bob@example.org', 'VIEWER'), { person: bob });
+  t.match(member(bob), { value: 'active', context: { role: 'VIEWER', removedReason: null } });
+  t.equal(member(bob)?.instance, id, 'the same membership');
+  t.equal(value('k1'), 'revoked');
+  await keyOf(world, id, 'new');
+  await world.members.removeMember({ ...removal, request });
+  t.equal(value('new'), 'active', 'a late resend of the removal ends nothing');
+});
 
-t.test('the last owner can neither leave, nor be removed, nor become less', async (t) => {
+t.test('the last owner can neither leave, nor be removed, nor be demoted', async (t) => {
   const world = await startPeopleWorld(t);
   const { ann, owner, add } = await shop(world);
   const [bob, cy] = [await world.person('bob@example.org'), await world.person('cy@example.org')];
@@ -83,7 +80,7 @@ t.test('the last owner can neither leave, nor be removed, nor become less', asyn
   t.equal(await outcomeOf(() => set('nobody', 'OWNER')), 'NOT_FOUND');
 });
 
-t.test('a project is made once, under an id that nothing was written to', async (t) => {
+t.test('a project is created once, under an id that was never written to', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const by = humanOf(ann);
@@ -103,7 +100,7 @@ t.test('a project is made once, under an id that nothing was written to', async 
       draft.putRecord({ kind: 'vm', id: 'v', body });
     },
   });
-  t.equal(await make('fed'), 'INVALID_STATE', 'samples came in for it: it is not free');
+  t.equal(await make('fed'), 'INVALID_STATE', 'samples arrived for it: it is not free');
   const request = { scope: by.name, id: 'r-1', fingerprint: 'one' };
   const asked = { by, displayName: 'Two', owner: ann };
   await world.members.createProject({ ...asked, project: 'two', request });
@@ -117,7 +114,7 @@ t.test('a project is made once, under an id that nothing was written to', async 
   t.equal(world.host.view('three').record('project', 'three'), undefined);
 });
 
-t.test('members of a project, and projects of a person, are bounded', async (t) => {
+t.test('members per project, and projects per person, are bounded', async (t) => {
   const world = await startPeopleWorld(t);
   const { owner, ann } = await shop(world);
   t.same([MEMBERS_MAX, PROJECTS_OF_PERSON_MAX], [1_000, 100]);
@@ -144,7 +141,11 @@ t.test('members of a project, and projects of a person, are bounded', async (t) 
     return await world.members.addMember({ ...change, person: await world.person(email) });
   };
   t.equal(await outcomeOf(() => add('more@example.org')), 'LIMIT_EXCEEDED');
-  t.equal(await outcomeOf(() => add('ann@example.org')), 'INVALID_STATE', 'no more, but less');
+  t.equal(
+    await outcomeOf(() => add('ann@example.org')),
+    'INVALID_STATE',
+    'no new member, but a known one gets past the limit',
+  );
   const make = (n: number, by = owner) =>
     world.members.createProject({ by, project: `p-${n}`, displayName: 'P', owner: ann });
   for (let n = 1; n < PROJECTS_OF_PERSON_MAX; n++) await make(n);
@@ -159,11 +160,11 @@ t.test('members of a project, and projects of a person, are bounded', async (t) 
     const asked = { by: owner, project: `p-${n}`, displayName: 'P', owner: ann, request };
     t.equal(await outcomeOf(() => world.members.createProject(asked)), outcome);
   }
-  t.equal(sequence(), before, 'what is refused leaves no commit');
+  t.equal(sequence(), before, 'a rejected change leaves no commit');
   t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
 });
 
-t.test('projects made at once are counted as those made one by one', async (t) => {
+t.test('projects created concurrently are counted like those created one by one', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const make = (n: number) =>
@@ -179,10 +180,10 @@ t.test('projects made at once are counted as those made one by one', async (t) =
   const count = (outcome: string) => outcomes.filter((each) => each === outcome).length;
   t.same([count('accepted'), count('LIMIT_EXCEEDED')], [PROJECTS_OF_PERSON_MAX, 20]);
   t.equal(world.members.placesOf(ann).length, PROJECTS_OF_PERSON_MAX);
-  t.equal(await outcomeOf(() => make(0)), 'accepted', 'a resend is no further one');
+  t.equal(await outcomeOf(() => make(0)), 'accepted', 'a resend does not count again');
 });
 
-t.test('an attempt that was cut off counts for ten minutes, and may be resent', async (t) => {
+t.test('an interrupted attempt counts for ten minutes, and may be resent', async (t) => {
   let isCut = true;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -209,14 +210,14 @@ t.test('an attempt that was cut off counts for ten minutes, and may be resent', 
   t.equal(world.members.placesOf(ann).length, 2);
 });
 
-/** One act of the model: who does what to whom, by their places in lists. */
+/** One action of the model: kind, actor and target, the latter by their positions in lists. */
 const act = fc.record({
   what: fc.constantFrom('use', 'invite', 'accept', 'identity', 'leave', 'demote', 'disable'),
   a: fc.nat(3),
   b: fc.nat(3),
 });
 
-t.test('whatever several people do at once, what must hold holds', async (t) => {
+t.test('the invariants hold after any concurrent actions of several people', async (t) => {
   const emails = ['a@x.org', 'b@x.org', 'c@x.org', 'd@x.org'];
   await fc.assert(
     fc.asyncProperty(
@@ -262,7 +263,7 @@ t.test('whatever several people do at once, what must hold holds', async (t) => 
   t.pass('40 runs');
 });
 
-/** Throws when something that must hold does not. */
+/** Throws if an invariant is violated. */
 function assertHolds({ host, faults }: PeopleWorld): void {
   const system = host.view(SYSTEM_PROJECT);
   const all = <M extends MachineName>(machine: M) =>
@@ -283,7 +284,7 @@ function assertHolds({ host, faults }: PeopleWorld): void {
   for (const { context, value } of all('session')) {
     const person = system.instance('person', String(context.person));
     if (value === 'active' && person?.value !== 'active') {
-      throw new Error('Somebody who is locked out has a session');
+      throw new Error('A locked-out person has a session');
     }
   }
   if (faults.length > 0) throw new Error(faults.join('\n'));

@@ -1,6 +1,6 @@
 /**
- * Signing in at an OpenID Connect provider, with a real one on 127.0.0.1: the whole way there and
- * back, what a provider or somebody in between may send instead, and a provider that is away.
+ * Signing in at an OpenID Connect provider, with a real one on 127.0.0.1: the complete flow,
+ * answers forged by a provider or an intermediary, and a provider that is unreachable.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -39,14 +39,14 @@ function without(name: string, claims: Readonly<Record<string, unknown>>): JWTPa
   return Object.fromEntries(Object.entries(claims).filter(([claim]) => claim !== name));
 }
 
-/** Throws when it does not fail as a sign-in. */
+/** Throws unless the call fails as a sign-in. */
 async function faultOf(attempt: Promise<unknown>): Promise<SignInFailed> {
   const error = await attempt.catch((refused: unknown) => refused);
   if (error instanceof SignInFailed) return error;
-  throw new Error(`It did not fail as a sign-in does: ${String(error)}`);
+  throw new Error(`Expected a failed sign-in: ${String(error)}`);
 }
 
-t.test('login, provider, callback, session, sign-out: the whole way', async (t) => {
+t.test('login, provider, callback, session, sign-out: the complete flow', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   t.match((await browser.get('/auth/sign-in')).text, /Sign in with 127\.0\.0\.1:\d+/);
@@ -67,7 +67,7 @@ t.test('login, provider, callback, session, sign-out: the whole way', async (t) 
   const { person, method } = world.people.sessionOf(secret);
   t.equal(method, 'oidc');
   t.equal(person, world.people.personByEmail('ada@example.com'));
-  t.equal(browser.cookies.has(LOGIN), false, 'the login state is taken away');
+  t.equal(browser.cookies.has(LOGIN), false, 'the login state is removed');
   await browser.post('/auth/logout', {});
   t.equal(sessionState(world.people, secret), 'CREDENTIAL_REVOKED');
   t.match(await world.metrics(), /svc_sign_ins_total\{by="provider"\} 1/);
@@ -117,7 +117,7 @@ t.test('a public client signs in with PKCE alone', async (t) => {
 });
 
 t.test(
-  'a provider that takes secrets only in the body, and puts claims into the token',
+  'a provider that accepts secrets only in the body, and puts claims into the token',
   async (t) => {
     const file = join(dataFolder(t), 'secret');
     writeFileSync(file, CLIENT_SECRET);
@@ -135,13 +135,13 @@ t.test(
     t.equal((await browser.get(pathOf(callback))).status, 303);
     t.notOk(
       world.provider.asked.some((asked) => asked.includes('/me')),
-      'there was nothing left to ask for',
+      'no claim was missing',
     );
     t.ok(world.provider.asked.includes('POST /token'), 'without an Authorization header');
   },
 );
 
-t.test('a callback in a browser that began no sign-in is refused (login CSRF)', async (t) => {
+t.test('a callback in a browser that began no sign-in is rejected (login CSRF)', async (t) => {
   const world = await start(t);
   const attacker = new Browser(world);
   const { callback } = await goToProvider(world, attacker);
@@ -150,7 +150,7 @@ t.test('a callback in a browser that began no sign-in is refused (login CSRF)', 
   t.equal(without.status, 400);
   t.match(without.text, /begin again/);
 
-  // Their own sign-in is under way: the attacker's code with the victim's state.
+  // Their own sign-in is in progress: the attacker's code with the victim's state.
   const own = await goToProvider(world, victim);
   const mixed = new URL(own.callback);
   mixed.searchParams.set('code', new URL(callback).searchParams.get('code') ?? '');
@@ -159,91 +159,91 @@ t.test('a callback in a browser that began no sign-in is refused (login CSRF)', 
   t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="provider_invalid"\} 2/);
 });
 
-t.test(
-  'a state, an issuer or a code that is not the one is refused, and a replay too',
-  async (t) => {
-    const world = await start(t);
-    const changes: [string, (url: URL) => void][] = [
-      ['another state', (url) => url.searchParams.set('state', 'x'.repeat(43))],
-      ['no state', (url) => url.searchParams.delete('state')],
-      ['two states', (url) => url.searchParams.append('state', 'x')],
-      ['no code', (url) => url.searchParams.delete('code')],
-      ['another issuer (RFC 9207)', (url) => url.searchParams.set('iss', 'https://evil.example')],
-      ['a made-up code', (url) => url.searchParams.set('code', 'x'.repeat(43))],
-    ];
-    for (const [what, change] of changes) {
-      const browser = new Browser(world);
-      const { callback } = await goToProvider(world, browser);
-      const url = new URL(callback);
-      change(url);
-      t.equal((await browser.get(pathOf(url.href))).status, 400, what);
-      t.equal(browser.cookies.has(SESSION), false);
-      const after = await browser.get(pathOf(callback));
-      t.equal(after.status, 400, `${what}: the sign-in is over`);
-    }
+t.test('another state, issuer or code is rejected, and so is a replay', async (t) => {
+  const world = await start(t);
+  const changes: [string, (url: URL) => void][] = [
+    ['another state', (url) => url.searchParams.set('state', 'x'.repeat(43))],
+    ['no state', (url) => url.searchParams.delete('state')],
+    ['two states', (url) => url.searchParams.append('state', 'x')],
+    ['no code', (url) => url.searchParams.delete('code')],
+    ['another issuer (RFC 9207)', (url) => url.searchParams.set('iss', 'https://evil.example')],
+    ['an invented code', (url) => url.searchParams.set('code', 'x'.repeat(43))],
+  ];
+  for (const [what, change] of changes) {
     const browser = new Browser(world);
     const { callback } = await goToProvider(world, browser);
-    const begun = browser.cookies.get(LOGIN) ?? '';
-    t.equal((await browser.get(pathOf(callback))).status, 303);
-    const thief = new Browser(world);
-    thief.cookies.set(LOGIN, begun);
-    t.equal((await thief.get(pathOf(callback))).status, 400, 'a code works once');
+    const url = new URL(callback);
+    change(url);
+    t.equal((await browser.get(pathOf(url.href))).status, 400, what);
+    t.equal(browser.cookies.has(SESSION), false);
+    const after = await browser.get(pathOf(callback));
+    t.equal(after.status, 400, `${what}: the sign-in is over`);
+  }
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser);
+  const begun = browser.cookies.get(LOGIN) ?? '';
+  t.equal((await browser.get(pathOf(callback))).status, 303);
+  const thief = new Browser(world);
+  thief.cookies.set(LOGIN, begun);
+  t.equal((await thief.get(pathOf(callback))).status, 400, 'a code works once');
+});
+
+t.test(
+  'an ID token for another sign-in, for another service or by another provider is rejected',
+  async (t) => {
+    const world = await start(t);
+    const { provider } = world;
+    const attempt = async (make: (nonce: string) => Promise<string> | string) => {
+      const browser = new Browser(world);
+      const { callback, authorization } = await goToProvider(world, browser);
+      const nonce = authorization.searchParams.get('nonce') ?? '';
+      const idToken = await make(nonce);
+      provider.answerToken = async () => ({
+        access_token: 'a',
+        token_type: 'Bearer',
+        expires_in: 60,
+        id_token: idToken,
+      });
+      const answer = await browser.get(pathOf(callback));
+      provider.answerToken = undefined;
+      return { status: answer.status, hasSession: browser.cookies.has(SESSION) };
+    };
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const good = (nonce: string) => ({
+      iss: provider.issuer,
+      aud: CLIENT_ID,
+      sub: ada.id,
+      nonce,
+      iat: nowSeconds,
+      exp: nowSeconds + 60,
+      email: 'ada@example.com',
+      email_verified: true,
+    });
+    t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
+      status: 303,
+      hasSession: true,
+    });
+    const refused: [string, (nonce: string) => Promise<string> | string][] = [
+      ['another nonce', () => provider.idToken(good('x'.repeat(43)))],
+      ['no nonce', () => provider.idToken(without('nonce', good('')))],
+      ['another audience', (nonce) => provider.idToken({ ...good(nonce), aud: 'other' })],
+      [
+        'another issuer',
+        (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
+      ],
+      ['past its time', (nonce) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 })],
+      ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
+      ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
+      ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
+      ['no token', () => 'a.b.c'],
+    ];
+    for (const [what, make] of refused) {
+      t.same(await attempt(make), { status: 400, hasSession: false }, what);
+    }
   },
 );
 
-t.test('an ID token that is not for this sign-in, this service or by this provider', async (t) => {
-  const world = await start(t);
-  const { provider } = world;
-  const attempt = async (make: (nonce: string) => Promise<string> | string) => {
-    const browser = new Browser(world);
-    const { callback, authorization } = await goToProvider(world, browser);
-    const nonce = authorization.searchParams.get('nonce') ?? '';
-    const idToken = await make(nonce);
-    provider.answerToken = async () => ({
-      access_token: 'a',
-      token_type: 'Bearer',
-      expires_in: 60,
-      id_token: idToken,
-    });
-    const answer = await browser.get(pathOf(callback));
-    provider.answerToken = undefined;
-    return { status: answer.status, hasSession: browser.cookies.has(SESSION) };
-  };
-  const nowSeconds = Math.floor(Date.now() / 1000);
-  const good = (nonce: string) => ({
-    iss: provider.issuer,
-    aud: CLIENT_ID,
-    sub: ada.id,
-    nonce,
-    iat: nowSeconds,
-    exp: nowSeconds + 60,
-    email: 'ada@example.com',
-    email_verified: true,
-  });
-  t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
-    status: 303,
-    hasSession: true,
-  });
-  const refused: [string, (nonce: string) => Promise<string> | string][] = [
-    ['another nonce', () => provider.idToken(good('x'.repeat(43)))],
-    ['no nonce', () => provider.idToken(without('nonce', good('')))],
-    ['another audience', (nonce) => provider.idToken({ ...good(nonce), aud: 'other' })],
-    [
-      'another issuer',
-      (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
-    ],
-    ['past its time', (nonce) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 })],
-    ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
-    ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
-    ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
-    ['no token', () => 'a.b.c'],
-  ];
-  for (const [what, make] of refused) {
-    t.same(await attempt(make), { status: 400, hasSession: false }, what);
-  }
-});
-
-t.test('an address is verified by the answer that contains it, and by no other', async (t) => {
+t.test('only the answer that contains an address can verify it', async (t) => {
   const world = await start(t);
   const { provider } = world;
   const nowSeconds = Math.floor(Date.now() / 1000);
@@ -262,18 +262,22 @@ t.test('an address is verified by the answer that contains it, and by no other',
   };
   const [mine, adas] = [{ email: 'mallory@evil.example' }, { email: 'ada@example.com' }];
   const verified = { email_verified: true };
-  t.equal(await statusOf('mallory', adas, { ...mine, ...verified }), 403, "the profile's word");
-  t.equal(await statusOf('mallory', verified, adas), 403, "the token's word");
-  t.equal(await statusOf('mallory', adas, verified), 403, 'a word alone');
+  t.equal(
+    await statusOf('mallory', adas, { ...mine, ...verified }),
+    403,
+    'verified by the profile only',
+  );
+  t.equal(await statusOf('mallory', verified, adas), 403, 'verified by the token only');
+  t.equal(await statusOf('mallory', adas, verified), 403, 'verified without an address');
   t.equal(
     await statusOf('mallory', { ...adas, email_verified: false }, { ...adas, ...verified }),
     403,
   );
-  t.equal(await statusOf('ada-1', mine, { ...adas, ...verified }), 303, 'both of the profile');
-  t.equal(await statusOf('ada-1', { ...adas, ...verified }, {}), 303, 'both of the token');
+  t.equal(await statusOf('ada-1', mine, { ...adas, ...verified }), 303, 'both from the profile');
+  t.equal(await statusOf('ada-1', { ...adas, ...verified }, {}), 303, 'both from the token');
 });
 
-t.test('a nonce that was changed on the way to the provider is found out', async (t) => {
+t.test('a nonce that was changed on the way to the provider is detected', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   const { callback } = await goToProvider(world, browser, {
@@ -283,41 +287,35 @@ t.test('a nonce that was changed on the way to the provider is found out', async
   t.equal(browser.cookies.has(SESSION), false);
 });
 
-t.test(
-  'who cancels at the provider sees that, and nothing of what the provider said',
-  async (t) => {
-    const world = await start(t);
-    world.provider.account = undefined;
-    const browser = new Browser(world);
-    const { callback } = await goToProvider(world, browser);
-    const url = new URL(callback);
-    url.searchParams.set('error_description', '<script>alert(1)</script>');
-    const answer = await browser.get(pathOf(url.href));
-    t.equal(answer.status, 403);
-    t.match(answer.text, /did not let you sign in/);
-    t.notMatch(answer.text, /script>alert/);
-  },
-);
+t.test('cancelling at the provider is reported without the provider’s text', async (t) => {
+  const world = await start(t);
+  world.provider.account = undefined;
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser);
+  const url = new URL(callback);
+  url.searchParams.set('error_description', '<script>alert(1)</script>');
+  const answer = await browser.get(pathOf(url.href));
+  t.equal(answer.status, 403);
+  t.match(answer.text, /did not let you sign in/);
+  t.notMatch(answer.text, /script>alert/);
+});
 
-t.test(
-  'a session that was there before is ended by the sign-in, and two cookies refused',
-  async (t) => {
-    const world = await start(t);
-    const { token } = await world.operatorLink(await world.person('mallory@example.com'));
-    const browser = new Browser(world);
-    await browser.post('/auth/link', { token });
-    const planted = browser.cookies.get(SESSION) ?? '';
-    const { callback } = await goToProvider(world, browser);
-    const cookie = `${SESSION}=a; ${SESSION}=b; ${LOGIN}=${browser.cookies.get(LOGIN)}`;
-    const doubled = await new Browser(world).get(pathOf(callback), { cookie });
-    t.equal(doubled.status, 401);
-    t.equal((await browser.get(pathOf(callback))).status, 303, 'the code was not used up');
-    t.not(browser.cookies.get(SESSION), planted);
-    t.equal(sessionState(world.people, planted), 'CREDENTIAL_REVOKED');
-  },
-);
+t.test('the sign-in ends the earlier session, and two cookies are rejected', async (t) => {
+  const world = await start(t);
+  const { token } = await world.operatorLink(await world.person('mallory@example.com'));
+  const browser = new Browser(world);
+  await browser.post('/auth/link', { token });
+  const planted = browser.cookies.get(SESSION) ?? '';
+  const { callback } = await goToProvider(world, browser);
+  const cookie = `${SESSION}=a; ${SESSION}=b; ${LOGIN}=${browser.cookies.get(LOGIN)}`;
+  const doubled = await new Browser(world).get(pathOf(callback), { cookie });
+  t.equal(doubled.status, 401);
+  t.equal((await browser.get(pathOf(callback))).status, 303, 'the code was not used up');
+  t.not(browser.cookies.get(SESSION), planted);
+  t.equal(sessionState(world.people, planted), 'CREDENTIAL_REVOKED');
+});
 
-t.test('a provider that is away stops nothing but its own sign-ins', async (t) => {
+t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   const { callback } = await goToProvider(world, browser);
@@ -343,10 +341,10 @@ t.test('a provider that is away stops nothing but its own sign-ins', async (t) =
     answers.map(({ status }) => status),
     [303, 303, 303],
   );
-  t.equal(fresh.provider.asked.length, 1, 'three at once are one question');
+  t.equal(fresh.provider.asked.length, 1, 'three concurrent calls send one request');
 });
 
-t.test('a provider that is silent, or answers without end, is given up', async (t) => {
+t.test('a silent provider, or one with an endless answer, is abandoned', async (t) => {
   const world = await startOidcWorld(t);
   const client = () =>
     createIdentityProvider({
@@ -388,7 +386,7 @@ t.test('a provider that is silent, or answers without end, is given up', async (
   t.match(fault, { fault: 'away', detail: /ANSWER_TOO_LARGE/ });
 });
 
-t.test('who comes back too often from one address waits', async (t) => {
+t.test('too many callbacks from one address are limited', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   for (let i = 0; i < 20; i++) await browser.get('/auth/callback?code=x&state=y');

@@ -52,7 +52,7 @@ t.test('a session ends absolutely after 7 days, one of the command line after 30
   }
 });
 
-t.test('a session that nobody uses for 12 hours is over, and its end is recorded', async (t) => {
+t.test('a session that is unused for 12 hours ends, and its end is recorded', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const [used, unused] = [await world.signedIn(ann), await world.signedIn(ann)];
@@ -82,12 +82,12 @@ t.test('a session that nobody uses for 12 hours is over, and its end is recorded
   t.equal(
     reasonOf(() => world.people.sessionOf(used.secret)),
     'CREDENTIAL_EXPIRED',
-    'a lost note of its last use is judged from the last change of its secret',
+    'if its last use was not recorded, the last rotation of its secret counts',
   );
   t.same(world.faults, []);
 });
 
-t.test('the secret changes hourly, and the one before works for another minute', async (t) => {
+t.test('the secret rotates hourly, and its predecessor works for another minute', async (t) => {
   const world = await startPeopleWorld(t);
   const first = await world.signedIn(await world.person('ann@example.org'));
   const { sessionOf, rotate } = world.people;
@@ -96,14 +96,14 @@ t.test('the secret changes hourly, and the one before works for another minute',
   world.clock.jump(ROTATE_AFTER_MS);
   t.equal(sessionOf(first.secret).isRotationDue, true);
   const all = await Promise.all(Array.from({ length: 5 }, () => rotate(first.session)));
-  t.equal(new Set(all.map(({ secret }) => secret)).size, 1, 'requests at one time get one secret');
+  t.equal(new Set(all.map(({ secret }) => secret)).size, 1, 'concurrent requests get one secret');
   t.equal(await outcomeOf(() => rotate(first.session)), 'IN_PROGRESS');
   const secret = all[0]?.secret ?? '';
   t.equal(all[0]?.expiresMs, first.expiresMs, 'its absolute end stays');
   t.equal(sessionOf(secret).isRotationDue, false);
   await settle();
   world.clock.jump(ROTATION_GRACE_MS - 1);
-  t.equal(sessionOf(first.secret).isRotationDue, false, 'an old secret asks for no new one');
+  t.equal(sessionOf(first.secret).isRotationDue, false, 'an old secret requests no new one');
   world.clock.jump(1);
   t.equal(
     reasonOf(() => sessionOf(first.secret)),
@@ -117,12 +117,12 @@ t.test('the secret changes hourly, and the one before works for another minute',
   t.equal(
     reasonOf(() => sessionOf(secret)),
     'CREDENTIAL_REVOKED',
-    'whoever has the newer one is signed out too: one of the two stole it',
+    'the newer secret is signed out too: one of the two users stole it',
   );
   t.same(world.faults, []);
 });
 
-/** A session whose secret has just been changed; `next`: another change, `look`: the outcome. */
+/** A session whose secret was just rotated; `next`: another rotation, `look`: the outcome. */
 async function startRotated(t: Test) {
   const world = await startPeopleWorld(t);
   const first = await world.signedIn(await world.person('ann@example.org'));
@@ -140,11 +140,11 @@ async function startRotated(t: Test) {
 t.test('a new secret whose answer was lost signs nobody out', async (t) => {
   const { world, first, look, next } = await startRotated(t);
   const isDue = () => world.people.sessionOf(first.secret).isRotationDue;
-  t.equal(isDue(), false, 'the answer may still be under way');
+  t.equal(isDue(), false, 'the answer may still be in flight');
   world.clock.jump(ROTATION_GRACE_MS);
-  t.equal(isDue(), true, 'nobody has shown the new one');
+  t.equal(isDue(), true, 'the new one was never used');
   const third = await next();
-  t.equal(await look(first.secret), 'accepted', 'until the new one is shown');
+  t.equal(await look(first.secret), 'accepted', 'until the new one is used');
   t.equal(await look(third), 'accepted');
   world.clock.jump(ROTATION_GRACE_MS - 1);
   t.equal(await look(first.secret), 'accepted');
@@ -155,19 +155,19 @@ t.test('a new secret whose answer was lost signs nobody out', async (t) => {
   t.same(world.faults, []);
 });
 
-t.test('of two who hold one secret, one at most goes on', async (t) => {
+t.test('of two holders of one secret, at most one continues', async (t) => {
   const takenByThief = await startRotated(t);
-  t.equal(await takenByThief.look(takenByThief.second), 'accepted', 'the thief shows the new one');
+  t.equal(await takenByThief.look(takenByThief.second), 'accepted', 'the thief uses the new one');
   takenByThief.world.clock.jump(ROTATION_GRACE_MS);
   const owners = await takenByThief.look(takenByThief.first.secret);
-  t.equal(owners, 'CREDENTIAL_REVOKED', 'and the owner the one before');
+  t.equal(owners, 'CREDENTIAL_REVOKED', 'and the owner the old one');
   t.equal(await takenByThief.look(takenByThief.second), 'CREDENTIAL_REVOKED');
 
   const kept = await startRotated(t);
   kept.world.clock.jump(ROTATION_GRACE_MS);
   const owner = await kept.next();
   t.equal(await kept.look(owner), 'accepted');
-  t.equal(await kept.look(kept.second), 'CREDENTIAL_REVOKED', 'a thief who kept it back');
+  t.equal(await kept.look(kept.second), 'CREDENTIAL_REVOKED', 'a thief who withheld it');
   t.equal(await kept.look(owner), 'CREDENTIAL_REVOKED');
 
   const older = await startRotated(t);
@@ -175,10 +175,10 @@ t.test('of two who hold one secret, one at most goes on', async (t) => {
   t.equal(await older.look(await older.next()), 'accepted');
   older.world.clock.jump(ROTATION_GRACE_MS);
   const old = await older.look(older.first.secret);
-  t.equal(old, 'CREDENTIAL_REVOKED', 'or goes on with the old one');
+  t.equal(old, 'CREDENTIAL_REVOKED', 'or continues with the old one');
 });
 
-t.test('a thief who gets and shows a newer secret loses it once its owner is back', async (t) => {
+t.test('a thief who uses a newer secret loses it once its owner returns', async (t) => {
   for (const awayMs of [0, HOUR_MS, 5 * DAY_MS]) {
     const { world, first, second: owners, look, next } = await startRotated(t);
     world.clock.jump(ROTATION_GRACE_MS);
@@ -201,7 +201,7 @@ t.test('a thief who gets and shows a newer secret loses it once its owner is bac
   }
 });
 
-t.test('a session gives up 16 new secrets, and knows each of them', async (t) => {
+t.test('a session abandons at most 16 new secrets, and recognises each of them', async (t) => {
   t.equal(GIVEN_UP_MAX, 16);
   for (const shown of [0, GIVEN_UP_MAX - 1]) {
     const { world, first, second, look, next } = await startRotated(t);
@@ -213,21 +213,21 @@ t.test('a session gives up 16 new secrets, and knows each of them', async (t) =>
       secrets.push(await next());
     }
     world.clock.jump(HOUR_MS);
-    t.equal(sessionOf(first.secret).isRotationDue, false, 'the one that is in use stays');
+    t.equal(sessionOf(first.secret).isRotationDue, false, 'the one in use stays');
     t.equal(await outcomeOf(next), 'LIMIT_EXCEEDED');
     const newest = secrets.at(-1) ?? '';
     t.equal(await look(newest), 'accepted');
-    t.equal(sessionOf(newest).isRotationDue, true, 'once shown, secrets change as ever');
+    t.equal(sessionOf(newest).isRotationDue, true, 'once used, secrets rotate as usual');
     const after = await next();
     world.clock.jump(HOUR_MS);
-    t.equal(sessionOf(newest).isRotationDue, false, 'and none is given up any more');
+    t.equal(sessionOf(newest).isRotationDue, false, 'no further one is abandoned');
     t.equal(await look(after), 'accepted');
     t.equal(await look(secrets[shown] ?? ''), 'CREDENTIAL_REVOKED');
     t.equal(await look(after), 'CREDENTIAL_REVOKED');
   }
 });
 
-t.test('whoever takes no new secret is out when a session without use would be', async (t) => {
+t.test('a client that accepts no new secret is signed out like an idle session', async (t) => {
   const { world, first, look, next } = await startRotated(t);
   const rotatedMs = world.clock.now();
   while (world.clock.now() + HOUR_MS < rotatedMs + SESSION_IDLE_MS) {
@@ -242,19 +242,19 @@ t.test('whoever takes no new secret is out when a session without use would be',
   });
 });
 
-t.test('the sight of a secret that was given up ends none', async (t) => {
+t.test('a first use during the rotation that abandons a secret ends no session', async (t) => {
   const { world, first, second, look, next } = await startRotated(t);
   world.clock.jump(ROTATION_GRACE_MS);
   const changing = next();
   t.equal(await look(second), 'accepted', 'it was the newest a moment ago');
   const third = await changing;
   world.clock.jump(ROTATION_GRACE_MS);
-  t.equal(await look(first.secret), 'accepted', 'the newest is seen by nobody yet');
+  t.equal(await look(first.secret), 'accepted', 'the newest is not used yet');
   t.equal(await look(third), 'accepted');
-  t.equal(await look(second), 'CREDENTIAL_REVOKED', 'another use of it does');
+  t.equal(await look(second), 'CREDENTIAL_REVOKED', 'its second use does');
 });
 
-t.test('no secret is changed while the sight of it cannot be kept', async (t) => {
+t.test('no secret rotates while its first use cannot be recorded', async (t) => {
   let isAway = false;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -277,17 +277,17 @@ t.test('no secret is changed while the sight of it cannot be kept', async (t) =>
   t.not(third.secret, second.secret);
 });
 
-t.test('a change waits for the sight of the secret that asks for it', async (t) => {
+t.test('a rotation waits until the first use of the requesting secret is recorded', async (t) => {
   const { world, first, second, look } = await startRotated(t);
   world.clock.jump(ROTATE_AFTER_MS);
   t.equal(world.people.sessionOf(second).isRotationDue, true);
   const { secret: third } = await world.people.rotate(first.session);
-  t.equal(await look(second), 'accepted', 'the one that asked is the one before now');
+  t.equal(await look(second), 'accepted', 'the requesting secret is now the previous one');
   t.equal(await look(first.secret), 'MALFORMED_CREDENTIAL');
   t.equal(await look(third), 'accepted');
 });
 
-t.test('ending one session, or all of a person, acts on the next request', async (t) => {
+t.test('ending one session, or all of a person, takes effect on the next request', async (t) => {
   const world = await startPeopleWorld(t);
   const [ann, bob] = [await world.person('ann@example.org'), await world.person('bob@example.org')];
   const sessions = [
@@ -308,7 +308,7 @@ t.test('ending one session, or all of a person, acts on the next request', async
   await world.people.endSession('no-such-session', 'SIGNED_OUT');
 });
 
-t.test('sessions and links of one person are bounded: the oldest ends', async (t) => {
+t.test('sessions and links per person are bounded: the oldest ends', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const sessions: StartedSession[] = [];

@@ -1,6 +1,6 @@
 /**
- * People: links that sign in once, accounts and addresses that
- * lead to one person each. Races are real: decisions of one host, submitted at once.
+ * People: links that sign in once, accounts and addresses that lead to one person each. Races are
+ * real: decisions of one host, submitted concurrently.
  */
 
 import { createHash } from 'node:crypto';
@@ -31,7 +31,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const peopleIn = ({ host }: PeopleWorld) =>
   host.view(SYSTEM_PROJECT).countInstances('person', { final: false });
 
-t.test('a sign-in link begins one session, also when it is used ten times at once', async (t) => {
+t.test('a sign-in link begins one session, even if it is used ten times at once', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const link = await world.people.linkFor(operator, ann, 'operator');
@@ -46,7 +46,7 @@ t.test('a sign-in link begins one session, also when it is used ten times at onc
   t.match(sessions[0]?.context, { person: ann, method: 'link', agent: 'test' });
 });
 
-t.test('a link is refused past its time, each purpose having its own', async (t) => {
+t.test('a link is rejected after its lifetime, which depends on its purpose', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const lifetimes = [
@@ -65,7 +65,7 @@ t.test('a link is refused past its time, each purpose having its own', async (t)
   }
 });
 
-t.test('what is no link of ours is refused in one way, and commits nothing', async (t) => {
+t.test('an invalid link always gets the same refusal, and commits nothing', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const link = await world.people.linkFor(operator, ann, 'operator');
@@ -85,35 +85,32 @@ t.test('what is no link of ours is refused in one way, and commits nothing', asy
   t.equal(world.host.appliedSequence(), before);
 });
 
-t.test(
-  'the id of a link, an invitation or a session is worth nothing without its secret',
-  async (t) => {
-    const world = await startPeopleWorld(t);
-    const ann = await world.person('ann@example.org');
-    await world.project('web', ann);
-    const forged = (kind: 'link' | 'inv' | 'session', id: string) =>
-      mintSecret(kind, { nowMs: world.clock.now(), random: world.random, id }).text;
-    const { link } = await world.people.linkFor(operator, ann, 'operator');
-    const invite = {
-      project: 'web',
-      by: operator,
-      email: 'bob@example.org',
-      role: 'OWNER',
-    } as const;
-    const { invitation } = await world.members.invitations.invite(invite);
-    for (const token of [forged('link', link), forged('inv', invitation.instance)]) {
-      t.equal(await outcomeOf(() => world.use({ token })), 'MALFORMED_CREDENTIAL');
-    }
-    const session = await world.signedIn(ann);
-    world.clock.jump(ROTATE_AFTER_MS);
-    await world.people.rotate(session.session);
-    t.equal(
-      reasonOf(() => world.people.sessionOf(forged('session', session.session))),
-      'MALFORMED_CREDENTIAL',
-    );
-    t.match(world.host.findInstance('session', session.session), { value: 'active' });
-  },
-);
+t.test('the id of a link, an invitation or a session is useless without its secret', async (t) => {
+  const world = await startPeopleWorld(t);
+  const ann = await world.person('ann@example.org');
+  await world.project('web', ann);
+  const forged = (kind: 'link' | 'inv' | 'session', id: string) =>
+    mintSecret(kind, { nowMs: world.clock.now(), random: world.random, id }).text;
+  const { link } = await world.people.linkFor(operator, ann, 'operator');
+  const invite = {
+    project: 'web',
+    by: operator,
+    email: 'bob@example.org',
+    role: 'OWNER',
+  } as const;
+  const { invitation } = await world.members.invitations.invite(invite);
+  for (const token of [forged('link', link), forged('inv', invitation.instance)]) {
+    t.equal(await outcomeOf(() => world.use({ token })), 'MALFORMED_CREDENTIAL');
+  }
+  const session = await world.signedIn(ann);
+  world.clock.jump(ROTATE_AFTER_MS);
+  await world.people.rotate(session.session);
+  t.equal(
+    reasonOf(() => world.people.sessionOf(forged('session', session.session))),
+    'MALFORMED_CREDENTIAL',
+  );
+  t.match(world.host.findInstance('session', session.session), { value: 'active' });
+});
 
 t.test('a link for the command line needs the verifier of its challenge (RFC 7636)', async (t) => {
   const world = await startPeopleWorld(t);
@@ -141,7 +138,7 @@ t.test('a link for the command line needs the verifier of its challenge (RFC 763
   t.equal(world.people.sessionOf(session.secret).method, 'cli');
 });
 
-/** A code for the command line that a new session of the person confirms. */
+/** A code for the command line, confirmed by a new session of the person. */
 async function startConfirmed(t: Test) {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
@@ -165,19 +162,19 @@ t.test('a code for the command line ends with the session that confirmed it', as
   const again = await world.signedIn(ann);
   const stays = await confirm(again);
   await people.endSession(browser.session, 'SIGNED_OUT');
-  t.equal(await redeem(stays), 'accepted', "another session's end leaves it alone");
+  t.equal(await redeem(stays), 'accepted', "it is not affected by another session's end");
   for (const end of ends) {
     const session = await world.signedIn(ann);
     const code = await confirm(session);
     await end(session.session);
     t.match(world.host.findInstance('signInLink', code.link), { value: 'revoked' });
     t.not(await redeem(code), 'accepted');
-    t.not(await outcomeOf(() => confirm(session)), 'accepted', 'confirmed when it had ended');
+    t.not(await outcomeOf(() => confirm(session)), 'accepted', 'confirmed after it had ended');
     await people.setPersonDisabled(operator, ann, null);
   }
 });
 
-t.test('a session that a code began confirms no other', async (t) => {
+t.test('a session begun by a code confirms no other code', async (t) => {
   const { world, ann, browser, confirm } = await startConfirmed(t);
   const derived = await world.use(await confirm(browser), { verifier: 'v'.repeat(43) });
   const refusal = await confirm(derived).catch((error: unknown) => error);
@@ -186,7 +183,7 @@ t.test('a session that a code began confirms no other', async (t) => {
   t.equal(world.people.sessionsOf(ann).length, 2);
 });
 
-t.test('what a session confirmed ends when it is revoked, not when it signs out', async (t) => {
+t.test('a confirmed session ends with its confirmer’s revocation, not sign-out', async (t) => {
   const { world, ann, confirm } = await startConfirmed(t);
   const { people } = world;
   const key = (id: string) => ({ scope: ann, id, fingerprint: id });
@@ -212,11 +209,11 @@ t.test('what a session confirmed ends when it is revoked, not when it signs out'
     const look = ({ secret }: StartedSession) => outcomeOf(() => people.sessionOf(secret));
     t.equal(await look(browser), 'CREDENTIAL_REVOKED', name);
     t.equal(await look(derived), expected, name);
-    t.equal(await look(other), 'accepted', 'what it did not confirm goes on');
+    t.equal(await look(other), 'accepted', 'a session it did not confirm continues');
   }
 });
 
-t.test('a code that is confirmed while all sessions end opens nothing', async (t) => {
+t.test('a code confirmed while all sessions end opens nothing', async (t) => {
   const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
   const ended = world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
   t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_REVOKED', 'decided after');
@@ -227,10 +224,10 @@ t.test('a code that is confirmed while all sessions end opens nothing', async (t
   t.equal(await redeem(await confirming), 'CREDENTIAL_REVOKED', 'decided before');
   const bob = await world.signedIn(await world.person('bob@example.org'));
   const others = confirm({ person: ann, session: bob.session });
-  t.equal(await outcomeOf(() => others), 'CREDENTIAL_REVOKED', "somebody else's session");
+  t.equal(await outcomeOf(() => others), 'CREDENTIAL_REVOKED', "another person's session");
 });
 
-t.test('an expired session confirms nothing, nor does its code go on without it', async (t) => {
+t.test('an expired session confirms nothing, and its code is useless', async (t) => {
   const { world, browser, confirm, redeem } = await startConfirmed(t);
   world.clock.jump(browser.expiresMs - 1 - world.clock.now());
   const code = await confirm(browser);
@@ -249,7 +246,7 @@ t.test('signing out everywhere ends every unused link of the person', async (t) 
   }
 });
 
-t.test('a code under way does not outlive the proof of its address by its owner', async (t) => {
+t.test('a code in progress ends when the owner of its address proves it', async (t) => {
   const { world, confirm, redeem } = await startConfirmed(t);
   const { tokenTo } = await shop(world);
   const puppet = await world.use(await tokenTo('ceo@example.org'));
@@ -259,7 +256,7 @@ t.test('a code under way does not outlive the proof of its address by its owner'
   t.equal(await late, 'CREDENTIAL_REVOKED');
 });
 
-t.test('guessed links take no turn of those who sign in', async (t) => {
+t.test('guessed links submit nothing, so they do not delay real sign-ins', async (t) => {
   let submissions = 0;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -282,7 +279,7 @@ t.test('guessed links take no turn of those who sign in', async (t) => {
   t.equal(submissions, 0);
 });
 
-t.test('a person who is locked out has no session and no link, until let in again', async (t) => {
+t.test('a locked-out person has no session and no link until readmitted', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const session = await world.signedIn(ann);
@@ -305,13 +302,13 @@ t.test('a person who is locked out has no session and no link, until let in agai
   t.equal(
     reasonOf(() => world.people.sessionOf(session.secret)),
     'CREDENTIAL_REVOKED',
-    'what ended stays so',
+    'ended sessions stay ended',
   );
   const nobody = world.people.setPersonDisabled(operator, 'nobody', 'x');
   t.equal(await outcomeOf(() => nobody), 'NOT_FOUND');
 });
 
-t.test('two first sign-ins of one account at once are one person', async (t) => {
+t.test('two concurrent first sign-ins of one account create one person', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   await world.project('web', ann);
@@ -338,7 +335,7 @@ t.test('two first sign-ins of one account at once are one person', async (t) => 
   t.same(world.faults, []);
 });
 
-t.test('an account is known by itself or by its verified address, and not otherwise', async (t) => {
+t.test('an account is recognised only by itself or by its verified address', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const signIn = (identity = account('a-1', 'ann@example.org')) =>
@@ -347,15 +344,15 @@ t.test('an account is known by itself or by its verified address, and not otherw
   t.equal(await outcomeOf(() => signIn(unverified)), 'GRANT_REMOVED');
   t.equal(await outcomeOf(() => signIn(account('x', 'x@example.org'))), 'GRANT_REMOVED');
   t.equal((await signIn()).person, ann);
-  t.equal((await signIn(unverified)).person, ann, 'from then on by issuer and subject');
+  t.equal((await signIn(unverified)).person, ann, 'later by issuer and subject');
   const moved = await signIn(account('a-1', 'ann@new.example'));
   t.equal(moved.person, ann);
   t.equal(world.people.personByEmail('ann@new.example'), ann, 'a new address is taken over');
-  t.equal(world.people.personByEmail('ann@example.org'), undefined, 'and the old one let go');
+  t.equal(world.people.personByEmail('ann@example.org'), undefined, 'the old one is released');
   t.equal(
     await outcomeOf(() => signIn(account('a-2', 'ann@new.example'))),
     'GRANT_REMOVED',
-    'whoever got the address later is not the person whose account it was',
+    'a later owner of the address is not the person of the account',
   );
   const bob = await world.person('bob@example.org');
   const both = await signIn(account('a-1', 'bob@example.org'));
@@ -367,7 +364,7 @@ t.test('an account is known by itself or by its verified address, and not otherw
   );
 });
 
-t.test('an emailed link goes to known addresses alone, and not without end', async (t) => {
+t.test('emailed links are sent to known addresses only, and limited', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   t.equal(await world.people.linkByEmail('who@example.org'), undefined);
@@ -377,13 +374,13 @@ t.test('an emailed link goes to known addresses alone, and not without end', asy
   for (let more = 1; more < 5; more++) t.ok(await world.people.linkByEmail('ann@example.org'));
   const before = world.host.appliedSequence();
   t.equal(await world.people.linkByEmail('ann@example.org'), undefined);
-  t.equal(world.host.appliedSequence(), before, 'whoever asks for more writes nothing');
+  t.equal(world.host.appliedSequence(), before, 'further requests write nothing');
   const session = await world.use({ token: first?.token ?? '' });
   t.match(world.people.sessionOf(session.secret), { person: ann, method: 'email' });
-  t.ok(await world.people.linkByEmail('ann@example.org'), 'a used one makes room');
+  t.ok(await world.people.linkByEmail('ann@example.org'), 'a used one frees its slot');
 });
 
-t.test('no secret is in what is committed', async (t) => {
+t.test('commits contain no secret', async (t) => {
   const world = await startPeopleWorld(t);
   const commits: string[] = [];
   world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));

@@ -1,6 +1,6 @@
 /**
- * A restored backup, on real hosts over a database file: one that was copied before a key, a session
- * and a trust ended lets them in again, until the operator says that it is one.
+ * A restored backup, on real hosts over a database file: a copy made before a key, a session and a
+ * trust ended admits them again, until the operator declares the restoration.
  */
 
 import { copyFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const request = () => ({ scope: operator.name, id: `r${++requests}`, fingerprint
 const restore = (host: Pick<Host, 'submit' | 'view' | 'projects'>, asked = request()) =>
   restored(host, { by: operator, request: asked });
 
-/** What a test lets happen before and after the backup. */
+/** Steps before and after the backup. */
 async function fill(world: World, sessions: number) {
   const { host, clock, random } = world;
   const { people, members } = peopleOf(world);
@@ -129,7 +129,7 @@ const connectionOf = ({ host }: Pick<World, 'host'>) =>
   host.view(project).instance('ciConnection', 'trust');
 const epochOf = (world: Pick<World, 'host'>) => Number(connectionOf(world)?.context.tokenEpoch);
 
-/** Is an access token of that epoch good? */
+/** Outcome of an access token of that epoch. */
 function accessOf({ host, clock }: World, tokenEpoch: number): string {
   const rows = new IdentityRows(host);
   const claims = { token: 't', project, connection: 'trust', tokenEpoch };
@@ -149,7 +149,7 @@ const send = <M extends MachineName>(
     decide: (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
   });
 
-t.test('What ended after the backup works again in its copy, until the act', async (t) => {
+t.test('Access ended after a backup works again until restoration is declared', async (t) => {
   const folder = t.testdir();
   const [path, backup] = [join(folder, 'main.db'), join(folder, 'backup.db')];
   let made: Awaited<ReturnType<typeof fill>> | undefined;
@@ -161,24 +161,26 @@ t.test('What ended after the backup works again in its copy, until the act', asy
   copyFileSync(path, backup);
 
   let lostEpoch = 0;
-  await t.test(
-    'afterwards the key is revoked, the session ended, the trust narrowed',
-    async (t) => {
-      const world = await startWorld(t, undefined, { path, seed: 2 });
-      const { people } = peopleOf(world);
-      const { authenticate } = authenticator(t, world);
-      await send(world, 'credential', key.id, { type: 'revoked', reason: 'LEAKED', by: owner });
-      await people.endAllSessions(owner, 'SIGNED_OUT_EVERYWHERE', { by: operator });
-      const change = { displayName: 'CI', capabilities: READ, permissionsChanged: true, by: owner };
-      await send(world, 'ciConnection', 'trust', { type: 'edited', ...change });
-      t.equal(
-        reasonOf(() => authenticate(key.text)),
-        'CREDENTIAL_REVOKED',
-      );
-      lostEpoch = epochOf(world);
-      t.equal(lostEpoch, 2);
-    },
-  );
+  await t.test('then the key is revoked, the session ended, the trust narrowed', async (t) => {
+    const world = await startWorld(t, undefined, { path, seed: 2 });
+    const { people } = peopleOf(world);
+    const { authenticate } = authenticator(t, world);
+    await send(world, 'credential', key.id, { type: 'revoked', reason: 'LEAKED', by: owner });
+    await people.endAllSessions(owner, 'SIGNED_OUT_EVERYWHERE', { by: operator });
+    const change = {
+      displayName: 'CI',
+      capabilities: READ,
+      permissionsChanged: true,
+      by: owner,
+    };
+    await send(world, 'ciConnection', 'trust', { type: 'edited', ...change });
+    t.equal(
+      reasonOf(() => authenticate(key.text)),
+      'CREDENTIAL_REVOKED',
+    );
+    lostEpoch = epochOf(world);
+    t.equal(lostEpoch, 2);
+  });
 
   const world = await startWorld(t, undefined, { path: backup, seed: 3 });
   const { host } = world;
@@ -188,9 +190,9 @@ t.test('What ended after the backup works again in its copy, until the act', asy
   t.equal(
     reasonOf(() => authenticate(key.text)),
     'accepted',
-    'the key has revived',
+    'the key is valid again',
   );
-  t.equal(sessionState(), 'active', 'and so has the session');
+  t.equal(sessionState(), 'active', 'and so is the session');
   t.equal(accessOf(world, 1), 'accepted');
 
   const act = request();
@@ -228,7 +230,7 @@ t.test('What ended after the backup works again in its copy, until the act', asy
     );
   });
 
-  await t.test('access tokens end, also those of the time that is lost', async (t) => {
+  await t.test('access tokens end, including those of the lost period', async (t) => {
     t.equal(connectionOf(world)?.value, 'enabled', 'the trust itself stays');
     for (const epoch of [1, lostEpoch, lostEpoch + 1]) {
       t.equal(accessOf(world, epoch), 'TOKEN_EPOCH', `epoch ${epoch}`);
@@ -236,17 +238,20 @@ t.test('What ended after the backup works again in its copy, until the act', asy
     t.equal(accessOf(world, epochOf(world)), 'accepted', 'the next exchange works');
   });
 
-  await t.test('an agent goes on, and an open enrolment token is of no use', async (t) => {
+  await t.test('an agent continues, and an open enrolment token is invalid', async (t) => {
     const of = (vm: string) => host.view(project).instance('enrolment', enrolmentIdOf(project, vm));
-    t.match(of(VM), { value: 'enrolled', context: { tokenHash: '', credential: made?.agent.id } });
+    t.match(of(VM), {
+      value: 'enrolled',
+      context: { tokenHash: '', credential: made?.agent.id },
+    });
     t.match(of('vm-2'), { value: 'off', context: { tokenHash: '', credential: null } });
   });
 
-  await t.test('what may have revived is listed, with whom it acts for', async (t) => {
+  await t.test('keys that may be valid again are listed with their owners', async (t) => {
     t.equal(
       reasonOf(() => authenticate(key.text)),
       'accepted',
-      'keys are for the operator to judge',
+      'the operator decides on keys',
     );
     t.match(answer.credentials, [
       {
@@ -273,24 +278,21 @@ t.test('What ended after the backup works again in its copy, until the act', asy
     );
   });
 
-  await t.test(
-    'a resend changes nothing, and a second restoration is the next generation',
-    async (t) => {
-      t.equal(answer.generation, 2);
-      const epoch = epochOf(world);
-      t.match(await restore(host, act), { generation: 2, ended: answer.ended });
-      t.equal(epochOf(world), epoch);
-      const { generation, ended } = await restore(host);
-      t.equal(generation, 3);
-      t.match(ended, { session: 0, ciConnection: 1 });
-      t.ok(epochOf(world) > epoch);
-      t.match(await restore(host, act), { generation: 3 }, 'a resend of long ago neither');
-      t.equal(host.view(SYSTEM_PROJECT).record('restoration', 'current')?.body.generation, 3);
-    },
-  );
+  await t.test('a resend changes nothing; a second restoration is generation 3', async (t) => {
+    t.equal(answer.generation, 2);
+    const epoch = epochOf(world);
+    t.match(await restore(host, act), { generation: 2, ended: answer.ended });
+    t.equal(epochOf(world), epoch);
+    const { generation, ended } = await restore(host);
+    t.equal(generation, 3);
+    t.match(ended, { session: 0, ciConnection: 1 });
+    t.ok(epochOf(world) > epoch);
+    t.match(await restore(host, act), { generation: 3 }, 'nor does a resend of long ago');
+    t.equal(host.view(SYSTEM_PROJECT).record('restoration', 'current')?.body.generation, 3);
+  });
 });
 
-t.test('An act that was cut short anywhere is finished by running it again', async (t) => {
+t.test('A restoration interrupted anywhere is finished by running it again', async (t) => {
   const world = await startWorld(t);
   const { host } = world;
   const { owner } = await fill(world, 250);
@@ -307,11 +309,11 @@ t.test('An act that was cut short anywhere is finished by running it again', asy
     const { ended } = await restore(host);
     const open = host.view(SYSTEM_PROJECT).countInstances('session', { final: false });
     t.same([open, ended.session], [0, 250], `after ${allowed} commits`);
-    t.equal(ended.ciConnection, 1, 'once, over both runs');
+    t.equal(ended.ciConnection, 1, 'once over both runs');
     t.ok(epochOf(world) > epoch);
   }
 
-  /** Commits of a whole act. */
+  /** Number of commits of a complete restoration. */
   async function countOf(whole: Host): Promise<number> {
     let count = 0;
     const submit: Host['submit'] = (submission) => {

@@ -1,6 +1,6 @@
 /**
- * The revocation barrier: what narrows access is answered when every member has it, and a member that
- * may have missed it vouches for nobody.
+ * The revocation barrier: a change that narrows access is answered once every member has it, and a
+ * member that may have missed it authenticates nobody.
  */
 import t from 'tap';
 import { narrowsAccess, withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
@@ -17,7 +17,7 @@ function commitOf(machine: string, type: string): Pick<Commit, 'decisions'> {
   return { decisions: [{ by, steps: [{ ...step, ...rest }], records: [] }] };
 }
 
-t.test('what takes something away narrows access; what gives, uses or expires does not', (t) => {
+t.test('removals narrow access; grants, uses and expiries do not', (t) => {
   for (const [machine, type] of [
     ['credential', 'revoked'],
     ['credential', 'rotated'],
@@ -90,13 +90,13 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
 t.test('DUR-25: a removal is answered once the other members have applied it', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
-  t.same([world.waits.length, world.announced()], [0, 0], 'nobody waits for what gives');
+  t.same([world.waits.length, world.announced()], [0, 0], 'a grant waits for nobody');
   let answer: unknown;
   const removal = world.remove('m1', 'r1').then((committed) => {
     answer = committed.answer;
   });
   await world.until('it waits', () => world.waits.length === 1);
-  t.equal(world.announced(), 1, 'this member says at once what it has applied');
+  t.equal(world.announced(), 1, 'this member announces at once what it has applied');
   t.equal(world.waits[0]?.sequence, world.host.appliedSequence());
   t.equal(answer, undefined);
   world.waits[0]?.resolve();
@@ -105,19 +105,19 @@ t.test('DUR-25: a removal is answered once the other members have applied it', a
   const again = world.remove('m1', 'r1');
   await world.until('an exact resend waits as well', () => world.waits.length === 2);
   world.waits[1]?.reject(new StreamUnavailable('Not connected', 'refused'));
-  await t.rejects(again, StreamUnavailable, 'and is not answered when nobody knows');
+  await t.rejects(again, StreamUnavailable, 'and is not answered while the others are unknown');
 });
 
-t.test('DUR-25: a member refused while a change waits does not decide it', async (t) => {
+t.test('DUR-25: a member rejected while a change waits does not decide it', async (t) => {
   const world = await guarded(t);
   const made = world.make('m1');
   world.member.refusal = () => 'The clock of this machine is 38 s ahead';
   await t.rejects(made, { name: 'StreamUnavailable', message: /38 s ahead/ });
   t.equal(world.host.view(PROJECT).instance('membership', 'm1'), undefined);
-  t.equal(world.host.counters().decisionFaults, 0, 'which is no fault');
+  t.equal(world.host.counters().decisionFaults, 0, 'not counted as a fault');
 });
 
-t.test('a part of the service whose decision shares the commit does not wait', async (t) => {
+t.test('an internal decision that shares the commit does not wait', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
   const removal = world.remove('m1');
@@ -134,18 +134,15 @@ t.test('a part of the service whose decision shares the commit does not wait', a
   await Promise.all([removal, person]);
 });
 
-t.test(
-  'a removal that is not confirmed everywhere is refused, and can be sent again',
-  async (t) => {
-    const world = await guarded(t);
-    await world.make('m1');
-    const removal = world.remove('m1');
-    removal.catch(() => {});
-    await world.until('it waits', () => world.waits.length === 1);
-    await world.pass(10_000);
-    await t.rejects(removal, { reason: 'NOT_READY', message: /send the same request again/ });
-  },
-);
+t.test('a removal that is not confirmed everywhere is rejected, and can be resent', async (t) => {
+  const world = await guarded(t);
+  await world.make('m1');
+  const removal = world.remove('m1');
+  removal.catch(() => {});
+  await world.until('it waits', () => world.waits.length === 1);
+  await world.pass(10_000);
+  await t.rejects(removal, { reason: 'NOT_READY', message: /send the same request again/ });
+});
 
 t.test('a member that may not decide commits nothing', async (t) => {
   const world = await guarded(t);
@@ -155,7 +152,7 @@ t.test('a member that may not decide commits nothing', async (t) => {
   t.equal(world.host.appliedSequence(), before);
 });
 
-t.test('a process alone waits for nobody', async (t) => {
+t.test('a single process waits for nobody', async (t) => {
   const world = await openAlertingWorld(t);
   const nobody = { announce() {}, untilApplied: () => Promise.reject(new Error()) };
   const member = { ...nobody, isAlone: true, refusal: () => undefined };

@@ -1,7 +1,7 @@
 /**
- * Revocation under load, over real connections: once it has been acknowledged, not one request that
- * begins afterwards succeeds, while others with the same key are under way all the time; and a
- * request that was let in before does nothing once its body has come.
+ * Revocation under load, over real connections: no request that begins after its acknowledgement
+ * succeeds, while others with the same key are in flight all the time. A request that was admitted
+ * before has no effect if its body arrives after.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ t.test(`IDN-08: no request succeeds after any revocation under load`, (t) =>
 );
 
 t.test(
-  'Samples whose body comes after the revocation are not taken, on the fast path',
+  'Samples whose body arrives after the revocation are rejected, on the fast path',
   async (t) => {
     const metrics = createMetrics({ clock: systemClock, version: 'test' });
     t.teardown(() => metrics.close());
@@ -50,7 +50,7 @@ t.test(
         },
       });
       sent.write(body.subarray(0, 5));
-      // What came later has been answered: the first bytes have been looked at.
+      // A later request has been answered, so the first bytes have been read.
       await world.call('ListAlertRules', { projectName: PROJECT });
       await fetch(`${url}/nothing`);
       const end = { type: 'revoked', reason: 'LEAKED' };
@@ -60,11 +60,15 @@ t.test(
       response.resume();
       t.equal(response.statusCode, isRevoked ? 401 : 200);
     }
-    t.match(await metrics.text(), /svc_write_samples_fast_total 1\n/, 'the first went that way');
+    t.match(
+      await metrics.text(),
+      /svc_write_samples_fast_total 1\n/,
+      'the first request took the fast path',
+    );
   },
 );
 
-t.test('A request that was let in before and sends its body after changes nothing', async (t) => {
+t.test('A request whose body arrives after the revocation changes nothing', async (t) => {
   const { begin, makeKey, revoke, host } = await startRevoking(t);
   const key = await makeKey();
   const body = JSON.stringify({
@@ -83,7 +87,7 @@ t.test('A request that was let in before and sends its body after changes nothin
   });
   const sent = begin(SAVE, { ...key.headers, 'content-length': String(body.length) });
   sent.write(body.slice(0, 20));
-  // The gate has passed once another request that came later has been answered.
+  // A later request has been answered, so this one has passed the gate.
   await makeKey();
   await revoke(key.name);
   sent.end(body.slice(20));
@@ -93,7 +97,7 @@ t.test('A request that was let in before and sends its body after changes nothin
   t.equal(host.view('demo').countInstances('alertRule', { final: false }), 0);
 });
 
-t.test('A PromQL request whose body comes after the revocation is answered no data', async (t) => {
+t.test('A PromQL request whose body arrives after the revocation gets no data', async (t) => {
   const world = await startPromqlServer(t);
   const body = 'query=vector(1)';
   for (const isRevoked of [false, true]) {
@@ -108,7 +112,7 @@ t.test('A PromQL request whose body comes after the revocation is answered no da
       },
     });
     sent.write(body.slice(0, 5));
-    // What came later has been answered: the headers have been looked at.
+    // A later request has been answered, so the headers have been read.
     await fetch(`${world.baseUrl}/nothing`);
     await fetch(`${world.baseUrl}/nothing`);
     const end = { type: 'revoked', reason: 'LEAKED' };
@@ -121,9 +125,9 @@ t.test('A PromQL request whose body comes after the revocation is answered no da
   }
 });
 
-t.test('What was worked out when the revocation came is not answered', async (t) => {
+t.test('A result that was being computed at the revocation is not returned', async (t) => {
   let whenDone = async (): Promise<unknown> => undefined;
-  /** The same, but what waits for its answers does so until `whenDone` has resolved. */
+  /** The same object, but its answers arrive only once `whenDone` has resolved. */
   const slow = <T extends object>(real: T): T =>
     new Proxy(real, {
       get(target, name) {

@@ -1,6 +1,6 @@
 /**
- * Keys that are revoked while requests with them are under way, over real connections. How many is
- * the test's: some in `test/identity`, a thousand in `test/long`.
+ * Keys that are revoked while requests with them are in flight, over real connections. The test
+ * chooses their number: a few in `test/identity`, a thousand in `test/long`.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,9 +17,9 @@ type Headers = Readonly<Record<string, string>>;
 const IAM = '/svc.iam.v1.AutomationService/';
 const READ = '/svc.monitoring.v1.AlertService/ListAlertRules';
 const PROJECT = 'projects/demo';
-/** Requests with a key that are under way while it is revoked. */
+/** Requests in flight with a key while it is revoked. */
 const LOAD = 2;
-/** Refused credentials are limited by address: the tries come from a fleet. */
+/** Rejected credentials are limited by address, so the attempts come from many addresses. */
 const ADDRESSES = 20;
 
 /** Revokes keys one after another while each is in use: no request after the answer succeeds. */
@@ -34,7 +34,7 @@ export async function revokeUnderLoad(t: Test, tries: number): Promise<void> {
   const seen = new Map<number | undefined, number>();
   for (const { name, headers } of await makeKeys(tries)) {
     let isAnswered = false;
-    // One is under way before the revocation, and one more at any time until it is answered.
+    // One is in flight before the revocation, and at least one at any time until it is answered.
     const before = note(headers);
     const beside = (async () => {
       while (!isAnswered) await note(headers);
@@ -47,9 +47,9 @@ export async function revokeUnderLoad(t: Test, tries: number): Promise<void> {
     await Promise.all([before, beside]);
   }
   t.equal(seen.get(200) ?? 0, 0, 'requests that succeeded after the answer');
-  t.same([...seen], [[401, tries]], 'every one of them was refused as it should be');
+  t.same([...seen], [[401, tries]], 'every one of them was rejected with the right status');
   t.ok(underWay.accepted >= tries, `${underWay.accepted} succeeded while their key was good`);
-  t.ok(underWay.refused > 0, `${underWay.refused} met a key that had just been revoked`);
+  t.ok(underWay.refused > 0, `${underWay.refused} used a key that had just been revoked`);
 }
 
 /** A listening world with an owner and a service account, and calls over kept connections. */
@@ -82,7 +82,7 @@ export async function startRevoking(t: Test) {
     });
     return { name: body.key.name, headers: { authorization: `Bearer ${body.secret}` } };
   };
-  /** Many, by a commit for each hundred: what is looked at is how they end. */
+  /** Creates many keys, a hundred per commit: only their end is under test. */
   const makeKeys = async (count: number) => {
     const owner = `${PROJECT}/serviceAccounts/${account}`;
     const { host, clock } = world;

@@ -1,6 +1,6 @@
 /**
- * Listings of keys over the API, and who sees them: who may manage whose, listings and their
- * warnings, and that a secret is in one answer and nowhere else.
+ * Listings of keys over the API: who may manage whose keys, listings and their warnings, and that a
+ * secret appears in one answer only.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { memberIdOf } from '../../actors/identity/grants.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 
-t.test('who may manage accounts and keys: owners, and each member their own key', async (t) => {
+t.test('owners manage accounts and keys, and each member their own keys', async (t) => {
   const { account, key, as, signedInAs, keys, send } = await startKeysWorld(t);
   const name = await account();
   const made = (await key(name)).body.key;
@@ -73,7 +73,7 @@ t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t)
   await key(parent, { lifetimeSeconds: 20 * DAY });
   const seen: string[] = [];
   const look = async () => {
-    // A session lasts a week: who looks has signed in just now.
+    // A session lasts a week, so the viewer signs in again each time.
     const call = as(await signIn(owner.person));
     const { keys } = (await call('ListKeys', { parent, includeEnded: true })).body;
     seen.push(`${keys[0].state} ${keys[0].expiryWarning}`);
@@ -91,10 +91,10 @@ t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t)
     ...['ACTIVE WITHIN_1_DAY', 'EXPIRED NONE'],
   ]);
   const live = await as(await signIn(owner.person))('ListKeys', { parent });
-  t.same(live.body.keys, [], 'by the clock, before its timer runs');
+  t.same(live.body.keys, [], 'by the clock, before its timer fires');
 });
 
-t.test('lists of keys come in pages, of one owner, with those that ended when asked', async (t) => {
+t.test('lists of keys are paged, of one owner, with ended ones on request', async (t) => {
   const { account, key, call, clock } = await startKeysWorld(t);
   const [parent, other] = [await account(), await account()];
   const made: string[] = [];

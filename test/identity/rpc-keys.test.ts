@@ -1,5 +1,6 @@
 /**
- * Service accounts and keys over the API, as signed-in people use them: IDN, KEY and AUTH-01 to AUTH-03.
+ * Service accounts and keys over the API, as signed-in people use them: IDN, KEY and AUTH-01 to
+ * AUTH-03.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -28,7 +29,7 @@ t.test(
     ]);
     const path = '/svc.iam.v1.AutomationService/ListPermissionTemplates';
     const body = JSON.stringify({ projectName: PROJECT });
-    t.equal((await send(path, body, { key: keys.read })).status, 200, 'any credential may look');
+    t.equal((await send(path, body, { key: keys.read })).status, 200, 'open to any credential');
     t.equal((await send(path, body, { key: keys.other })).reason, 'PROJECT_BOUNDARY');
     const scraper = await call('GetServiceAccount', {
       name: await account({ template: 'metrics-scraper' }),
@@ -118,7 +119,7 @@ t.test('IDN-06, LIMIT-11: the key lifetime is 90 days by default and at most 1 y
   }
 });
 
-t.test('KEY-03, AUTH-03: a secret is shown once, its metadata always', async (t) => {
+t.test('KEY-03, AUTH-03: a secret is returned once, its metadata always', async (t) => {
   const { account, key, call, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const made = await key(parent, { displayName: 'Dashboards' });
@@ -179,7 +180,7 @@ t.test(
       { status: 400, reason: 'REQUEST_ID_REUSED' },
       'another method is another body',
     );
-    t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was made twice');
+    t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was created twice');
   },
 );
 
@@ -349,7 +350,7 @@ t.test('IDN-08: a disabled identity or a removed grant affects the next request'
   const write = JSON.stringify({ projectName: PROJECT, name: `${PROJECT}/alertRules/x` });
   const path = '/svc.monitoring.v1.AlertService/DeleteAlertRule';
   const refused = await send(path, write, { key: secret });
-  t.equal(refused.status, 403, 'and what was not given back is not there');
+  t.equal(refused.status, 403, 'grants that were not restored are missing');
   await call('DeleteServiceAccount', { name });
   t.not(await reads(secret), 'accepted');
 });
@@ -417,5 +418,5 @@ t.test('IDN-01, AUTH-02: a personal key acts within its owner’s current access
   t.match(next.body.secret, /^svc_pk_/);
   t.match(next.body.key, { capabilities: both, effectiveCapabilities: ['monitoring.read'] });
   t.equal(await reads(made.body.secret), 'CREDENTIAL_REVOKED');
-  t.equal(await reads(next.body.secret), 'accepted', 'bounded by the role, as the old key was');
+  t.equal(await reads(next.body.secret), 'accepted', 'limited by the role, as the old key was');
 });

@@ -1,7 +1,7 @@
 /**
- * An owner's view of everything that can enter the project: a member's personal keys, and every
- * credential as one list; and how those whom it concerns are notified. No other role, no other
- * project and no credential of a program sees any of it.
+ * An owner's view of everything that can access the project: a member's personal keys, and every
+ * credential as one list; and the notices to those affected. No other role, no other project and no
+ * program's credential sees any of it.
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -30,7 +30,7 @@ async function startWithMember(t: Test) {
   return { ...world, editor, parent, name: made.body.key.name, secret: made.body.secret, notices };
 }
 
-t.test("an OWNER lists, sees and revokes a member's personal keys, and makes none", async (t) => {
+t.test("an OWNER lists, sees and revokes a member's personal keys, and creates none", async (t) => {
   const { call, parent, name, secret, reads, editor, owner, as, notices } =
     await startWithMember(t);
   const listed = await call('ListKeys', { parent });
@@ -58,11 +58,11 @@ t.test("an OWNER lists, sees and revokes a member's personal keys, and makes non
   t.equal(
     (await notices(editor))[0].text,
     notice.text,
-    'who ends a key of their own is not notified',
+    'a member who ends their own key is not notified',
   );
 });
 
-t.test('nobody else reaches the keys of a member', async (t) => {
+t.test('others have no access to a member’s keys', async (t) => {
   const { as, signedInAs, send, keys, parent, name } = await startWithMember(t);
   const others = [await signedInAs('demo', 'EDITOR'), await signedInAs('demo', 'VIEWER')];
   const calls = [
@@ -86,14 +86,14 @@ t.test('nobody else reaches the keys of a member', async (t) => {
   }
 });
 
-t.test('owners are notified of a key and of an owner that was added, others are not', async (t) => {
+t.test('owners are notified of a new key and a new owner, others are not', async (t) => {
   const { notices, editor, owner, send, parent, keys } = await startWithMember(t);
   const [notice] = await notices();
   t.ok(notice.text.includes(`was made by Ada (people/${editor.person}): for monitoring.read`));
-  t.same(await notices(editor), [], 'a notice for owners is not for an editor');
+  t.same(await notices(editor), [], 'an editor gets no notice for owners');
   const path = '/svc.monitoring.v1.AlertService/ListNotices';
   const asKey = await send(path, JSON.stringify({ projectName: PROJECT }), { key: keys.write });
-  t.same(asKey.body.notices, [], 'nor for a credential');
+  t.same(asKey.body.notices, [], 'nor does a credential');
   const raised = { name: parent, role: 'OWNER', requestId: randomUUID() };
   const setRole = '/svc.project.v1.ProjectService/SetMemberRole';
   t.equal((await send(setRole, JSON.stringify(raised), { person: owner })).status, 200);
@@ -105,7 +105,7 @@ t.test('owners are notified of a key and of an owner that was added, others are 
   );
 });
 
-t.test('one list has every credential, with its owner and when it was last used', async (t) => {
+t.test('one list has every credential, with its owner and the time of its last use', async (t) => {
   const world = await startWithMember(t);
   const { call, name, secret, reads, collector, agent, connection, host, editor } = world;
   const account = await world.account();
@@ -137,7 +137,7 @@ t.test('one list has every credential, with its owner and when it was last used'
   t.match(own.lastUsedUnix, /^\d+$/);
   const unused = all.find((each) => each.name === sk.body.key.name);
   t.match(unused, { displayName: 'robot', ownerName: account });
-  t.notOk('lastUsedUnix' in unused, 'never used is not used at 0');
+  t.notOk('lastUsedUnix' in unused, 'never used is absent, not 0');
   t.notMatch(JSON.stringify(all), /svc_(pk|sk|col|vm)_/);
 
   await host.submit({
@@ -156,7 +156,7 @@ t.test('one list has every credential, with its owner and when it was last used'
   t.match(
     locked.filter((each: { name: string }) => each.name === name),
     [{ state: 'DISABLED', effectiveCapabilities: [] }],
-    'what lets nobody in now is not shown as working',
+    'an ended credential is not displayed as working',
   );
   await call('RevokeKey', { name });
   const names = async (request: object) =>

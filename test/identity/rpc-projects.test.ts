@@ -1,6 +1,7 @@
 /**
- * `ProjectService` as people's clients see it: who one is, projects, members and invitations, by
- * role, with the resend of every request. The people are signed in with real sessions.
+ * `ProjectService` as people's clients see it: their own identity, projects, members and
+ * invitations, by role, with a resend of every request. The people are signed in with real
+ * sessions.
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -31,13 +32,13 @@ async function startProjects(t: Test, change: Parameters<typeof startRpcWorld>[1
   return { world, people, as, memberName };
 }
 
-/** Opens the link of an answer, as whoever it was given to. */
+/** Opens the link of an answer, as its recipient. */
 function open({ people }: RpcWorld, { body }: Answer) {
   const token = String(body.link).split('#')[1] ?? '';
   return people.signInByLink({ token, agent: 'test' });
 }
 
-t.test('GetSelf answers who is signed in, how, and until when', async (t) => {
+t.test('GetSelf returns the signed-in person, the method and the end of the session', async (t) => {
   const { world, people, as } = await startProjects(t);
   const person = await world.people.ensurePerson(operator, {
     displayName: 'Ann',
@@ -97,7 +98,7 @@ t.test('projects are those of the caller, with role and membership, in pages', a
     member: memberIdOf('demo', people.viewer.person),
   });
   const second = await list({ pageSize: 2, pageToken: first.body.nextPageToken });
-  t.same(names(second), ['projects/c'], 'a token stays valid while things come and go');
+  t.same(names(second), ['projects/c'], 'a token stays valid while projects are added and removed');
   t.equal(second.body.nextPageToken, '');
   t.match(await list({ pageToken: 'x' }), { reason: 'INVALID_FIELD' });
   t.same(names(await as(people.stranger)('ListProjects', {})), []);
@@ -136,13 +137,13 @@ t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async
     );
   }
   t.match(await set(), { status: 400, reason: 'INVALID_FIELD' }, 'nothing to change');
-  t.equal(await seen(), 90, 'what was refused changed nothing');
+  t.equal(await seen(), 90, 'a rejected change has no effect');
   for (const good of [60, 3_600]) t.match((await set(good)).body.promqlLookbackSeconds, good);
   t.match((await set(0)).body, { promqlLookbackSeconds: 300 });
   t.match((await as(people.editor)('UpdateProject', { name: PROJECT })).status, 403);
 });
 
-t.test('nobody learns anything of a project they are not in', async (t) => {
+t.test('only members can read a project', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const calls: [string, object][] = [
     ['GetProject', { name: PROJECT }],
@@ -160,7 +161,7 @@ t.test('nobody learns anything of a project they are not in', async (t) => {
   }
 });
 
-t.test('CreateProject is refused unless the operator lets people make projects', async (t) => {
+t.test('CreateProject is rejected unless the operator allows it', async (t) => {
   const { people, as } = await startProjects(t);
   const request = { requestId: requestId(), projectId: 'mine', displayName: 'Mine' };
   t.match(await as(people.stranger)('CreateProject', request), {
@@ -170,7 +171,7 @@ t.test('CreateProject is refused unless the operator lets people make projects',
   });
 });
 
-t.test('whoever makes a project owns it, and a resend makes it once', async (t) => {
+t.test('the creator of a project owns it, and a resend creates it once', async (t) => {
   const { people, as } = await startProjects(t, () => ({ projectCreation: 'people' }));
   const make = as(people.stranger);
   const request = { requestId: requestId(), projectId: 'mine', displayName: ' Mine ' };
@@ -194,7 +195,7 @@ t.test('whoever makes a project owns it, and a resend makes it once', async (t) 
   }
 });
 
-t.test('the link of an invitation is answered once, and makes a member', async (t) => {
+t.test('the link of an invitation is returned once, and creates a member', async (t) => {
   const { world, people, as } = await startProjects(t);
   const request = {
     projectName: PROJECT,
@@ -221,7 +222,11 @@ t.test('the link of an invitation is answered once, and makes a member', async (
   t.match(invited.body.link, new RegExp(`^${ORIGIN}/auth/link#svc_inv_[0-9A-Z]{26}_\\w{49}$`));
   const resent = await as(people.owner)('InviteMember', request);
   t.match(resent.body, { secretAvailable: false, link: '', emailed: false });
-  t.same(resent.body.invitation, invited.body.invitation, 'an exact resend is the same invitation');
+  t.same(
+    resent.body.invitation,
+    invited.body.invitation,
+    'an exact resend returns the same invitation',
+  );
   const other = await as(people.owner)('InviteMember', { ...request, role: 'OWNER' });
   t.match(other, { reason: 'REQUEST_ID_REUSED' });
 
@@ -240,7 +245,7 @@ t.test('the link of an invitation is answered once, and makes a member', async (
   t.match(list.body.invitations, [{ state: 'ACCEPTED' }]);
 });
 
-t.test('an invitation is mailed where the service sends mail, and once', async (t) => {
+t.test('an invitation is mailed once, if the service sends mail', async (t) => {
   const mails: InvitationMail[] = [];
   const { people, as } = await startProjects(t, () => ({
     inviteMail: (mail) => mails.push(mail) > 0,
@@ -264,7 +269,7 @@ t.test('an invitation is mailed where the service sends mail, and once', async (
   t.ok(invited.body.link.endsWith(mails[0]?.token));
 });
 
-t.test('an invitation can be withdrawn, and an expired one is shown as such', async (t) => {
+t.test('an invitation can be withdrawn, and an expired one is displayed as expired', async (t) => {
   const { world, people, as } = await startProjects(t);
   const owner = as(people.owner);
   const invite = async (email: string) => {
@@ -272,7 +277,7 @@ t.test('an invitation can be withdrawn, and an expired one is shown as such', as
     return await owner('InviteMember', asked);
   };
   const first = await invite('one@x.org');
-  // Of one millisecond neither would be the newer.
+  // Two of the same millisecond have no order.
   world.clock.jump(1);
   const second = await invite('two@x.org');
   const { name } = first.body.invitation;
@@ -291,7 +296,7 @@ t.test('an invitation can be withdrawn, and an expired one is shown as such', as
   t.equal(await outcomeOf(() => open(world, second)), 'CREDENTIAL_EXPIRED');
 });
 
-t.test('roles are set by owners, and count from the next request', async (t) => {
+t.test('roles are set by owners, and take effect from the next request', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const set = (person: SignedIn, role: string, by = people.owner, id = requestId()) =>
     as(by)('SetMemberRole', { name: memberName(person), requestId: id, role });
@@ -303,7 +308,7 @@ t.test('roles are set by owners, and count from the next request', async (t) => 
     status: 200,
     body: { name: memberName(people.viewer), role: 'OWNER' },
   });
-  t.equal((await set(people.editor, 'VIEWER', people.viewer)).status, 200, 'an owner by now');
+  t.equal((await set(people.editor, 'VIEWER', people.viewer)).status, 200, 'now an owner');
   t.match(await set(people.owner, 'ROLE_UNSPECIFIED'), { metadata: { field: 'role' } });
   await set(people.viewer, 'VIEWER');
   const resent = await set(people.viewer, 'OWNER', people.owner, id);
@@ -315,7 +320,7 @@ t.test('roles are set by owners, and count from the next request', async (t) => 
   });
 });
 
-t.test('owners remove anybody, everybody leaves, and somebody owns the project', async (t) => {
+t.test('owners remove anybody, any member leaves, and the project keeps an owner', async (t) => {
   const { world, people, as, memberName } = await startProjects(t);
   const remove = (who: SignedIn, by: SignedIn, id = requestId()) =>
     as(by)('RemoveMember', { name: memberName(who), requestId: id });
@@ -343,7 +348,7 @@ t.test('owners remove anybody, everybody leaves, and somebody owns the project',
       ['human', `people/${people.viewer.person}`, 'LEFT'],
       ['human', `people/${people.owner.person}`, 'REMOVED'],
     ],
-    'the audit says who',
+    'the audit names the actor',
   );
 });
 
@@ -363,7 +368,7 @@ t.test('API-21: credentials reach no project method', async (t) => {
 });
 
 t.test(
-  'API-35: a signed-in user reads the service’s set-up without internal addresses',
+  'API-35: a signed-in user reads the service’s configuration without internal addresses',
   async (t) => {
     const { people, as } = await startProjects(t);
     const { status, body } = await as(people.stranger)('GetServiceInfo', {});

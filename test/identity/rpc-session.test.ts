@@ -1,4 +1,4 @@
-/** A session over RPC: its secret changes on the way, whatever the answer is, and nobody is lost. */
+/** A session over RPC: its secret rotates with any answer, and no client loses its session. */
 import t from 'tap';
 import { createRotateCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -7,7 +7,7 @@ import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/api-in-process.
 const HOUR_MS = 3_600_000;
 const PROJECT = { projectName: 'projects/demo' };
 
-/** The secret in an answer's Set-Cookie; undefined = there is none. */
+/** The secret in an answer's Set-Cookie; undefined if there is none. */
 function newSecret({
   headers,
 }: {
@@ -18,11 +18,17 @@ function newSecret({
   )?.[1];
 }
 
-t.test('A session gets a new secret when it is due, with any answer, once for all', async (t) => {
+t.test('A session’s new secret comes with any answer, once for all requests', async (t) => {
   const world = await startRpcWorld(t, ({ people, clock, log }) => {
     const metrics = createMetrics({ clock, version: 'test' });
     t.teardown(() => metrics.close());
-    const rotateCookie = createRotateCookie({ people, origin: () => ORIGIN, clock, log, metrics });
+    const rotateCookie = createRotateCookie({
+      people,
+      origin: () => ORIGIN,
+      clock,
+      log,
+      metrics,
+    });
     return { rotateCookie };
   });
   const person = await world.signedInAs('demo', 'OWNER');
@@ -32,23 +38,23 @@ t.test('A session gets a new secret when it is due, with any answer, once for al
   world.clock.jump(HOUR_MS);
   const answers = await Promise.all([1, 2, 3].map(() => list(person.secret)));
   const secrets = new Set(answers.map(newSecret));
-  t.equal(secrets.size, 1, 'requests at once are given the same one');
+  t.equal(secrets.size, 1, 'concurrent requests get the same one');
   const [second = ''] = secrets;
   t.match(second, /^svc_session_/);
-  t.match(await list(person.secret), { status: 200 }, 'the old one serves what was under way');
+  t.match(await list(person.secret), { status: 200 }, 'the old one serves requests in flight');
   t.equal(newSecret(await list(second)), undefined);
   world.clock.jump(HOUR_MS);
   const refused = await list(second, { projectName: 'demo' });
   t.match(refused, { status: 400, reason: 'INVALID_FIELD' });
   const third = newSecret(refused) ?? '';
-  t.match(third, /^svc_session_/, 'a refusal hands it out as well');
+  t.match(third, /^svc_session_/, 'a refusal delivers it too');
   t.match(await list(third), { status: 200 });
   world.clock.jump(61_000);
   t.match(await list(third), { status: 200 });
   t.match(
     await list(second),
     { status: 401, reason: 'CREDENTIAL_REVOKED' },
-    'an old one is a theft',
+    'a later use of an old one is a theft',
   );
   while (world.row('session', person.session)?.value === 'active') {
     await new Promise<void>((resolve) => setImmediate(resolve));

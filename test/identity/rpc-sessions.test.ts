@@ -1,11 +1,13 @@
-/** A person's own sessions over RPC: they see them, end one, and nobody else's. */
+/**
+ * A person's own sessions over RPC: they list them and end one, and cannot reach those of others.
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { ORIGIN, startRpcWorld } from '../support/api-in-process.ts';
 
 const IAM = '/svc.project.v1.ProjectService/';
 
-t.test('a person sees their sessions and ends one; its answers end with it', async (t) => {
+t.test('a person lists their sessions and ends one; its open answers end with it', async (t) => {
   const world = await startRpcWorld(t);
   const { send, authenticator, people, clock } = world;
   const ann = await world.signedInAs('demo', 'OWNER');
@@ -41,7 +43,7 @@ t.test('a person sees their sessions and ends one; its answers end with it', asy
   t.same(lost, []);
   const request = { name, requestId: randomUUID() };
   t.equal((await call('EndSession', request)).status, 200);
-  t.same(lost, ['CREDENTIAL_REVOKED'], 'an answer that was open has ended');
+  t.same(lost, ['CREDENTIAL_REVOKED'], 'an open answer has ended');
   t.equal((await call('EndSession', request)).status, 200, 'a resend is answered as before');
   t.equal((await call('ListSessions', {})).body.sessions.length, 1);
   const used = await send(`${IAM}ListSessions`, '{}', { person: { ...ann, ...phone } });

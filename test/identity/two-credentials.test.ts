@@ -1,6 +1,6 @@
 /**
- * Two Authorization headers may be two people's, one of them a gateway's: no route takes either.
- * Node keeps the first alone, so that this must be looked for before anything reads a header.
+ * Two Authorization headers may belong to two people, or one of them to a gateway: no route accepts
+ * both. Node keeps only the first, so this is checked before anything else reads a header.
  */
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import { startSignInWorld } from '../support/sign-in-server.ts';
 
-t.test('a request with two credentials is refused by every route', async (t) => {
+t.test('a request with two credentials is rejected by every route', async (t) => {
   const reached: string[] = [];
   const addRoutes = async (app: FastifyInstance) => {
     const note = async (request: { url: string }) => void reached.push(request.url);

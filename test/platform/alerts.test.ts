@@ -1,6 +1,6 @@
 /**
- * The alert rules for operators (docs/operations/alerts.yml): promtool 3.5.3 takes them and plays series
- * against them, and a running service has every metric that they read.
+ * The alert rules for operators (docs/operations/alerts.yml): promtool 3.5.3 accepts them and
+ * evaluates them against sample series, and a running service exposes every metric that they read.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -25,14 +25,14 @@ interface Rule {
 
 const rules: readonly Rule[] = parse(text).groups[0].rules;
 
-t.test('promtool takes the alert rules', needs('promtool 3.5.3'), async (t) => {
+t.test('promtool accepts the alert rules', needs('promtool 3.5.3'), async (t) => {
   const promtool = componentPath('promtool 3.5.3');
   const check = ['check', 'rules', '--lint-fatal', 'docs/operations/alerts.yml'];
   t.match((await promisify(execFile)(promtool, check, { cwd: root })).stdout, 'SUCCESS');
 });
 
 t.test(
-  'alert rules fire on what they are about, and not on a quiet service or one dead endpoint',
+  'alert rules fire on their fault, and not on a quiet service or one dead endpoint',
   needs('promtool 3.5.3'),
   async (t) => {
     const cases = 'test/platform/alerts.promtool.yml';
@@ -40,11 +40,11 @@ t.test(
     await t.resolves(promisify(execFile)(promtool, ['test', 'rules', cases], { cwd: root }));
     const tried = readFileSync(join(root, cases), 'utf8');
     const untried = rules.filter(({ alert }) => !tried.includes(`alertname: ${alert}\n`));
-    t.same(untried, [], 'each has a case');
+    t.same(untried, [], 'each rule has a case');
   },
 );
 
-t.test('a running service has every metric that the alert rules read', async (t) => {
+t.test('a running service exposes every metric that the alert rules read', async (t) => {
   const { settings } = loadConfig([], {
     SVC_DATA: dataFolder(t),
     SVC_LISTEN: '127.0.0.1:0',
@@ -56,7 +56,7 @@ t.test('a running service has every metric that the alert rules read', async (t)
   const answer = await fetch(service.metricsUrl ?? '');
   const types = (await answer.text()).matchAll(/^# TYPE (\w+) /gm);
   const there = new Set(Array.from(types, ([, name]) => name));
-  // Those of Prometheus, of an audit sink and of members.
+  // Metrics of Prometheus, of an audit sink and of members.
   for (const name of ['up', 'svc_audit_export_failures_total', 'svc_snapshot_failures_total']) {
     t.notOk(there.has(name), name);
     there.add(name);

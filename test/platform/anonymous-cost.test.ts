@@ -1,6 +1,6 @@
 /**
  * The cost that unknown callers may cause: how much of a body is read, how often they may fail, and
- * that this is nobody else's loss. Walked over all methods, so that a new one is held to it too.
+ * that other callers do not pay for it. Walks all methods, so a new one is covered too.
  */
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
@@ -29,7 +29,7 @@ const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name
 const methods = await allMethods();
 const anonymous = methods.filter(isAnonymous);
 const unary = methods.filter(({ methodKind }) => methodKind === 'unary');
-/** Of the methods that need more than 64 KiB: rows, and lists of names. */
+/** Bounds of the methods that need more than 64 KiB: rows and lists of names. */
 const BODY_KIB: Readonly<Record<string, number>> = {
   WriteSamples: 1024,
   RetireVms: 256,
@@ -56,9 +56,9 @@ const BODY_KIB: Readonly<Record<string, number>> = {
 };
 const PACKERS = { gzip: gzipSync, br: brotliCompressSync };
 
-t.test('a method that asks for no credential reads 24 KiB at most, packed or not', async (t) => {
+t.test('a method without a credential reads at most 24 KiB, packed or not', async (t) => {
   const world = await startRpcWorld(t);
-  t.ok(anonymous.length >= 3, 'there are such methods');
+  t.ok(anonymous.length >= 3, 'such methods exist');
   for (const method of methods) {
     const kib = isAnonymous(method) ? 24 : (BODY_KIB[method.name] ?? 64);
     t.equal(bodyBytesMaxOf(method), kib * 1024, method.name);
@@ -81,15 +81,15 @@ t.test('a method that asks for no credential reads 24 KiB at most, packed or not
   }
 });
 
-t.test('a path that nobody takes is refused before its body is parsed', async (t) => {
+t.test('an unknown path is rejected before its body is parsed', async (t) => {
   const world = await startRpcWorld(t);
   for (const path of ['/nothing', '/svc.shell.v1.ShellService/Run']) {
     const answer = await world.send(path, '{"broken', { key: null });
-    t.equal(answer.status, 404, 'not 400: the body is nobody’s');
+    t.equal(answer.status, 404, 'not 400: the body is not read');
   }
 });
 
-t.test('a body that does not unpack is refused, counted and no error of the log', async (t) => {
+t.test('a body that fails to unpack is rejected and counted, and logs no error', async (t) => {
   const world = await startRpcWorld(t);
   for (const method of unary) {
     for (const [name, pack] of Object.entries(PACKERS)) {
@@ -98,7 +98,7 @@ t.test('a body that does not unpack is refused, counted and no error of the log'
       const broken = packed.subarray(0, packed.length - 3);
       const before = world.brokenBodies.length;
       const answer = await world.send(pathOf(method), broken, { headers });
-      // Who is not admitted is answered so, and the body is not read.
+      // An unauthorised caller gets this answer before the body is read.
       if (answer.reason !== 'INVALID_FIELD') {
         t.match(answer.status, 403, method.name);
         continue;
@@ -107,42 +107,39 @@ t.test('a body that does not unpack is refused, counted and no error of the log'
       t.same(world.brokenBodies.slice(before), [name]);
     }
   }
-  t.ok(world.brokenBodies.length > 40, 'most methods were asked');
+  t.ok(world.brokenBodies.length > 40, 'most methods were called');
   t.same(world.lines, []);
 });
 
-t.test(
-  'whatever is done to a packed body, it is the caller’s mistake and never a 5xx',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const path = '/svc.monitoring.v1.MonitoringService/ListVMMonitoring';
-    const body = JSON.stringify({ projectName: 'projects/demo', filter: 'y'.repeat(300) });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom('gzip' as const, 'br' as const),
-        fc.nat(400),
-        fc.uint8Array({ maxLength: 6 }),
-        fc.boolean(),
-        async (name, at, bytes, isCut) => {
-          const packed = PACKERS[name](body);
-          const from = at % (packed.length + 1);
-          const rest = isCut ? Buffer.alloc(0) : packed.subarray(from);
-          const sent = Buffer.concat([packed.subarray(0, from), bytes, rest]);
-          const answer = await world.send(path, sent, { headers: { 'content-encoding': name } });
-          return answer.status < 500 && world.lines.length === 0;
-        },
-      ),
-      { numRuns: tries(150) },
-    );
-  },
-);
+t.test('a damaged packed body is always the caller’s mistake and never a 5xx', async (t) => {
+  const world = await startRpcWorld(t);
+  const path = '/svc.monitoring.v1.MonitoringService/ListVMMonitoring';
+  const body = JSON.stringify({ projectName: 'projects/demo', filter: 'y'.repeat(300) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('gzip' as const, 'br' as const),
+      fc.nat(400),
+      fc.uint8Array({ maxLength: 6 }),
+      fc.boolean(),
+      async (name, at, bytes, isCut) => {
+        const packed = PACKERS[name](body);
+        const from = at % (packed.length + 1);
+        const rest = isCut ? Buffer.alloc(0) : packed.subarray(from);
+        const sent = Buffer.concat([packed.subarray(0, from), bytes, rest]);
+        const answer = await world.send(path, sent, { headers: { 'content-encoding': name } });
+        return answer.status < 500 && world.lines.length === 0;
+      },
+    ),
+    { numRuns: tries(150) },
+  );
+});
 
 function limitsOf(t: Test) {
   const clock = new VirtualClock(START_MS);
   const metrics = createMetrics({ clock, version: 'test' });
   t.teardown(() => metrics.close());
   const limits = createAnonymousLimits({ clock, metrics });
-  /** How many of `count` calls were let in. */
+  /** Number of `count` failing calls that were admitted. */
   const fail = (address: string, count: number): number => {
     let admitted = 0;
     for (let i = 0; i < count; i++) {
@@ -158,17 +155,17 @@ function limitsOf(t: Test) {
   return { clock, metrics, limits, fail };
 }
 
-t.test('an address fails as often as it may, then once per refill; others go on', async (t) => {
+t.test('an address may fail up to its burst, then once per refill', async (t) => {
   const { clock, metrics, fail } = limitsOf(t);
   const { burst, refillMs } = FAILURES_OF_ADDRESS;
   t.equal(fail('192.0.2.1', burst + 50), burst);
-  t.equal(fail('192.0.2.2', 10), 10, 'another address is not meant');
+  t.equal(fail('192.0.2.2', 10), 10, 'another address is unaffected');
   await clock.advance(refillMs * 4);
   t.equal(fail('192.0.2.1', 50), 4);
   t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="address"\} 96/);
 });
 
-t.test('IPv6 counts by network of 64 bits, IPv4 written as IPv6 as IPv4', async (t) => {
+t.test('IPv6 is counted per /64 network, IPv4 mapped to IPv6 as IPv4', async (t) => {
   const { fail } = limitsOf(t);
   const { burst } = FAILURES_OF_ADDRESS;
   t.equal(fail('2001:db8:1:2::1', burst), burst);
@@ -178,36 +175,33 @@ t.test('IPv6 counts by network of 64 bits, IPv4 written as IPv6 as IPv4', async 
   t.equal(fail('::ffff:192.0.2.1', 1), 0);
 });
 
-t.test('what succeeds costs nothing', async (t) => {
+t.test('successful calls cost nothing', async (t) => {
   const { limits, fail } = limitsOf(t);
   for (let i = 0; i < FAILURES_OF_ADDRESS.burst * 3; i++) limits.admit('192.0.2.1')();
   t.equal(fail('192.0.2.1', 1_000), FAILURES_OF_ADDRESS.burst);
 });
 
-t.test(
-  'an attack from everywhere keeps strangers out, and nobody who was here before',
-  async (t) => {
-    const { clock, metrics, limits, fail } = limitsOf(t);
-    limits.admit('198.51.100.7')();
-    let admitted = 0;
-    for (let i = 0; i < FAILURES_OF_STRANGERS.burst + 200; i++) {
-      admitted += fail(`203.0.${i >> 8}.${i & 255}`, 1);
-    }
-    t.equal(admitted, FAILURES_OF_STRANGERS.burst);
-    t.equal(fail('192.0.2.1', 1), 0);
-    t.equal(fail('198.51.100.7', 10), 10, 'a known address has its own limit');
-    t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="strangers"\} 201/);
-    await clock.advance(3_600_000);
-    let drained = 0;
-    for (let i = 0; i < FAILURES_OF_STRANGERS.burst; i++)
-      drained += fail(`203.1.${i >> 8}.${i & 255}`, 1);
-    t.equal(drained, FAILURES_OF_STRANGERS.burst);
-    t.equal(fail('198.51.100.7', 1), 0, 'after an hour it is a stranger again');
-  },
-);
+t.test('an attack from many addresses blocks strangers but no known address', async (t) => {
+  const { clock, metrics, limits, fail } = limitsOf(t);
+  limits.admit('198.51.100.7')();
+  let admitted = 0;
+  for (let i = 0; i < FAILURES_OF_STRANGERS.burst + 200; i++) {
+    admitted += fail(`203.0.${i >> 8}.${i & 255}`, 1);
+  }
+  t.equal(admitted, FAILURES_OF_STRANGERS.burst);
+  t.equal(fail('192.0.2.1', 1), 0);
+  t.equal(fail('198.51.100.7', 10), 10, 'a known address has a limit of its own');
+  t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="strangers"\} 201/);
+  await clock.advance(3_600_000);
+  let drained = 0;
+  for (let i = 0; i < FAILURES_OF_STRANGERS.burst; i++)
+    drained += fail(`203.1.${i >> 8}.${i & 255}`, 1);
+  t.equal(drained, FAILURES_OF_STRANGERS.burst);
+  t.equal(fail('198.51.100.7', 1), 0, 'after an hour it is a stranger again');
+});
 
 t.test(
-  'over the API: 429 in the envelope with Retry-After, and the neighbour is served',
+  'over the API: 429 in the envelope with Retry-After, and a neighbour is served',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const trustName = await world.connect();
@@ -226,12 +220,20 @@ t.test(
     t.match(limited.headers['retry-after'], /^[1-9]\d*$/);
     t.equal((await exchange('192.0.2.2', await world.mint())).status, 200);
     await world.clock.advance(FAILURES_OF_ADDRESS.refillMs);
-    t.equal((await exchange('192.0.2.1', await world.mint())).status, 200, 'one more is let in');
-    t.equal((await exchange('192.0.2.1', await world.mint())).status, 200, 'which cost nothing');
+    t.equal(
+      (await exchange('192.0.2.1', await world.mint())).status,
+      200,
+      'one more call is admitted',
+    );
+    t.equal(
+      (await exchange('192.0.2.1', await world.mint())).status,
+      200,
+      'a successful call costs nothing',
+    );
   },
 );
 
-t.test('too many refused credentials of an address are limited, its good ones never', async (t) => {
+t.test('rejected credentials of an address are limited, its valid ones are not', async (t) => {
   const world = await startRpcWorld(t);
   const address = '192.0.2.1';
   const list = (key: string | null, from = address) =>

@@ -1,6 +1,7 @@
 /**
- * Limits on changes, by themselves: buckets, the share of a short disk, and which steps are never
- * refused; then a host that counts what it commits, also after a restart and beside another member.
+ * Limits on changes, tested alone: buckets, the share of a nearly full disk, and the steps that are
+ * never rejected. Then a host that counts its commits, also after a restart and beside another
+ * member.
  */
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -25,7 +26,7 @@ import { tries } from '../support/tries.ts';
 const MIB = 2 ** 20;
 const OPTIONS = { numRuns: tries(200) };
 
-t.test('LIMIT-23: no moments let more through than the burst and the rate', async () => {
+t.test('LIMIT-23: no sequence of requests exceeds the burst plus the rate', async () => {
   const waits = fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 400 });
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 20 }),
@@ -51,7 +52,7 @@ t.test('LIMIT-23: no moments let more through than the burst and the rate', asyn
   await fc.assert(property, OPTIONS);
 });
 
-t.test('LIMIT-26: on a short disk nobody is refused before one that wrote more', async () => {
+t.test('LIMIT-26: on a nearly full disk the largest writers are rejected first', async () => {
   const bytes = fc.integer({ min: 0, max: 64 * MIB });
   const free = fc.integer({ min: 0, max: 1_200 });
   const property = fc.asyncProperty(
@@ -81,7 +82,7 @@ const step = (machine: string, type: string, more: object = {}): InstanceStep =>
   event: { type, at: 0, ...more },
 });
 
-t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) => {
+t.test('LIMIT-25: steps that end access or acknowledge are recognised', (t) => {
   const never = [
     [step('credential', 'revoked')],
     [step('serviceAccount', 'disabled'), step('ciConnection', 'accountDisabled')],
@@ -98,7 +99,7 @@ t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) =
     [step('membership', 'roleChanged', { role: 'OWNER' })],
     [step('alertInstance', 'snoozed')],
     [step('alertRule', 'deleted')],
-    // A rotation ends a key, and makes one.
+    // A rotation ends one key and creates another.
     [step('credential', 'xstate.init'), step('credential', 'rotated')],
   ];
   for (const steps of counted) t.notOk(isNeverRefused(steps), JSON.stringify(steps));
@@ -108,7 +109,7 @@ t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) =
 const robot: Actor = { kind: 'key', name: 'projects/demo/keys/k' };
 let requests = 0;
 
-/** A change of a record with a text of so many characters, as a caller. */
+/** A change of a record by a caller; its text has `size` characters. */
 function change(world: StreamWorld, { by = robot, size = 100, project = 'demo' } = {}) {
   const body = { displayName: 'x'.repeat(size) } as RecordWrite<'project'>['body'];
   return outcome(world, { by, project, decide: (draft) => draft.putRecord(record(body)) });
@@ -120,7 +121,7 @@ const record = (body: RecordWrite<'project'>['body']) => ({
   body,
 });
 
-/** `done`, or what it was refused with. */
+/** `done`, or the reason of the refusal. */
 async function outcome(
   { host }: StreamWorld,
   {
@@ -161,22 +162,22 @@ const worldOf = (t: Parameters<typeof startWorld>[0], disk?: () => DiskState, pa
     admission: (clock) => new ChangeLimits(disk === undefined ? { clock } : { clock, disk }),
   });
 
-t.test('LIMIT-23: beyond the burst one change a second is committed, and no more', async (t) => {
+t.test('LIMIT-23: beyond the burst at most one change per second is committed', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const flood = () => Promise.all(Array.from({ length: 200 }, () => change(world)));
   const first = await flood();
   t.equal(first.filter((each) => each === 'done').length, 120, 'the burst');
   t.ok(first.slice(120).every((each) => each === 'TOO_MANY_REQUESTS changesPerSecond'));
-  t.equal(await change(world, { by: tester }), 'done', 'an operator goes on');
+  t.equal(await change(world, { by: tester }), 'done', 'an operator is not limited');
   const service: Actor = { kind: 'service', name: 'evaluator' };
-  t.equal(await change(world, { by: service }), 'done', 'the service goes on');
-  t.equal(await change(world, { project: 'other' }), 'done', 'another project goes on');
+  t.equal(await change(world, { by: service }), 'done', 'the service is not limited');
+  t.equal(await change(world, { project: 'other' }), 'done', 'another project is not limited');
   await world.clock.advance(3_000);
   t.equal((await flood()).filter((each) => each === 'done').length, 3);
 });
 
-t.test('LIMIT-23: what one member commits is taken from the bucket of another', async (t) => {
+t.test('LIMIT-23: commits of one member are taken from the bucket of another', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const limits = new ChangeLimits({ clock: world.clock });
@@ -192,7 +193,7 @@ t.test('LIMIT-23: what one member commits is taken from the bucket of another', 
   t.equal(await change(beside, { by: service }), 'done');
 });
 
-t.test('LIMIT-24: a day has its bytes, and the next day has its own', async (t) => {
+t.test('LIMIT-24: each day has its own limit of bytes', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changeBytesPerDay: 10_000 });
   const size = 4_000;
@@ -206,7 +207,7 @@ t.test('LIMIT-24: a day has its bytes, and the next day has its own', async (t) 
   t.equal(await change(world, { size }), 'done');
 });
 
-t.test('LIMIT-24: a restart and another member find the day as it was', async (t) => {
+t.test('LIMIT-24: a restarted or another member continues the day’s count', async (t) => {
   const path = join(t.testdir(), 'control.db');
   let used = 0;
   await t.test('before', async (t) => {
@@ -227,7 +228,7 @@ t.test('LIMIT-24: a restart and another member find the day as it was', async (t
   t.equal(await change(again, { size: 4_000 }), 'LIMIT_EXCEEDED changeBytesPerDay');
 });
 
-t.test('LIMIT-26: on a short disk the largest writer is refused first, then all', async (t) => {
+t.test('LIMIT-26: a nearly full disk rejects the largest writer first, then all', async (t) => {
   const disk = { freeBytes: 1_000 * MIB, reserveBytes: 500 * MIB };
   const world = await worldOf(t, () => disk);
   await limited(world, { changeBytesPerDay: 10_000 });
@@ -239,16 +240,16 @@ t.test('LIMIT-26: on a short disk the largest writer is refused first, then all'
   t.equal(await change(world, { size: 5_000 }), 'done');
   t.equal(await change(world, { size: 500, project: 'other' }), 'done');
   disk.freeBytes = 350 * MIB;
-  t.equal(await change(world), 'TOO_MANY_REQUESTS diskReserve', 'it wrote most');
+  t.equal(await change(world), 'TOO_MANY_REQUESTS diskReserve', 'the largest writer is rejected');
   t.equal(await change(world, { project: 'other' }), 'done');
   disk.freeBytes = 200 * MIB;
   t.equal(await change(world, { project: 'other' }), 'TOO_MANY_REQUESTS diskReserve');
-  t.equal(await change(world, { by: tester }), 'done', 'an operator keeps the reserve');
+  t.equal(await change(world, { by: tester }), 'done', 'an operator may use the reserve');
   disk.freeBytes = 600 * MIB;
-  t.equal(await change(world), 'done', 'after some space was freed');
+  t.equal(await change(world), 'done', 'accepted after space was freed');
 });
 
-t.test('LIMIT-26: the file system is asked once a second', async (t) => {
+t.test('LIMIT-26: the file system is queried once per second', async (t) => {
   const clock = new VirtualClock(0);
   let asked = 0;
   const statfs = (() => ({ bavail: ++asked, bsize: MIB })) as never;

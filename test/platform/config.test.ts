@@ -1,6 +1,7 @@
 /**
- * Settings and the command line: good and bad values as tables, each bad one with the words its
- * refusal must have, because a refusal that does not say what would do is half a refusal.
+ * Settings and the command line: tables of valid and invalid values. Each invalid value lists the
+ * words that its error must contain, because an error that does not name a valid value is only half
+ * an error.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -52,59 +53,56 @@ t.test('without flags and environment every setting has its documented default',
   });
 });
 
-t.test(
-  'a value that will do is read into what the program uses, whatever way it is given',
-  async (t) => {
-    const cases: [string[], Record<string, string>, object][] = [
-      [['--listen', '[::1]:0'], {}, { listen: { host: '::1', port: 0 } }],
-      [
-        ['--listen=:9000'],
-        { SVC_LISTEN: '127.0.0.1:1' },
-        { listen: { host: '127.0.0.1', port: 9000 } },
-      ],
-      [['--demo'], {}, { demo: true }],
-      [['--demo', 'off'], {}, { demo: false, collect: [] }],
-      [['--demo', '--data', '/d'], {}, { demo: true, data: '/d', masterKeyFile: '/d/master.key' }],
-      [
-        [],
-        { SVC_NATS_URL: 'nats://a:4222, tls://b' },
-        { natsUrl: { servers: ['nats://a:4222', 'tls://b'], tls: true }, demo: false },
-      ],
-      [[], { SVC_COLLECT: 'libvirt,host' }, { collect: ['host', 'libvirt'] }],
-      [[], { SVC_COLLECT: 'none' }, { collect: [] }],
-      [[], {}, { roles: ['all'] }],
-      [[], { SVC_ROLES: 'none' }, { roles: ['none'] }],
-      [[], {}, { metricsOnApi: false }],
-      [[], { SVC_METRICS_ON_API: 'on' }, { metricsOnApi: true }],
-      [[], { SVC_METRICS_LISTEN: 'off' }, { metricsListen: null, metricsListenGiven: true }],
-      [[], { SVC_PUBLIC_URL: 'https://m.example.com/' }, { publicUrl: 'https://m.example.com' }],
-      [
-        [],
-        { SVC_LISTEN: '0.0.0.0:80', SVC_TRUSTED_PROXY: '10.0.0.1, fd00::/8' },
-        { listen: { host: '0.0.0.0', port: 80 }, trustedProxy: ['10.0.0.1', 'fd00::/8'] },
-      ],
-      [
-        [],
-        { SVC_LISTEN: '0.0.0.0:443', SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' },
-        { tlsCertFile: 'c', tlsKeyFile: 'k' },
-      ],
-      [
-        [],
-        { SVC_WEBHOOK_ALLOW: 'Hooks.LAN,10.0.0.0/8,::1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
-        { webhookAllow: ['hooks.lan', '10.0.0.0/8', '::1'], webhookAllowHttp: true },
-      ],
-    ];
-    for (const [flags, environment, expected] of cases) {
-      t.match(
-        loadConfig(flags, environment).settings,
-        expected,
-        JSON.stringify([flags, environment]),
-      );
-    }
-  },
-);
+t.test('a valid value is parsed alike from each source', async (t) => {
+  const cases: [string[], Record<string, string>, object][] = [
+    [['--listen', '[::1]:0'], {}, { listen: { host: '::1', port: 0 } }],
+    [
+      ['--listen=:9000'],
+      { SVC_LISTEN: '127.0.0.1:1' },
+      { listen: { host: '127.0.0.1', port: 9000 } },
+    ],
+    [['--demo'], {}, { demo: true }],
+    [['--demo', 'off'], {}, { demo: false, collect: [] }],
+    [['--demo', '--data', '/d'], {}, { demo: true, data: '/d', masterKeyFile: '/d/master.key' }],
+    [
+      [],
+      { SVC_NATS_URL: 'nats://a:4222, tls://b' },
+      { natsUrl: { servers: ['nats://a:4222', 'tls://b'], tls: true }, demo: false },
+    ],
+    [[], { SVC_COLLECT: 'libvirt,host' }, { collect: ['host', 'libvirt'] }],
+    [[], { SVC_COLLECT: 'none' }, { collect: [] }],
+    [[], {}, { roles: ['all'] }],
+    [[], { SVC_ROLES: 'none' }, { roles: ['none'] }],
+    [[], {}, { metricsOnApi: false }],
+    [[], { SVC_METRICS_ON_API: 'on' }, { metricsOnApi: true }],
+    [[], { SVC_METRICS_LISTEN: 'off' }, { metricsListen: null, metricsListenGiven: true }],
+    [[], { SVC_PUBLIC_URL: 'https://m.example.com/' }, { publicUrl: 'https://m.example.com' }],
+    [
+      [],
+      { SVC_LISTEN: '0.0.0.0:80', SVC_TRUSTED_PROXY: '10.0.0.1, fd00::/8' },
+      { listen: { host: '0.0.0.0', port: 80 }, trustedProxy: ['10.0.0.1', 'fd00::/8'] },
+    ],
+    [
+      [],
+      { SVC_LISTEN: '0.0.0.0:443', SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' },
+      { tlsCertFile: 'c', tlsKeyFile: 'k' },
+    ],
+    [
+      [],
+      { SVC_WEBHOOK_ALLOW: 'Hooks.LAN,10.0.0.0/8,::1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+      { webhookAllow: ['hooks.lan', '10.0.0.0/8', '::1'], webhookAllowHttp: true },
+    ],
+  ];
+  for (const [flags, environment, expected] of cases) {
+    t.match(
+      loadConfig(flags, environment).settings,
+      expected,
+      JSON.stringify([flags, environment]),
+    );
+  }
+});
 
-t.test('a bad value, name or combination is refused with what would do', async (t) => {
+t.test('an invalid value, name or combination is rejected with a valid alternative', async (t) => {
   const cases: [string[], Record<string, string>, RegExp][] = [
     [[], { SVC_LISTN: 'x' }, /^SVC_LISTN is not a setting: did you mean SVC_LISTEN\?/],
     [[], { SVC_PORT: '8080' }, /^SVC_PORT is not a setting/],
@@ -157,7 +155,7 @@ t.test('a bad value, name or combination is refused with what would do', async (
   }
 });
 
-t.test('all problems are reported at once, and the value of a secret setting is not', async (t) => {
+t.test('all problems are reported at once, without the value of a secret setting', async (t) => {
   const problems = problemsOf(['--nats-url', 'ftp://me:hunter2@nats'], {
     SVC_DEMO: '7',
     SVC_ROLE: 'all',
@@ -168,7 +166,7 @@ t.test('all problems are reported at once, and the value of a secret setting is 
 });
 
 t.test(
-  'names that Kubernetes injects are ignored with a warning, known ones of others silently',
+  'variables that Kubernetes injects are ignored with a warning, those of other commands silently',
   async (t) => {
     const injected = {
       SVC_SERVICE_HOST: '10.96.0.12',
@@ -186,7 +184,7 @@ t.test(
   },
 );
 
-t.test('a service that others reach is warned when it does not know its own address', async (t) => {
+t.test('a service that listens beyond loopback without a public URL logs a warning', async (t) => {
   const warned = (environment: Record<string, string>) => loadConfig([], environment).warnings;
   const tls = { SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' };
   t.match(warned({ SVC_TRUSTED_PROXY: '10.0.0.1' }), [/^SVC_TRUSTED_PROXY lets others .* sign in/]);
@@ -195,15 +193,15 @@ t.test('a service that others reach is warned when it does not know its own addr
   t.same(warned(tls), []);
 });
 
-t.test('docs/configuration.md and svc help serve say what the settings table says', async (t) => {
-  t.equal(readFileSync(page, 'utf8'), settingsPage(), 'npm run generate writes it');
+t.test('docs/configuration.md and svc help serve match the settings table', async (t) => {
+  t.equal(readFileSync(page, 'utf8'), settingsPage(), 'npm run generate updates it');
   for (const { name } of Object.values(settingsTable)) {
     t.match(settingsHelp(), `--${flagOf(name)}, ${name}\n`);
     t.match(settingsPage(), `| \`${name}\` |`);
   }
 });
 
-t.test('closestName finds a misspelt name and leaves a different one alone', async (t) => {
+t.test('closestName finds a misspelt name and ignores an unrelated one', async (t) => {
   t.equal(closestName('serv', ['serve', 'version']), 'serve');
   t.equal(
     closestName('SVC_TLS_CERTFILE', ['SVC_TLS_KEY_FILE', 'SVC_TLS_CERT_FILE']),
@@ -240,7 +238,7 @@ function surroundings(environment: Record<string, string> = {}) {
 }
 
 t.test(
-  'svc without a command, with help, version and unknown commands answers and exits',
+  'svc answers help, version, unknown commands and a missing command, and exits',
   async (t) => {
     const cases: [string[], number, 'stdout' | 'stderr', RegExp][] = [
       [[], 0, 'stdout', /serve\s+Run the service/],
@@ -260,7 +258,7 @@ t.test(
   },
 );
 
-t.test('a command is found by the name that its help shows', async (t) => {
+t.test('a command is found under the name in its help', async (t) => {
   for (const { name } of await allCommands()) {
     const { out, given } = surroundings();
     t.equal(await runProgram([name, '--help'], given), 0, name);
@@ -311,14 +309,14 @@ t.test(
       /watches this host \(DC-7\) every 30 s; .*\ndashboard and API on http:\/\/127.0.0.1:8080/,
     );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
-    t.notMatch(out.stdout, 'svc_link', 'what is no terminal may be a log');
+    t.notMatch(out.stdout, 'svc_link', 'output that is not a terminal may be a log');
     t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);
     signal('SIGHUP');
     signal('SIGTERM');
     signal('SIGTERM');
     t.equal(await code, 0);
     t.same(calls, ['reload', 'stop']);
-    t.same(out.exits, [], 'the same signal passed on by a parent is one signal');
+    t.same(out.exits, [], 'a signal that a parent passes on again counts once');
     t.equal(listeners.size, 0);
   },
 );
@@ -334,7 +332,7 @@ t.test('DASH-01: svc serve reports a missing dashboard with the command to run',
   t.match(out.stdout, `\n${dashboardFault}\n`);
 });
 
-t.test('svc serve shows the link of the first owner on a terminal', async (t) => {
+t.test('svc serve prints the first owner’s link on a terminal', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();
   const terminal = { ...given, isStdoutTerminal: true };
@@ -344,21 +342,18 @@ t.test('svc serve shows the link of the first owner on a terminal', async (t) =>
   t.match(out.stdout, '\n  http://127.0.0.1:8080/auth/link#svc_link_1\n');
 });
 
-t.test(
-  'svc serve ends with exit code 1 when the service cannot go on, after stopping it',
-  async (t) => {
-    const { service, fail, calls } = fakeService();
-    const { out, given } = surroundings();
-    const code = createServeCommand(async () => service).run([], given);
-    fail(new Error('The stream was recreated'));
-    t.equal(await code, 1);
-    t.same(calls, ['stop']);
-    t.match(out.log, /The stream was recreated/);
-  },
-);
+t.test('svc serve stops the service and exits with code 1 after a fatal error', async (t) => {
+  const { service, fail, calls } = fakeService();
+  const { out, given } = surroundings();
+  const code = createServeCommand(async () => service).run([], given);
+  fail(new Error('The stream was recreated'));
+  t.equal(await code, 1);
+  t.same(calls, ['stop']);
+  t.match(out.log, /The stream was recreated/);
+});
 
 t.test(
-  'a fault of the start is reported in its sentence, an unknown one with its stack',
+  'a known start-up error is reported in one sentence, an unknown one with its stack',
   async (t) => {
     const cases: [Error, number, RegExp, RegExp][] = [
       [
@@ -389,7 +384,7 @@ t.test(
 );
 
 t.test(
-  'the log is JSON lines with its clock’s time, or readable text, and never shows a secret',
+  'the log is JSON lines or readable text, with the clock’s time and without secrets',
   async (t) => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
     const lines: string[] = [];

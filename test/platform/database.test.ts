@@ -1,4 +1,4 @@
-/** Opening a SQLite file: pragmas, migrations in areas, what is refused. */
+/** Opening a SQLite file: pragmas, migrations by area, and files that are rejected. */
 
 import Database from 'better-sqlite3';
 import t from 'tap';
@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test('a migration that fails leaves nothing of itself behind', async (t) => {
+t.test('a failed migration is rolled back completely', async (t) => {
   const path = `${t.testdir({})}/a.db`;
   const broken = { id: 1, sql: 'CREATE TABLE half (id INTEGER); SELECT * FROM absent' };
   t.throws(() => openDatabase({ path, synchronous: 'FULL', migrations: [broken] }), /absent/);
@@ -60,7 +60,7 @@ t.test('a migration that fails leaves nothing of itself behind', async (t) => {
 });
 
 t.test(
-  'a file of a newer program, or an unmigrated one opened for reading, is refused',
+  'a file of a newer program, or an unmigrated one opened read-only, is rejected',
   async (t) => {
     const path = `${t.testdir({})}/a.db`;
     openDatabase({ path, synchronous: 'FULL', migrations: [first] }).close();

@@ -5,7 +5,7 @@ import { unlessAborted, withDeadline, withinTime } from '../../streams/platform/
 
 const never = new Promise<string>(() => {});
 
-t.test('work that ignores its signal is given up when its time is over', async (t) => {
+t.test('work that ignores its signal is abandoned at its deadline', async (t) => {
   const clock = new VirtualClock(0);
   const limit = { ms: 1_000, reason: () => new Error('too slow') };
   const run = withDeadline(clock, limit, (signal) => unlessAborted(signal, never));
@@ -14,16 +14,16 @@ t.test('work that ignores its signal is given up when its time is over', async (
   await rejected;
 });
 
-t.test('the signal of the caller ends the work too, and its reason is passed on', async (t) => {
+t.test('the caller’s signal also ends the work, and its reason is passed on', async (t) => {
   const clock = new VirtualClock(0);
   const gone = new AbortController();
   const run = withDeadline(clock, { ms: 1_000, signal: gone.signal }, (signal) =>
     unlessAborted(signal, never),
   );
-  gone.abort(new Error('the caller has gone'));
-  await t.rejects(run, { message: 'the caller has gone' });
+  gone.abort(new Error('the caller disconnected'));
+  await t.rejects(run, { message: 'the caller disconnected' });
   const late = unlessAborted(gone.signal, never);
-  await t.rejects(late, { message: 'the caller has gone' }, 'aborted before');
+  await t.rejects(late, { message: 'the caller disconnected' }, 'aborted before');
 });
 
 t.test('work that ends in time leaves no wake-up behind', async (t) => {
@@ -42,7 +42,7 @@ t.test('work that ends in time leaves no wake-up behind', async (t) => {
   );
 });
 
-t.test('a promise is waited for until its time is over', async (t) => {
+t.test('waiting for a promise ends at the deadline', async (t) => {
   const clock = new VirtualClock(0);
   const waited = withinTime(clock, 1_000, never);
   await clock.advance(1_000);

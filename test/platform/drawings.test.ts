@@ -1,4 +1,4 @@
-/** The committed drawings, and what a drawing of any machine must show. */
+/** The committed drawings, and what the drawing of any machine must contain. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,9 +19,9 @@ import {
 
 const definitions = [...machineDefinitions.values()];
 
-t.test('the drawings in docs/machines are those of the machines', async (t) => {
+t.test('the drawings in docs/machines match the machines', async (t) => {
   const folder = fileURLToPath(new URL('../../docs/machines', import.meta.url));
-  t.same(staleFiles(await renderDrawings(), folder), [], 'else run: npm run draw');
+  t.same(staleFiles(await renderDrawings(), folder), [], 'otherwise run: npm run draw');
 });
 
 t.test('a drawing that differs, is missing or belongs to no machine is stale', async (t) => {
@@ -37,7 +37,7 @@ t.test('a drawing that differs, is missing or belongs to no machine is stale', a
   t.equal(staleFiles(drawings, join(folder, 'nowhere')).length, drawings.size);
 });
 
-t.test('a machine drawn twice gives the same text', async (t) => {
+t.test('drawing a machine twice gives the same text', async (t) => {
   for (const definition of definitions) {
     t.equal(toMermaid(definition), toMermaid(definition));
     t.equal(await toSvg(definition), await toSvg(definition), definition.name);
@@ -48,7 +48,7 @@ for (const definition of definitions) {
   const { name } = definition;
   const chart = chartOf(definition);
 
-  t.test(`${name}: both drawings show every state and every event`, async (t) => {
+  t.test(`${name}: both drawings contain every state and every event`, async (t) => {
     const mermaid = toMermaid(definition);
     const svg = await toSvg(definition);
     for (const { id, name, description } of statesIn(chart.root).slice(1)) {
@@ -63,7 +63,7 @@ for (const definition of definitions) {
   });
 
   t.test(
-    `${name}: no label lies on another one or on a state, and all is on the paper`,
+    `${name}: no label overlaps another label or a state, and all of it fits the canvas`,
     async (t) => {
       const { width, height, states, arrows } = await layoutOf(chart);
       const leaves = states.filter(({ state }) => state.children.length === 0);
@@ -81,7 +81,7 @@ for (const definition of definitions) {
   );
 }
 
-t.test('text with markup in it is drawn as text', async (t) => {
+t.test('markup in a text is drawn as text', async (t) => {
   const machine = setup({}).createMachine({
     id: 'odd',
     initial: 'a',

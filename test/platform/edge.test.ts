@@ -1,6 +1,6 @@
 /**
- * Rules for every request and connection of a listener, on real sockets of 127.0.0.1: bytes as
- * a hostile or old client sends them, and every kind of answer that the service gives.
+ * Rules for every request and connection of a listener, on real sockets of 127.0.0.1: bytes as a
+ * hostile or old client sends them, and every kind of answer that the service gives.
  */
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
@@ -23,7 +23,7 @@ import { seededRandom } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { until } from '../support/program.ts';
 
-/** Requests that `/waits` has begun to answer. */
+/** Number of requests that `/waits` has begun to answer. */
 let waiting = 0;
 
 async function addRoutes(app: FastifyInstance): Promise<void> {
@@ -74,11 +74,11 @@ async function start(t: Test, environment: Readonly<Record<string, string>> = {}
 
 interface Connected {
   readonly tls?: boolean;
-  /** An address of this machine to come from. */
+  /** Source address, one of this machine. */
   readonly from?: string;
 }
 
-/** Everything that comes back for these bytes until the server closes. */
+/** All bytes received in reply until the server closes the connection. */
 function exchange(port: number, bytes: string, { tls, from }: Connected = {}): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let text = '';
@@ -109,30 +109,30 @@ const TLS = { SVC_TLS_CERT_FILE: certificate('pem'), SVC_TLS_KEY_FILE: certifica
 const NAMED = { publicUrl: 'https://mon.example.com:8443', allowedHosts: ['svc.lan'] };
 const hosts: readonly [host: string, status: number, why: string][] = [
   ['mon.example.com:8443', 200, 'the public URL'],
-  ['MON.example.com', 200, 'whatever case and port'],
-  ['mon.example.com.', 200, 'absolute as name servers write it'],
-  ['svc.lan:1', 200, 'a name that is allowed'],
+  ['MON.example.com', 200, 'case and port are ignored'],
+  ['mon.example.com.', 200, 'absolute, as name servers write it'],
+  ['svc.lan:1', 200, 'an allowed name'],
   ['localhost:8080', 200, 'this machine'],
   ['a.localhost', 200, 'this machine'],
   ['127.0.0.1:8080', 200, 'an address'],
-  ['10.1.2.3', 200, 'an address, as health checks have it'],
+  ['10.1.2.3', 200, 'an address, as health checks use'],
   ['[::1]:8080', 200, 'an address'],
   ['[fd00::1]', 200, 'an address'],
-  ['evil.example', 421, 'a name of somebody else'],
-  ['mon.example.com.evil.example', 421, 'it only begins like ours'],
-  ['xmon.example.com', 421, 'it only ends like ours'],
+  ['evil.example', 421, 'an unknown name'],
+  ['mon.example.com.evil.example', 421, 'a name that starts with the public host'],
+  ['xmon.example.com', 421, 'a name that ends with the public host'],
   ['127.0.0.1.nip.io', 421, 'a name that resolves to an address'],
-  ['localhost.evil.example', 421, 'it only begins like this machine'],
+  ['localhost.evil.example', 421, 'a name that starts with localhost'],
   ['', 400, 'nothing'],
   ['mon.example.com:8443, evil.example', 400, 'two in one'],
   ['evil@mon.example.com', 400, 'with a user'],
   ['mon.example.com/x', 400, 'with a path'],
-  ['[::1', 400, 'half an address'],
-  ['[evil.example]', 400, 'no address in brackets'],
+  ['[::1', 400, 'an unclosed address'],
+  ['[evil.example]', 400, 'a name in brackets'],
   ['mon.example.com:99999999', 400, 'no port'],
 ];
 
-t.test('a Host is the service’s own, this machine or an address', (t) => {
+t.test('a Host is accepted if it is the service’s own, this machine or an address', (t) => {
   const check = createHostCheck(NAMED);
   for (const [host, status, why] of hosts) {
     const asked = { rawHeaders: ['Accept', '*/*', 'hOST', host], url: '/', httpVersionMinor: 1 };
@@ -141,7 +141,7 @@ t.test('a Host is the service’s own, this machine or an address', (t) => {
   t.end();
 });
 
-t.test('a name that is set with the dot of its root is the same name', (t) => {
+t.test('a public host with a trailing dot equals the one without', (t) => {
   const dotted = { publicUrl: 'https://mon.example.com./', allowedHosts: ['svc.lan.'] };
   const check = createHostCheck(dotted);
   for (const host of ['mon.example.com', 'mon.example.com.', 'svc.lan', 'svc.lan.:80']) {
@@ -150,14 +150,14 @@ t.test('a name that is set with the dot of its root is the same name', (t) => {
   t.end();
 });
 
-t.test('two Hosts, none, and one that the target contradicts are refused', async (t) => {
+t.test('two Hosts, no Host, and a Host that contradicts the target are rejected', async (t) => {
   const { port, metrics, lines } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
   const two = requestOf('/ok', '127.0.0.1', 'Host: evil.example\r\n');
   t.equal(await statusOf(two), '400');
   t.equal(await statusOf(requestOf('/ok', '127.0.0.1', 'host: 127.0.0.1\r\n')), '400', 'alike');
   t.equal(await statusOf(requestOf('/ok', null)), '400');
-  t.equal(await statusOf('GET /ok HTTP/1.0\r\n\r\n'), '200', 'no browser is as old');
+  t.equal(await statusOf('GET /ok HTTP/1.0\r\n\r\n'), '200', 'no browser is that old');
   t.equal(await statusOf('GET /ok HTTP/1.0\r\nhost: evil.example\r\n\r\n'), '421');
   t.equal(await statusOf(requestOf('http://evil.example/ok')), '400');
   t.equal(await statusOf(requestOf('http://evil.example/ok', 'evil.example')), '421');
@@ -166,7 +166,11 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
     port,
     requestOf('HTTP://Mon.example.com:8443/ok?a=1', 'mon.example.com:8443'),
   );
-  t.match(absolute, /^HTTP\/1.1 200.*"path":"\/ok\?a=1"/s, 'a proxy’s form is the path alone');
+  t.match(
+    absolute,
+    /^HTTP\/1.1 200.*"path":"\/ok\?a=1"/s,
+    'of a proxy’s absolute form only the path is used',
+  );
   const answer = await exchange(port, requestOf('/ok', 'evil.example'));
   t.match(
     answer,
@@ -177,23 +181,27 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
   const text = await metrics.text();
   t.match(text, /svc_http_refused_total\{cause="two_hosts"\} 2/);
   t.match(text, /svc_http_refused_total\{cause="unknown_host"\} 4/);
-  t.same(lines, [], 'none is a line of the log');
+  t.same(lines, [], 'none of them is logged');
 });
 
-t.test('health is answered under every single name', async (t) => {
+t.test('health is answered under any single name', async (t) => {
   const { port } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
   for (const path of ['/healthz', '/-/healthy', '/readyz?verbose']) {
     t.match(await statusOf(requestOf(path, 'svc.monitoring.svc.cluster.local:8080')), /200|503/);
     t.match(await statusOf(requestOf(path, '127.0.0.1', 'host: svc\r\n')), '400');
   }
-  t.match(await statusOf(requestOf('http://svc/healthz', 'svc')), '200', 'as a proxy asks');
+  t.match(
+    await statusOf(requestOf('http://svc/healthz', 'svc')),
+    '200',
+    'in the form that a proxy sends',
+  );
   for (const path of ['/healthz/', '/metrics', '/ok?/healthz', '//healthz']) {
     t.equal(await statusOf(requestOf(path, 'svc')), '421', path);
   }
 });
 
-t.test('API-27: readiness shows readers a summary and occupies no slot', async (t) => {
+t.test('API-27: readiness gives readers a summary and occupies no slot', async (t) => {
   const { port, health } = await start(t);
   const disk = { state: 'degraded', reason: '/dev/sda is full', summary: 'Nearly full' } as const;
   health.watch({ kind: 'disk' }, () => disk);
@@ -203,7 +211,7 @@ t.test('API-27: readiness shows readers a summary and occupies no slot', async (
   t.equal((await ask('stranger')).includes('Nearly full'), false);
 });
 
-t.test('a client that hangs up is no line of the log, and counted as gone', async (t) => {
+t.test('a client that disconnects is not logged, but counted as gone', async (t) => {
   const { port, metrics, lines } = await start(t);
   const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(requestOf('/waits')));
   const gone = /svc_http_requests_total\{route="\/waits",status="499"\} 1/;
@@ -250,7 +258,7 @@ const KINDS_OF_ANSWER = new Map<string, string>([
   ['500', requestOf('/fails')],
   ['401', requestOf('/metrics')],
   ['readiness', requestOf('/readyz')],
-  ['a path that is no path', requestOf('/%zz')],
+  ['an invalid path', requestOf('/%zz')],
   ['417', requestOf('/ok', '127.0.0.1', 'expect: a-pony\r\n')],
   ['421', requestOf('/ok', 'evil.example')],
   ['400 without a Host', requestOf('/ok', null)],
@@ -259,16 +267,16 @@ const KINDS_OF_ANSWER = new Map<string, string>([
   ['an upgrade', requestOf('/ok', '127.0.0.1', 'upgrade: websocket\r\n')],
 ]);
 
-t.test('every kind of answer says nosniff; over https that https is the only way', async (t) => {
+t.test('every kind of answer carries nosniff, and over https also HSTS', async (t) => {
   const { port } = await start(t);
   const secure = await start(t, TLS);
   for (const [kind, bytes] of KINDS_OF_ANSWER) {
     const plain = await exchange(port, bytes);
     t.match(plain, /\r\nx-content-type-options: nosniff\r\n/i, kind);
-    t.notMatch(plain, /strict-transport/i, `${kind}, in the clear`);
+    t.notMatch(plain, /strict-transport/i, `${kind}, over plain http`);
     const overTls = await exchange(secure.port, bytes, { tls: true });
     t.match(overTls, /\r\nx-content-type-options: nosniff\r\n/i, `${kind}, TLS`);
-    // What has no acceptable Host is nobody's origin, and what is no HTTP has none.
+    // A request without an acceptable Host has no origin, and one that is not HTTP has no headers.
     if (/^HTTP\/1.1 (4(21|31)|400 Bad Request\r\nconnection)/.test(overTls)) continue;
     if (kind === '400 without a Host') continue;
     t.match(overTls, /\r\nstrict-transport-security: max-age=31536000\r\n/i, `${kind}, TLS`);
@@ -277,24 +285,28 @@ t.test('every kind of answer says nosniff; over https that https is the only way
   t.notMatch(local, /strict-transport/i, 'other programs on localhost stay reachable');
 });
 
-t.test('behind a proxy, plain http is for the proxy and for this machine', async (t) => {
+t.test('behind a proxy, only the proxy and this machine may use plain http', async (t) => {
   const proxied = { SVC_PUBLIC_URL: 'https://mon.example.com', SVC_TRUSTED_PROXY: '127.0.0.9' };
   const { port } = await start(t, proxied);
   const ask = (more: string, from: string) =>
     exchange(port, requestOf('/ok', 'mon.example.com', more), { from });
   const https = 'x-forwarded-proto: https\r\nx-forwarded-for: 192.0.2.7\r\n';
   const forwarded = await ask(https, '127.0.0.9');
-  t.match(forwarded, /"ip":"192\.0\.2\.7"/, 'the client is who the proxy says');
+  t.match(forwarded, /"ip":"192\.0\.2\.7"/, 'the client is the one that the proxy names');
   t.match(forwarded, /strict-transport-security/i);
   t.match(await ask('', '127.0.0.9'), /strict-transport-security/i, 'the public URL is https');
   t.notMatch(await ask('x-forwarded-proto: http\r\n', '127.0.0.9'), /strict-transport/i);
   const local = await ask(https, '127.0.0.1');
-  t.match(local, /^HTTP\/1.1 200.*"ip":"127\.0\.0\.1"/s, 'this machine, and not believed');
+  t.match(
+    local,
+    /^HTTP\/1.1 200.*"ip":"127\.0\.0\.1"/s,
+    'this machine is served, but its forwarded header is ignored',
+  );
   t.notMatch(local, /strict-transport/i);
 });
 
-t.test('past the proxy, from elsewhere, only health is answered', async (t) => {
-  // No other machine is at hand: 127.0.0.0/8 stands for them where it is no loopback.
+t.test('a request that bypasses the proxy gets an answer for health only', async (t) => {
+  // There is no other machine in a test: 127.0.0.0/8 stands for one where loopback is not meant.
   const asked = { rawHeaders: ['host', '10.0.0.1'], url: '/ok', httpVersionMinor: 1 };
   t.equal(createHostCheck(NAMED)(asked), undefined);
 
@@ -322,10 +334,10 @@ t.test('past the proxy, from elsewhere, only health is answered', async (t) => {
     socket: { remoteAddress, encrypted },
   });
   const ask = (...of: Parameters<typeof request>) =>
-    // The guard reads these fields of Node's classes alone.
+    // The guard reads only these fields of Node's classes.
     isAdmitted(request(...of) as never, response() as never);
   t.equal(ask('10.0.0.9'), true);
-  t.equal(ask('::ffff:10.0.0.9'), true, 'as a listener of both kinds writes it');
+  t.equal(ask('::ffff:10.0.0.9'), true, 'the form of a dual-stack listener');
   t.equal(ask('10.0.0.8', '/ok', true), true, 'over TLS');
   t.equal(ask('10.0.0.8', '/healthz?x=1'), true);
   t.equal(ask('10.0.0.8', '/readyz'), true);
@@ -338,7 +350,7 @@ t.test('past the proxy, from elsewhere, only health is answered', async (t) => {
   t.same(causes, ['past_proxy', 'past_proxy']);
 });
 
-t.test('a proxy that is everybody is refused at start with what would do', (t) => {
+t.test('a proxy setting that matches every address is rejected at start', (t) => {
   for (const range of [
     '0.0.0.0/0',
     '::/0',
@@ -357,7 +369,7 @@ t.test('a proxy that is everybody is refused at start with what would do', (t) =
   t.end();
 });
 
-/** Opens a connection and waits until the server has answered on it, or closed it. */
+/** Opens a connection; resolves once the server has answered on it or closed it. */
 function hold(t: Test, port: number, from: string): Promise<Socket | undefined> {
   const { promise, resolve } = Promise.withResolvers<Socket | undefined>();
   const socket = connect({ port, host: '127.0.0.1', localAddress: from }, () => {
@@ -370,7 +382,7 @@ function hold(t: Test, port: number, from: string): Promise<Socket | undefined> 
   return promise;
 }
 
-t.test('one address holds so many connections, and others theirs', async (t) => {
+t.test('connections are limited per address', async (t) => {
   const environment = { SVC_CONNECTIONS_PER_ADDRESS: '8', SVC_TRUSTED_PROXY: '127.0.0.9' };
   const { port, metrics } = await start(t, environment);
   const held: Socket[] = [];
@@ -378,20 +390,21 @@ t.test('one address holds so many connections, and others theirs', async (t) => 
   t.notOk(held.includes(undefined as never), 'eight are served');
   t.equal(await hold(t, port, '127.0.0.1'), undefined, 'the ninth is closed');
   t.ok(await hold(t, port, '127.0.0.2'), 'another address is served');
-  for (let i = 0; i < 10; i++) t.ok(await hold(t, port, '127.0.0.9'), 'a proxy is many people');
+  for (let i = 0; i < 10; i++)
+    t.ok(await hold(t, port, '127.0.0.9'), 'a proxy stands for many clients');
   const text = await metrics.text();
   t.match(text, /svc_http_connections_refused_total\{cause="address"\} 1/);
   t.match(text, /svc_http_connections 19\n/);
   const closed = new Promise((resolve) => held[0]?.once('close', resolve));
   held[0]?.end('GET /ok HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n');
   await closed;
-  // The server learns of it a turn later than the client.
+  // The server notices one turn later than the client.
   let again: Socket | undefined;
   for (let i = 0; i < 50 && !again; i++) again = await hold(t, port, '127.0.0.1');
-  t.ok(again, 'one that has ended makes room');
+  t.ok(again, 'a closed connection frees its slot');
 });
 
-t.test('idle connections stay shorter the fewer are left', (t) => {
+t.test('idle connections are kept for less time as free slots run out', (t) => {
   t.equal(keepAliveMsAt(0), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.5), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.7), (KEEP_ALIVE_MS + KEEP_ALIVE_BUSY_MS) / 2);

@@ -1,6 +1,6 @@
 /**
  * Behaviour of the embedded stream alone: group commit, files by stream, a full disk, a locked
- * database, a process that is killed. The contract it shares with JetStream is in
+ * database, a killed process. The contract that it shares with JetStream is in
  * test/platform/stream-contract.test.ts.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -49,7 +49,7 @@ t.test(
     await Promise.all(Array.from({ length: 200 }, () => append(stream)));
     const tookMs = performance.now() - startedMs;
     const apartMs = 200 * 30;
-    t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; each for itself takes ${apartMs} ms`);
+    t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; one by one they take ${apartMs} ms`);
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;
@@ -61,7 +61,7 @@ t.test(
   },
 );
 
-t.test('streams lie in the files their names say, or share an open connection', async (t) => {
+t.test('streams are stored in files by name, or share an open connection', async (t) => {
   const folder = t.testdir({});
   const clock = new VirtualClock(1_000);
   const storage = (name: string) => `${folder}/${name === 'LOG' ? 'control' : 'samples'}.db`;
@@ -80,11 +80,11 @@ t.test('streams lie in the files their names say, or share an open connection', 
   t.match(await shared.state('LOG'), { messages: 1 });
   t.match(await append(shared), { sequence: 2 });
   await shared.close();
-  t.ok(connection.open, 'a connection that was handed in stays open');
+  t.ok(connection.open, 'a connection that was passed in stays open');
   connection.close();
 });
 
-t.test('a full file refuses appends, says so in health, and recovers by itself', async (t) => {
+t.test('a full file rejects appends, reports it in health, and recovers by itself', async (t) => {
   const path = `${t.testdir({})}/a.db`;
   const clock = new VirtualClock(1_000);
   const connection = openDatabase({ path, synchronous: 'FULL', migrations: [] });
@@ -101,18 +101,18 @@ t.test('a full file refuses appends, says so in health, and recovers by itself',
   t.match(health(), { state: 'unavailable', reason: /a.db: the disk is full/ });
   t.match(await stream.state('LOG'), { messages: 1, lastSequence: 1 }, 'nothing was stored');
   t.match(await append(stream, 100, 'before'), { kind: 'duplicate', sequence: 1 });
-  t.same(health(), { state: 'available' }, 'a write worked');
+  t.same(health(), { state: 'available' }, 'a write succeeded');
   await t.rejects(append(stream, 1_000_000, 'large'), StreamUnavailable);
   connection.pragma('max_page_count = 100000');
   t.equal(health().state, 'unavailable');
   await clock.advance(1_500);
-  t.same(health(), { state: 'available' }, 'the probe found room');
+  t.same(health(), { state: 'available' }, 'the probe found space');
   t.match(await append(stream, 1_000_000, 'large'), { kind: 'appended', sequence: 2 });
   await stream.close();
   connection.close();
 });
 
-t.test('a locked database refuses appends at once, and serves reads', async (t) => {
+t.test('a locked database rejects appends at once, and serves reads', async (t) => {
   const storage = `${t.testdir({})}/a.db`;
   const clock = new VirtualClock(1_000);
   const stream = openEmbeddedStream({ storage, clock });
@@ -143,11 +143,11 @@ t.test('a locked database refuses appends at once, and serves reads', async (t) 
   const reopened = openEmbeddedStream({ storage, clock });
   const spec = { stream: 'LOG', durable: 'worker', ackWaitMs: 1_000, maxAckPending: 5 };
   const again = (await reopened.consume(spec))[Symbol.asyncIterator]();
-  t.match((await again.next()).value, { sequence: 2 }, 'the first is acknowledged for good');
+  t.match((await again.next()).value, { sequence: 2 }, 'the first one stays acknowledged');
   await reopened.close();
 });
 
-t.test('an append that is wrong in itself fails alone among those of its turn', async (t) => {
+t.test('an invalid append fails alone among those of its turn', async (t) => {
   const stream = openEmbeddedStream({
     storage: `${t.testdir({})}/a.db`,
     clock: new VirtualClock(1_000),
@@ -164,40 +164,37 @@ t.test('an append that is wrong in itself fails alone among those of its turn', 
   await stream.close();
 });
 
-t.test(
-  'a message whose ack-wait is over is not handed out while it is being settled',
-  async (t) => {
-    const clock = new VirtualClock(1_000);
-    const stream = openEmbeddedStream({ storage: `${t.testdir({})}/a.db`, clock });
-    await stream.ensure(LOG);
-    for (let i = 0; i < 3; i++) await append(stream);
-    const consumer = await stream.consume({
-      stream: 'LOG',
-      durable: 'worker',
-      ackWaitMs: 1_000,
-      maxAckPending: 5,
-    });
-    const iterator = consumer[Symbol.asyncIterator]();
-    const out: Delivery[] = [];
-    for (let i = 0; i < 3; i++) out.push((await iterator.next()).value as Delivery);
-    await clock.advance(1_500);
-    await out[1]?.nak(5_000);
-    const settled = [out[0]?.ack(), out[2]?.nak(6_000)];
-    let again: unknown;
-    const next = iterator.next().then(({ value }) => {
-      again = value;
-    });
-    await Promise.all(settled);
-    await clock.advance(4_000);
-    t.equal(again, undefined, 'neither the acknowledged one nor a postponed one');
-    await clock.advance(1_500);
-    t.match(again, { sequence: 2, deliveryCount: 2 });
-    await stream.close();
-    await next;
-  },
-);
+t.test('a message past its ack-wait is not redelivered while it is being settled', async (t) => {
+  const clock = new VirtualClock(1_000);
+  const stream = openEmbeddedStream({ storage: `${t.testdir({})}/a.db`, clock });
+  await stream.ensure(LOG);
+  for (let i = 0; i < 3; i++) await append(stream);
+  const consumer = await stream.consume({
+    stream: 'LOG',
+    durable: 'worker',
+    ackWaitMs: 1_000,
+    maxAckPending: 5,
+  });
+  const iterator = consumer[Symbol.asyncIterator]();
+  const out: Delivery[] = [];
+  for (let i = 0; i < 3; i++) out.push((await iterator.next()).value as Delivery);
+  await clock.advance(1_500);
+  await out[1]?.nak(5_000);
+  const settled = [out[0]?.ack(), out[2]?.nak(6_000)];
+  let again: unknown;
+  const next = iterator.next().then(({ value }) => {
+    again = value;
+  });
+  await Promise.all(settled);
+  await clock.advance(4_000);
+  t.equal(again, undefined, 'neither an acknowledged nor a postponed message is redelivered');
+  await clock.advance(1_500);
+  t.match(again, { sequence: 2, deliveryCount: 2 });
+  await stream.close();
+  await next;
+});
 
-t.test('a view into a larger buffer is stored as what it shows', async (t) => {
+t.test('a view into a larger buffer is stored with its own bytes only', async (t) => {
   const stream = openEmbeddedStream({
     storage: `${t.testdir({})}/a.db`,
     clock: new VirtualClock(1_000),
@@ -213,7 +210,7 @@ t.test('a view into a larger buffer is stored as what it shows', async (t) => {
   await stream.close();
 });
 
-/** A file system of 2 MiB, or why there is none. Mounting needs root. */
+/** A file system of 2 MiB, or the problem that prevents it. Mounting needs root. */
 function mountSmallDisk(): { folder: string; problem?: string } {
   const folder = mkdtempSync(`${tmpdir()}/small-disk-`);
   const mount = spawnSync('/bin/mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]);
@@ -226,7 +223,7 @@ t.teardown(() => {
   rmdirSync(folder);
 });
 t.test(
-  'DUR-09: a full disk refuses appends and keeps the acknowledged ones',
+  'DUR-09: a full disk rejects appends and keeps acknowledged ones',
   problem === undefined || process.env.SVC_TEST_REQUIRE === 'all' ? {} : { skip: problem },
   async (t) => {
     const clock = new VirtualClock(1_000);
@@ -250,7 +247,7 @@ t.test(
 );
 
 t.test(
-  'DUR-09: a writer killed at any moment loses and doubles nothing acknowledged',
+  'DUR-09: a writer killed at any moment neither loses nor duplicates acknowledged appends',
   async (t) => {
     const storage = `${t.testdir({})}/a.db`;
     const writer = fileURLToPath(new URL('../support/embedded-stream-writer.ts', import.meta.url));

@@ -1,4 +1,6 @@
-/** The catalogue of errors against what may be thrown, what is documented, and what HTTP says. */
+/**
+ * The catalogue of errors, compared with the reasons in the sources, the documentation and HTTP.
+ */
 import { readFileSync } from 'node:fs';
 import { Code, ConnectError } from '@connectrpc/connect';
 import t from 'tap';
@@ -17,19 +19,19 @@ import { StreamUnavailable } from '../../streams/platform/stream.ts';
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8');
 
-t.test('API-29: the catalogue has exactly the reasons that may be thrown', (t) => {
+t.test('API-29: the catalogue has exactly the reasons that the sources throw', (t) => {
   t.same(Object.keys(errorCatalogue).sort(), [...REFUSAL_REASONS].sort());
   t.end();
 });
 
-t.test('API-29: the page documents exactly the reasons that may be thrown', (t) => {
+t.test('API-29: the page documents exactly the reasons that the sources throw', (t) => {
   const documented = [...page.matchAll(/^\| ([A-Z_]+) \|/gm)].map(([, reason]) => reason);
   t.same(documented.sort(), [...REFUSAL_REASONS].sort());
-  t.equal(page, errorsPage(), 'it is made from the catalogue: npm run generate');
+  t.equal(page, errorsPage(), 'generated from the catalogue: npm run generate');
   t.end();
 });
 
-t.test('Statuses are those of the Connect protocol; 429 is kept for backing off', (t) => {
+t.test('Statuses are those of the Connect protocol; 429 is reserved for backing off', (t) => {
   for (const reason of REFUSAL_REASONS) {
     const status = httpStatusOf(reason);
     t.ok(
@@ -45,7 +47,7 @@ t.test('Statuses are those of the Connect protocol; 429 is kept for backing off'
   t.end();
 });
 
-t.test('A refusal carries its reason, its facts, and the headers that go with it', (t) => {
+t.test('A refusal carries its reason, its facts and their headers', (t) => {
   const error = toConnectError(new Refusal('STALE_VERSION', 'At 3', { currentVersion: '3' }));
   t.equal(error.code, Code.Aborted);
   t.match(error.findDetails(ErrorInfoSchema), [
@@ -56,13 +58,13 @@ t.test('A refusal carries its reason, its facts, and the headers that go with it
   t.equal(headers('TOO_MANY_REQUESTS', { retryAfterSeconds: '7' }).get('retry-after'), '7');
   t.ok(headers('NOT_READY').get('retry-after'));
   t.equal(headers('IN_PROGRESS').get('retry-after'), '1');
-  t.equal(headers('STALE_VERSION').get('retry-after'), null, 'the same again would not do');
+  t.equal(headers('STALE_VERSION').get('retry-after'), null, 'repeating the call would not help');
   t.equal(headers('CREDENTIAL_REVOKED').get('www-authenticate'), 'Bearer');
   t.equal(headers('INVALID_FIELD').get('retry-after'), null);
   t.end();
 });
 
-t.test('What fails besides refusals', (t) => {
+t.test('Failures other than refusals', (t) => {
   const logged: string[] = [];
   const note = (_facts: object, message: string) => void logged.push(message);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
@@ -75,7 +77,7 @@ t.test('What fails besides refusals', (t) => {
     new StreamUnavailable('Not connected to host-of-ours', 'unknown'),
   ).rawMessage;
   t.match(away, /same request again/);
-  t.notMatch(away, /host-of-ours/, 'the words of a stream are the operator’s');
+  t.notMatch(away, /host-of-ours/, 'the stream’s text is for operators only');
   t.same(logged, [], 'the state of the stream is in /readyz');
   t.equal(reasonOf(new HistoryError('OVERLOADED', 'x')), 'NOT_READY');
   t.equal(reasonOf(Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })), 'NOT_READY');
@@ -85,6 +87,6 @@ t.test('What fails besides refusals', (t) => {
   t.notMatch(own.rawMessage, /secret/);
   t.equal(logged.length, 3);
   const gone = new ConnectError('hung up', Code.Canceled);
-  t.equal(connectErrorOf(gone), gone, 'an error of the protocol stays what it is');
+  t.equal(connectErrorOf(gone), gone, 'an error of the protocol is passed on unchanged');
   t.end();
 });

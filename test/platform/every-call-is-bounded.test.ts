@@ -1,6 +1,7 @@
 /**
- * Every authenticated method and route of a project without a free slot answers 429 with `Retry-After`.
- * The lists come from the descriptors and the routes, so a new one without the gate fails here.
+ * Every authenticated method and route of a project without a free slot answers 429 with
+ * `Retry-After`. The lists are read from the descriptors and the routes, so a new one without the
+ * gate fails here.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -36,14 +37,14 @@ const services = [
   ...[IngestService, MonitoringService, ProjectService],
 ];
 
-/** Takes every place of a party; answers what gives them back. */
+/** Takes every slot of a party; returns a function that releases them. */
 async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
   const passes: Pass[] = [];
   const over = new AbortController();
   for (const kind of CALL_CLASSES) {
     const { running, waiting, unit } = classRules[kind].slots(DEFAULT_LIMITS);
     for (let i = 0; i < running; i++) {
-      // Streams are bounded for each caller too.
+      // Streams are also bounded per caller.
       const caller = { party, name: `holder ${i}` };
       passes.push(await gate.enter(caller, kind, new AbortController().signal));
     }
@@ -58,7 +59,7 @@ async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
   };
 }
 
-t.test('Every method of the protocol is refused while its project has no place left', async (t) => {
+t.test('Every method of the protocol is rejected while its project has no free slot', async (t) => {
   const world = await startRpcWorld(t);
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   const owner = await world.signedInAs('demo', 'OWNER');
@@ -67,7 +68,7 @@ t.test('Every method of the protocol is refused while its project has no place l
   for (const service of services) {
     for (const method of service.methods) {
       const { access } = getOption(method, policy);
-      // Without a caller there is no project: these have bounds of their own, by address.
+      // Without a caller there is no project: these calls are bounded by address.
       if (access === Policy_Access.NONE) continue;
       const key = access === Policy_Access.COLLECTOR ? world.keys.collector : world.keys.write;
       const headers =
@@ -91,7 +92,7 @@ t.test('Every method of the protocol is refused while its project has no place l
   }
 });
 
-t.test('A person’s call takes a place of the project that it names, if it is theirs', async (t) => {
+t.test('A member’s call takes a slot of the project that it names', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   const list = (projectName: string) =>
@@ -106,10 +107,10 @@ t.test('A person’s call takes a place of the project that it names, if it is t
   giveBack();
   await takeAll(world.gate, 'projects/other');
   t.equal((await list('projects/demo')).statusCode, 200);
-  t.equal((await list('projects/other')).statusCode, 403, 'not one of a project of others');
+  t.equal((await list('projects/other')).statusCode, 403, 'another project’s slots are unaffected');
 });
 
-/** Routes of a project, as they are added: method and path. */
+/** Routes of a project as they are registered: method and path. */
 function projectRoutes(app: FastifyInstance): string[] {
   const routes: string[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -119,10 +120,10 @@ function projectRoutes(app: FastifyInstance): string[] {
   return routes;
 }
 
-/** Answered to anybody: whether the service lives. */
+/** Liveness probes, which are answered without a credential. */
 const PROBES = /\/-\/(healthy|ready)$/;
 
-t.test('Every route of a project is refused while it has no place left', async (t) => {
+t.test('Every route of a project is rejected while it has no free slot', async (t) => {
   let routes: string[] = [];
   const world = await startRpcWorld(t, undefined, (app, parts) => {
     routes = projectRoutes(app);
@@ -140,7 +141,7 @@ t.test('Every route of a project is refused while it has no place left', async (
       url,
       headers: { authorization: `Bearer ${world.keys.read}` },
     });
-    // Another method than those of the route is refused before anything is looked at.
+    // An unsupported method is rejected before any other check.
     if (answer.statusCode === 405) continue;
     t.equal(answer.statusCode, 429, `${route} ${answer.body}`);
     t.match(answer.headers['retry-after'], /^[1-9]\d*$/, route);
@@ -164,39 +165,33 @@ function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): v
   });
 }
 
-t.test(
-  'Who waits for a position in the log is bounded too, and holds no other place',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const ask = (sequence: string, key = world.keys.read) =>
-      world.app.inject({
-        method: 'POST',
-        url: '/svc.monitoring.v1.AlertService/ListAlertRules',
-        headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
-        payload: { projectName: 'projects/demo' },
-      });
-    const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
-    const waiting = Array.from({ length: 64 }, (_, i) =>
-      ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
-    );
-    while (world.gate.running('projects/demo', 'position') < 64) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-    t.equal((await ask(beyond)).statusCode, 429);
-    t.equal(world.gate.running('projects/demo', 'call'), 0);
-    t.equal(
-      (await ask(world.positions.current())).statusCode,
-      200,
-      'what is there already is not waited for',
-    );
-    await world.clock.advance(5_000);
-    t.same(
-      new Set((await Promise.all(waiting)).map(({ statusCode }) => statusCode)),
-      new Set([503]),
-    );
-    t.equal(world.gate.running('projects/demo', 'position'), 0);
-  },
-);
+t.test('Waits for a position in the log are bounded too, and hold no other slot', async (t) => {
+  const world = await startRpcWorld(t);
+  const ask = (sequence: string, key = world.keys.read) =>
+    world.app.inject({
+      method: 'POST',
+      url: '/svc.monitoring.v1.AlertService/ListAlertRules',
+      headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
+      payload: { projectName: 'projects/demo' },
+    });
+  const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
+  const waiting = Array.from({ length: 64 }, (_, i) =>
+    ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
+  );
+  while (world.gate.running('projects/demo', 'position') < 64) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  t.equal((await ask(beyond)).statusCode, 429);
+  t.equal(world.gate.running('projects/demo', 'call'), 0);
+  t.equal(
+    (await ask(world.positions.current())).statusCode,
+    200,
+    'a position that is reached needs no wait',
+  );
+  await world.clock.advance(5_000);
+  t.same(new Set((await Promise.all(waiting)).map(({ statusCode }) => statusCode)), new Set([503]));
+  t.equal(world.gate.running('projects/demo', 'position'), 0);
+});
 
 t.test(
   '64 ListTransitions of two keys: a neighbour’s call is answered after a few of them',
@@ -213,7 +208,7 @@ t.test(
       });
       order.push(`${who} ${statusCode}`);
     };
-    // All of them run at once, so that only the turns on the main thread are fair to the neighbour.
+    // All of them run at once, so only the turns on the main thread protect the neighbour.
     await world.host.submit({
       project: 'demo',
       by: { kind: 'operator', name: 'test' },
@@ -237,7 +232,7 @@ t.test(
     const place = order.indexOf('neighbour 200');
     t.ok(place >= 0 && place <= 16, `after ${place} of 64`);
     await Promise.all(flood);
-    t.equal(order.filter((one) => one === 'flood 200').length, 64, 'and each of them is answered');
+    t.equal(order.filter((one) => one === 'flood 200').length, 64, 'each of them is answered');
   },
 );
 
@@ -255,7 +250,7 @@ t.test('A collector for all projects is a party of its own', async (t) => {
 });
 
 t.test(
-  'Samples over the rate of a project are refused whole, and taken once they fit',
+  'A batch over the rate of a project is rejected whole, and accepted once it fits',
   async (t) => {
     const world = await startRpcWorld(t);
     const limit = (samplesPerSecond: number) =>
@@ -286,7 +281,7 @@ t.test(
     t.equal(refused.statusCode, 429, refused.body);
     t.equal(refused.headers['retry-after'], '600');
     t.match(refused.json().details[0].debug, { metadata: { limit: 'samplesPerSecond' } });
-    t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'nothing of it is stored');
+    t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'none of it is stored');
     await limit(10);
     const taken = await write();
     t.equal(taken.statusCode, 200, 'the same batch under the same id');
@@ -295,7 +290,7 @@ t.test(
 );
 
 t.test(
-  'Bodies that never end hold no place, and the owner ends the key that sends them',
+  'Bodies that never end hold no slot, and the owner can revoke the key that sends them',
   async (t) => {
     const world = await startRpcWorld(t);
     const url = new URL(await world.app.listen({ host: '127.0.0.1', port: 0 }));
@@ -311,7 +306,7 @@ t.test(
     ].join('\r\n');
     const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
     for (const socket of sockets) socket.write(head);
-    t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies of one caller');
+    t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies per caller');
     t.equal(world.gate.running('projects/demo', 'call'), 0);
     const list = (key: string) =>
       world.app.inject({
@@ -331,7 +326,7 @@ t.test(
   },
 );
 
-t.test('What people change has places that no key can take', (t) => {
+t.test('Changes made by people have slots that no key can take', (t) => {
   const revoke = AutomationService.method.revokeKey;
   t.equal(classOfMethod(revoke), 'change');
   for (const service of services) {
@@ -344,7 +339,7 @@ t.test('What people change has places that no key can take', (t) => {
   t.end();
 });
 
-t.test('Each body is parsed in a turn of its project, after it has come', async (t) => {
+t.test('Each body is parsed in a turn of its project, once it has arrived', async (t) => {
   const steps: string[] = [];
   const world = await startRpcWorld(t, ({ gate }) => ({
     gate: {
@@ -388,13 +383,13 @@ t.test('Each body is parsed in a turn of its project, after it has come', async 
   t.same(await ask(body, key, rules), ['body', 'place and turn', 'body has come']);
   const packed = { ...key, 'content-encoding': 'gzip' };
   const gzip = await ask(gzipSync(body), packed, rules);
-  t.same(gzip, ['body', 'place and turn', 'body has come', 'turn'], 'and again once unpacked');
+  t.same(gzip, ['body', 'place and turn', 'body has come', 'turn'], 'again once unpacked');
   const owner = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
   const people = await ask(body, owner, '/svc.project.v1.ProjectService/ListMembers');
   t.same(people, ['body', 'turn', 'body has come', 'place and turn'], 'people’s too');
 });
 
-t.test('Unpacked bytes count against the rate, also of a collector for all projects', async (t) => {
+t.test('Unpacked bytes count against the rate, also for a collector of all projects', async (t) => {
   const world = await startRpcWorld(t);
   const used = () => world.ingestRates.used('demo').ingestBytesPerSecond;
   const body = JSON.stringify({ projectName: 'projects/demo', rows: [], batchId: '' }).padEnd(

@@ -1,6 +1,6 @@
 /**
- * Copies of databases at one moment: a writer that counts in three files, one after the other in
- * each turn, is never seen between two of them.
+ * Copies of several databases at one moment: a writer raises a count in three files, one after the
+ * other within a turn, and no copy shows a moment in between.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,10 @@ import { dataFolder } from '../support/program.ts';
 
 const NAMES = ['a.db', 'b.db', 'c.db'];
 
-/** Three databases with a count and some weight, and a writer that raises all counts in a turn. */
+/**
+ * Three databases, each with a count and some padding, and a writer that raises all counts in one
+ * turn.
+ */
 function counters(t: Test) {
   const folder = dataFolder(t);
   const databases = NAMES.map((name) => {
@@ -55,7 +58,7 @@ function counters(t: Test) {
   return { folder, files, count: () => count };
 }
 
-t.test('DUR-18: copies of several databases are of one moment during writes', async (t) => {
+t.test('DUR-18: copies of several databases show one moment during writes', async (t) => {
   const { files, count } = counters(t);
   for (let times = 0; times < 3; times++) {
     let frozenAt = -1;
@@ -72,11 +75,11 @@ t.test('DUR-18: copies of several databases are of one moment during writes', as
         steps++;
       },
     });
-    t.ok(steps > 0, 'it says how far it is');
+    t.ok(steps > 0, 'it reports its progress');
     t.same(
       copies.flatMap(({ answers }) => answers),
       NAMES.map(() => ({ count: frozenAt })),
-      'what was asked is of that moment',
+      'the query’s answers show that moment',
     );
     const counts = files.map(({ to }) => {
       const copy = new Database(to, { readonly: true });
@@ -84,12 +87,12 @@ t.test('DUR-18: copies of several databases are of one moment during writes', as
       copy.close();
       return found;
     });
-    t.same(counts, [frozenAt, frozenAt, frozenAt], 'as are the files');
-    t.ok(count() > before, 'the writer went on meanwhile');
+    t.same(counts, [frozenAt, frozenAt, frozenAt], 'the files show that moment');
+    t.ok(count() > before, 'the writer continued meanwhile');
   }
 });
 
-t.test('a copy that is given up ends', async (t) => {
+t.test('an aborted copy ends', async (t) => {
   const { files } = counters(t);
   const giveUp = new AbortController();
   const copying = copyFrozen({
@@ -101,7 +104,7 @@ t.test('a copy that is given up ends', async (t) => {
   await t.rejects(copying, { message: 'given up' });
 });
 
-t.test('a database that cannot be copied is named by its fault', async (t) => {
+t.test('the error names the database that cannot be copied', async (t) => {
   const { files, folder } = counters(t);
   const options = { clock: systemClock, signal: AbortSignal.timeout(30_000) };
   const absent = { path: join(folder, 'absent.db'), to: join(folder, 'x.db') };
@@ -109,7 +112,7 @@ t.test('a database that cannot be copied is named by its fault', async (t) => {
     name: 'CopyFailed',
     code: 'SQLITE_CANTOPEN',
   });
-  writeFileSync(join(folder, 'text.db'), 'this is text, and no database at all'.repeat(100));
+  writeFileSync(join(folder, 'text.db'), 'this is text, not a database'.repeat(100));
   const text = { path: join(folder, 'text.db'), to: join(folder, 'x.db') };
   const error = await copyFrozen({ ...options, files: [text] }).catch((fault: unknown) => fault);
   t.ok(error instanceof CopyFailed && error.code === 'SQLITE_NOTADB', String(error));

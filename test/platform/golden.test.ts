@@ -1,8 +1,8 @@
 /**
- * Rows of the past: golden/v<n>.json holds, for each machine, one row of every state as version n
- * wrote it, with an event and where that led. They must be taken up by today's machines for ever.
- * Rows of a version are written once, `TAP_SNAPSHOT=1 node test/platform/golden.test.ts`, and
- * never again: a machine that no longer takes them needs an up-caster.
+ * Rows of earlier versions: golden/v<n>.json holds, for each machine, one row of every state as
+ * version n wrote it, with an event and its result. Today's machines must accept them for ever.
+ * Rows of a version are written once, by `TAP_SNAPSHOT=1 node test/platform/golden.test.ts`, and
+ * never again: a machine that no longer accepts them needs an up-caster.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { models } from './machines/models.ts';
 import { leavesOf, walk } from './machines/walk.ts';
 
 interface GoldenRow extends MachineRow {
-  /** An event that the row took then, and the state it led to; null in a final state. */
+  /** An event that the row accepted then, and the state it led to; null in a final state. */
   readonly event: ModelEvent | null;
   readonly to: StateValueJson;
 }
@@ -53,25 +53,22 @@ for (const file of readdirSync(folder).sort()) {
   }
 }
 
-t.test(
-  'a row of an older version has the fields of the present one once it is taken up',
-  async (t) => {
-    const fields = (context: object) => Object.keys(context).sort();
-    for (const definition of machineDefinitions.values()) {
-      const { name, version } = definition;
-      const [present] = rowsOf(version, name);
-      for (let old = 1; old < version; old++) {
-        for (const row of rowsOf(old, name)) {
-          const { context } = upcast(definition, { ...row, version: old });
-          t.same(fields(context), fields(present?.context ?? {}), `${name} of version ${old}`);
-        }
+t.test('a row of an older version has the current fields once it is loaded', async (t) => {
+  const fields = (context: object) => Object.keys(context).sort();
+  for (const definition of machineDefinitions.values()) {
+    const { name, version } = definition;
+    const [present] = rowsOf(version, name);
+    for (let old = 1; old < version; old++) {
+      for (const row of rowsOf(old, name)) {
+        const { context } = upcast(definition, { ...row, version: old });
+        t.same(fields(context), fields(present?.context ?? {}), `${name} of version ${old}`);
       }
     }
-    t.ok(rowsOf(1, 'credential').length > 0);
-  },
-);
+  }
+  t.ok(rowsOf(1, 'credential').length > 0);
+});
 
-t.test('the golden rows cover every state of every machine in its present version', async (t) => {
+t.test('the golden rows cover every state of every machine in its current version', async (t) => {
   for (const definition of machineDefinitions.values()) {
     const { name, version } = definition;
     const covered = new Set(rowsOf(version, name).flatMap(({ value }) => leavesOf(value)));
@@ -88,7 +85,7 @@ function rowsOf(version: number, name: string): readonly GoldenRow[] {
   return golden[name] ?? [];
 }
 
-/** Adds the rows of machines whose present version has none yet. */
+/** Adds the rows of machines whose current version has none. */
 function writeMissing(): void {
   mkdirSync(folder, { recursive: true });
   for (const definition of machineDefinitions.values()) {
@@ -100,7 +97,7 @@ function writeMissing(): void {
   }
 }
 
-/** For each state value the first row of the walk, with the first event that moves it. */
+/** For each state value, the first row of the walk and the first event that changes its state. */
 function goldenRows(definition: MachineDefinition): GoldenRow[] {
   const model = models.get(definition.name);
   if (!model) throw new Error(`No model of ${definition.name}`);
@@ -116,6 +113,6 @@ function goldenRows(definition: MachineDefinition): GoldenRow[] {
 
 function definitionOf(name: string): MachineDefinition {
   const definition = machineDefinitions.get(name);
-  if (!definition) throw new Error(`No machine ${name}, of which there are golden rows`);
+  if (!definition) throw new Error(`No machine ${name}, which has golden rows`);
   return definition;
 }

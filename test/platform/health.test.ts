@@ -1,6 +1,6 @@
 /**
- * Readiness: how the parts' states become sentences, which of them keep the service from being
- * ready, and that a change is logged once, whether or not anybody asks.
+ * Readiness: how the states of parts become sentences, which states make the service unready, and
+ * that each change is logged once, even if nobody asks.
  */
 import { tmpdir } from 'node:os';
 import t from 'tap';
@@ -23,7 +23,7 @@ import { createLog, silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
-t.test('a check that throws is not ready; changes are logged without anybody asking', async (t) => {
+t.test('a check that throws is not ready; changes are logged without a request', async (t) => {
   const clock = new VirtualClock(0);
   const logged: string[] = [];
   const write = (line: string): void => void logged.push(line);
@@ -45,7 +45,7 @@ t.test('a check that throws is not ready; changes are logged without anybody ask
   t.same(health.report(), { ready: true, parts: [] });
 });
 
-t.test('a part on its way up is news, no error; what stays away is one', async (t) => {
+t.test('a starting part is logged as information, a failed one as an error', async (t) => {
   const clock = new VirtualClock(0);
   const logged: string[] = [];
   const write = (line: string): void => void logged.push(line);
@@ -63,7 +63,7 @@ t.test('a part on its way up is news, no error; what stays away is one', async (
 });
 
 t.test(
-  'the checks describe the parts in sentences, and which of them keep the service from being ready',
+  'the checks describe the parts in sentences, and list those that make the service unready',
   async (t) => {
     const disk = (mib: number) =>
       diskCheck('/d', () => ({ freeBytes: mib * 2 ** 20, reserveBytes: 512 * 2 ** 20 }))();
@@ -143,7 +143,7 @@ t.test(
   },
 );
 
-t.test('a report leaves out names and reasons for callers, and all but states for anybody', (t) => {
+t.test('a report hides names and reasons from callers, and all but states from strangers', (t) => {
   const log = createLog({
     level: 'silent',
     readable: false,

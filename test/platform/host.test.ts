@@ -1,6 +1,7 @@
 /**
- * The host on a stream in memory: what a submission comes to, what is refused, what is repeated.
- * Conflicts and lost messages in every order are the model test's (test/platform/commit/model.test.ts).
+ * The host on a stream in memory: outcomes of submissions, refusals and repeated requests. The
+ * model test covers conflicts and lost messages in every order
+ * (test/platform/commit/model.test.ts).
  */
 import t, { type Test } from 'tap';
 import { setup } from 'xstate';
@@ -49,7 +50,7 @@ t.test('a decision is committed with its outcome, applied, and read back', async
   t.same(applied, [1]);
 });
 
-t.test('what is submitted together shares a commit, and sees what came before it', async (t) => {
+t.test('submissions of one turn share a commit, and each sees the ones before it', async (t) => {
   const { host } = await startedNode(t);
   const results = await Promise.all(['a', 'a', 'b', 'a'].map((id) => add(host, 'demo', id)));
   t.same(
@@ -58,7 +59,7 @@ t.test('what is submitted together shares a commit, and sees what came before it
   );
 });
 
-t.test('a refused decision leaves nothing and stops none of its neighbours', async (t) => {
+t.test('a rejected decision leaves nothing behind and does not stop its neighbours', async (t) => {
   const { host } = await startedNode(t);
   const submit = (decide: (draft: Draft) => object) =>
     host.submit({ project: 'demo', by: tester, decide });
@@ -99,7 +100,7 @@ t.test('a refused decision leaves nothing and stops none of its neighbours', asy
   );
 });
 
-t.test('a decision that changes nothing makes no commit', async (t) => {
+t.test('a decision that changes nothing creates no commit', async (t) => {
   const { host, log } = await startedNode(t);
   await add(host, 'demo', 'a');
   const committed = await host.submit({
@@ -111,7 +112,7 @@ t.test('a decision that changes nothing makes no commit', async (t) => {
   t.equal(log.lastSequence, 1);
 });
 
-t.test('a request sent again is answered again, and its id stands for nothing else', async (t) => {
+t.test('a repeated request is answered again; its id is invalid for others', async (t) => {
   const { host } = await startedNode(t);
   const first = await add(host, 'demo', 'a', 'r1');
   const again = await add(host, 'demo', 'a', 'r1');
@@ -135,7 +136,7 @@ t.test('a request sent again is answered again, and its id stands for nothing el
   t.match(host.view('demo').instance('counter', 'a'), { context: { count: 2 } });
 });
 
-t.test('a limit cannot be raced past by two nodes', async (t) => {
+t.test('two nodes cannot race past a limit', async (t) => {
   const world = new World(7);
   const log = new FaultyLog({ world });
   const nodes = ['one', 'two'].map((name) =>
@@ -163,7 +164,7 @@ t.test('a limit cannot be raced past by two nodes', async (t) => {
       by: tester,
       decide(draft) {
         if (draft.countInstances('counter', { final: false }) >= 20) {
-          throw new Refusal('LIMIT_EXCEEDED', 'A project has 20 counters at most');
+          throw new Refusal('LIMIT_EXCEEDED', 'A project has at most 20 counters');
         }
         return draft.start('counter', `c${i}`, { at: draft.at }).changed;
       },
@@ -176,34 +177,31 @@ t.test('a limit cannot be raced past by two nodes', async (t) => {
   }
 });
 
-t.test(
-  'a set larger than a commit is split between commits, a larger change refused',
-  async (t) => {
-    const { host, log } = await startedNode(t);
-    const put = (records: number, bytes: number, prefix: string) =>
-      host.submit({
-        project: 'demo',
-        by: tester,
-        decide(draft) {
-          for (let i = 0; i < records; i++) {
-            draft.putRecord(note(`${prefix}${i}`, { text: 'x'.repeat(bytes) }));
-          }
-          return {};
-        },
-      });
-    await Promise.all(Array.from({ length: 30 }, (_, i) => put(40, 1, `a${i}-`)));
-    t.equal(log.lastSequence, 3, '1,200 records, 12 decisions a commit');
-    await Promise.all(Array.from({ length: 5 }, (_, i) => put(1, 100_000, `b${i}-`)));
-    t.equal(log.lastSequence, 6, 'two of 100 kB fit a commit');
-    const tooLarge = { name: 'Refusal', reason: 'REQUEST_TOO_LARGE' };
-    await t.rejects(put(COMMIT_EVENTS_MAX + 1, 1, 'c'), tooLarge);
-    await t.rejects(put(3, 100_000, 'd'), tooLarge);
-    const [large, small] = await Promise.allSettled([put(3, 100_000, 'e'), put(1, 1, 'f')]);
-    t.match([large.status, small.status], ['rejected', 'fulfilled']);
-  },
-);
+t.test('a batch larger than a commit is split; a single larger change is rejected', async (t) => {
+  const { host, log } = await startedNode(t);
+  const put = (records: number, bytes: number, prefix: string) =>
+    host.submit({
+      project: 'demo',
+      by: tester,
+      decide(draft) {
+        for (let i = 0; i < records; i++) {
+          draft.putRecord(note(`${prefix}${i}`, { text: 'x'.repeat(bytes) }));
+        }
+        return {};
+      },
+    });
+  await Promise.all(Array.from({ length: 30 }, (_, i) => put(40, 1, `a${i}-`)));
+  t.equal(log.lastSequence, 3, '1,200 records, 12 decisions per commit');
+  await Promise.all(Array.from({ length: 5 }, (_, i) => put(1, 100_000, `b${i}-`)));
+  t.equal(log.lastSequence, 6, 'two of 100 kB fit a commit');
+  const tooLarge = { name: 'Refusal', reason: 'REQUEST_TOO_LARGE' };
+  await t.rejects(put(COMMIT_EVENTS_MAX + 1, 1, 'c'), tooLarge);
+  await t.rejects(put(3, 100_000, 'd'), tooLarge);
+  const [large, small] = await Promise.allSettled([put(3, 100_000, 'e'), put(1, 1, 'f')]);
+  t.match([large.status, small.status], ['rejected', 'fulfilled']);
+});
 
-t.test('projects commit side by side', async (t) => {
+t.test('projects commit in parallel', async (t) => {
   const { host, log } = await startedNode(t);
   const results = await Promise.all(
     ['p', 'q', '_system'].map((project) => add(host, project, 'a')),
@@ -213,7 +211,7 @@ t.test('projects commit side by side', async (t) => {
   await t.rejects(add(host, 'a.b', 'a'), { message: /cannot be a subject/ });
 });
 
-t.test('a full queue refuses, and what was accepted is committed', async (t) => {
+t.test('a full queue rejects, and accepted submissions are committed', async (t) => {
   const { host } = await startedNode(t);
   const results = await Promise.allSettled(
     Array.from({ length: 20_010 }, () =>
@@ -226,7 +224,7 @@ t.test('a full queue refuses, and what was accepted is committed', async (t) => 
   t.equal(host.counters().queueFull, 10);
 });
 
-t.test('time of a commit never goes back, whatever the clock does', async (t) => {
+t.test('the time of commits never decreases, even if the clock does', async (t) => {
   const { host, clock } = await startedNode(t);
   await add(host, 'demo', 'a');
   clock.jump(-3_600_000);
@@ -253,7 +251,7 @@ t.test('API-15: a wait for a sequence ends when it is applied or abandoned', asy
   await t.rejects(never, { message: 'Too long' });
 });
 
-t.test('before its start and after its stop a host takes nothing', async (t) => {
+t.test('a host accepts nothing before its start or after its stop', async (t) => {
   const node = countingNode({ stream: new FaultyLog().connect() });
   t.teardown(() => node.close());
   const notReady = { name: 'Refusal', reason: 'NOT_READY' };
@@ -261,12 +259,12 @@ t.test('before its start and after its stop a host takes nothing', async (t) => 
   await node.host.start();
   const accepted = add(node.host, 'demo', 'a');
   await node.host.stop();
-  t.match(await accepted, { sequence: 1 }, 'what was accepted is settled first');
+  t.match(await accepted, { sequence: 1 }, 'accepted submissions are settled first');
   await t.rejects(add(node.host, 'demo', 'a'), notReady);
 });
 
 t.test(
-  'DUR-11: a row of an older version is upgraded, and one of a newer version is refused',
+  'DUR-11: a row of an older version is upgraded, and one of a newer version is rejected',
   async (t) => {
     const log = new FaultyLog();
     const old = await startedNode(t, { log });
@@ -280,7 +278,7 @@ t.test(
     await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
     t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
     const row = { version: 2, context: { count: 3 } };
-    t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node shows it');
+    t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node displays it');
     await t.rejects(add(old.host, 'demo', 'a'), { name: 'Refusal', reason: 'NOT_READY' });
     t.equal(projectionOf(old.database), projectionOf(next.database));
   },
@@ -310,7 +308,7 @@ t.test('DUR-12: a restarted node keeps its timers, and each timer fires once', a
   t.equal(host.nextTimerDueMs(), undefined);
 });
 
-t.test('a machine that asks for the impossible fails its own decision alone', async (t) => {
+t.test('a machine with an invalid action fails only its own decision', async (t) => {
   const spawning = setup({ actions: { shout: () => {} } }).createMachine({
     initial: 'idle',
     states: {
@@ -354,6 +352,6 @@ t.test('a machine that asks for the impossible fails its own decision alone', as
   const [timer] = host.dueTimers(1010, 1);
   if (timer === undefined) throw new Error('No timer');
   t.match((await host.fireTimer(timer, tester)).answer, { fired: true });
-  t.equal(host.nextTimerDueMs(), undefined, 'spent, although its state took no notice');
+  t.equal(host.nextTimerDueMs(), undefined, 'the timer is spent, although its state ignored it');
   t.equal(host.counters().decisionFaults, 3);
 });

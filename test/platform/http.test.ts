@@ -1,6 +1,6 @@
 /**
- * The HTTP server on real sockets of 127.0.0.1: what it answers when nothing is wrong, what it does
- * to clients that misbehave, and that a stop finishes what has begun and is bounded.
+ * The HTTP server on real sockets of 127.0.0.1: normal answers, misbehaving clients, and a stop
+ * that finishes started requests within a bound.
  */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
@@ -88,7 +88,7 @@ t.test(
       const answer = await fetch(server.baseUrl + path);
       t.equal(answer.status, 200, path);
       t.ok(answer.headers.get('x-request-id'));
-      t.notOk(answer.headers.has('svc-sequence'), 'nothing of the log');
+      t.notOk(answer.headers.has('svc-sequence'), 'no position of the log');
       await answer.text();
     }
     const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
@@ -106,9 +106,9 @@ t.test(
     t.same(await response.json(), { ready: false, parts: [part] });
     const bad = { authorization: 'Bearer bad' };
     const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
-    t.equal(stranger.status, 503, 'a bad key does not change what a probe learns');
+    t.equal(stranger.status, 503, 'an invalid key does not change a probe’s answer');
     t.notMatch(await stranger.text(), /reason/);
-    t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'alive all the same');
+    t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'liveness is unaffected');
     const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
     t.equal(lines.length, 1, 'a change is logged once');
 
@@ -121,7 +121,7 @@ t.test(
   },
 );
 
-t.test('request ids share nothing: no count, no mark of the process', async (t) => {
+t.test('request ids share nothing: no counter and no mark of the process', async (t) => {
   const { server } = await run(t);
   const ids: string[] = [];
   for (let i = 0; i < 3; i++) {
@@ -135,78 +135,69 @@ t.test('request ids share nothing: no count, no mark of the process', async (t) 
   }
 });
 
-t.test('the figures of the whole service are not on the API unless it is said so', async (t) => {
+t.test('metrics of the whole service are not on the API unless configured', async (t) => {
   const { server } = await run(t, { hasMetrics: false });
   const headers = { authorization: 'Bearer good' };
   t.equal((await fetch(`${server.baseUrl}/metrics`, { headers })).status, 404);
 });
 
-t.test(
-  'what no route takes is answered in the form its caller reads, without a stack trace',
-  async (t) => {
-    const { server, logged } = await run(t, {
-      addRoutes: async (app) => {
-        app.post('/svc.x.v1.Things/Get', async () => ({}));
-        app.post('/svc.x.v1.Things/Fail', async () => {
-          throw new Error('the secret inside');
-        });
-        app.post('/svc.x.v1.Things/Busy', async () => {
-          throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
-        });
-        app.get('/busy', async () => {
-          throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
-        });
-        app.post('/json', async (request) => request.body);
-      },
-    });
-    const rpc = { 'content-type': 'application/json' };
-    const cases: [string, string, string | undefined, number, RegExp][] = [
-      [
-        'POST',
-        '/svc.x.v1.Things/Got',
-        '{}',
-        404,
-        /^\{"code":"unimplemented","message":".*not a method.*"UNKNOWN_PATH"/,
-      ],
-      ['GET', '/svc.x.v1.Things/Get', undefined, 405, /takes POST, not GET.*"METHOD_NOT_ALLOWED"/],
-      ['POST', '/svc.x*.v1.Things/Get', '{}', 404, /"UNKNOWN_PATH"/],
-      ['GET', '/:any*/x', undefined, 404, /"UNKNOWN_PATH"/],
-      ['POST', '/busy', '{}', 405, /takes GET, not POST.*"METHOD_NOT_ALLOWED"/],
-      [
-        'POST',
-        '/svc.x.v1.Things/Get',
-        '{"a":',
-        400,
-        /"invalid_argument".*ErrorInfo.*INVALID_FIELD/,
-      ],
-      ['POST', '/svc.x.v1.Things/Get', 'x'.repeat(1_100_000), 400, /"reason":"REQUEST_TOO_LARGE"/],
-      ['POST', '/svc.x.v1.Things/Busy', '{}', 429, /"resource_exhausted".*TOO_MANY_REQUESTS/],
-      ['GET', '/busy', undefined, 429, /"Eight queries are running".*"TOO_MANY_REQUESTS"/],
-      ['POST', '/svc.x.v1.Things/Fail', '{}', 500, /^\{"code":"internal".*request id.*"INTERNAL"/],
-      ['POST', '/json', '{"a":', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
-      ['POST', '/json', '{"__proto__":{}}', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
-      [
-        'GET',
-        '/nothing?token=abc',
-        undefined,
-        404,
-        /"There is nothing at \/nothing".*"UNKNOWN_PATH"/,
-      ],
-      ['POST', '/json', 'x'.repeat(1_100_000), 413, /too large.*"REQUEST_TOO_LARGE"/],
-    ];
-    for (const [method, path, body, status, expected] of cases) {
-      const init = { method, headers: rpc, ...(body !== undefined && { body }) };
-      const answer = await fetch(server.baseUrl + path, init);
-      const text = await answer.text();
-      t.equal(answer.status, status, `${method} ${path}`);
-      t.match(text, expected);
-      t.notMatch(text, /at .*\.ts|secret inside/);
-    }
-    t.match(logged.join(''), /the secret inside/, 'the log has the cause');
-  },
-);
+t.test('an unknown route is answered in the caller’s format, without a stack trace', async (t) => {
+  const { server, logged } = await run(t, {
+    addRoutes: async (app) => {
+      app.post('/svc.x.v1.Things/Get', async () => ({}));
+      app.post('/svc.x.v1.Things/Fail', async () => {
+        throw new Error('the secret inside');
+      });
+      app.post('/svc.x.v1.Things/Busy', async () => {
+        throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
+      });
+      app.get('/busy', async () => {
+        throw new Refusal('TOO_MANY_REQUESTS', 'Eight queries are running');
+      });
+      app.post('/json', async (request) => request.body);
+    },
+  });
+  const rpc = { 'content-type': 'application/json' };
+  const cases: [string, string, string | undefined, number, RegExp][] = [
+    [
+      'POST',
+      '/svc.x.v1.Things/Got',
+      '{}',
+      404,
+      /^\{"code":"unimplemented","message":".*not a method.*"UNKNOWN_PATH"/,
+    ],
+    ['GET', '/svc.x.v1.Things/Get', undefined, 405, /takes POST, not GET.*"METHOD_NOT_ALLOWED"/],
+    ['POST', '/svc.x*.v1.Things/Get', '{}', 404, /"UNKNOWN_PATH"/],
+    ['GET', '/:any*/x', undefined, 404, /"UNKNOWN_PATH"/],
+    ['POST', '/busy', '{}', 405, /takes GET, not POST.*"METHOD_NOT_ALLOWED"/],
+    ['POST', '/svc.x.v1.Things/Get', '{"a":', 400, /"invalid_argument".*ErrorInfo.*INVALID_FIELD/],
+    ['POST', '/svc.x.v1.Things/Get', 'x'.repeat(1_100_000), 400, /"reason":"REQUEST_TOO_LARGE"/],
+    ['POST', '/svc.x.v1.Things/Busy', '{}', 429, /"resource_exhausted".*TOO_MANY_REQUESTS/],
+    ['GET', '/busy', undefined, 429, /"Eight queries are running".*"TOO_MANY_REQUESTS"/],
+    ['POST', '/svc.x.v1.Things/Fail', '{}', 500, /^\{"code":"internal".*request id.*"INTERNAL"/],
+    ['POST', '/json', '{"a":', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
+    ['POST', '/json', '{"__proto__":{}}', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
+    [
+      'GET',
+      '/nothing?token=abc',
+      undefined,
+      404,
+      /"There is nothing at \/nothing".*"UNKNOWN_PATH"/,
+    ],
+    ['POST', '/json', 'x'.repeat(1_100_000), 413, /too large.*"REQUEST_TOO_LARGE"/],
+  ];
+  for (const [method, path, body, status, expected] of cases) {
+    const init = { method, headers: rpc, ...(body !== undefined && { body }) };
+    const answer = await fetch(server.baseUrl + path, init);
+    const text = await answer.text();
+    t.equal(answer.status, status, `${method} ${path}`);
+    t.match(text, expected);
+    t.notMatch(text, /at .*\.ts|secret inside/);
+  }
+  t.match(logged.join(''), /the secret inside/, 'the log has the cause');
+});
 
-/** Sends raw bytes; resolves to all that comes back until the server closes. */
+/** Sends raw bytes; resolves to all received bytes once the server closes. */
 function raw(server: HttpServer, bytes: string): Promise<string> {
   const { port } = new URL(server.baseUrl);
   return new Promise((resolve) => {
@@ -220,7 +211,7 @@ function raw(server: HttpServer, bytes: string): Promise<string> {
   });
 }
 
-t.test('bytes that are no HTTP, and headers without end, are answered and cut off', async (t) => {
+t.test('bytes that are not HTTP, and endless headers, are answered and disconnected', async (t) => {
   const { server, metrics } = await run(t);
   t.match(await raw(server, 'hello\r\n\r\n'), /^HTTP\/1.1 400 Bad Request/);
   const header = `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`;
@@ -229,13 +220,13 @@ t.test('bytes that are no HTTP, and headers without end, are answered and cut of
     'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n';
   t.match(await raw(server, smuggled), /^HTTP\/1.1 400/);
   t.match(await metrics.text(), /svc_http_client_errors_total\{code="HPE_HEADER_OVERFLOW"\} 1/);
-  t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'and goes on serving');
+  t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'the server still answers');
   const { headersTimeout, requestTimeout, keepAliveTimeout } = server.app.server;
   t.same([headersTimeout, requestTimeout, keepAliveTimeout], [10_000, 30_000, 75_000]);
 });
 
 t.test(
-  'a stop finishes the request in flight, refuses new ones and ends idle connections',
+  'a stop finishes the request in flight, rejects new ones and closes idle connections',
   async (t) => {
     const inside = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
@@ -270,11 +261,11 @@ t.test(
     t.equal(await slow, 'done');
     await closed;
     await server.close();
-    t.notMatch(logged.join(''), /cut off/, 'the kept-alive connection ended by itself');
+    t.notMatch(logged.join(''), /cut off/, 'the kept-alive connection closed by itself');
   },
 );
 
-t.test('a stop cuts off a request that does not end in its time, and says so', async (t) => {
+t.test('a stop cuts off a request that exceeds its time, and logs it', async (t) => {
   const inside = Promise.withResolvers<void>();
   const { server, logged } = await run(t, {
     stopWaitMs: 50,
@@ -293,7 +284,7 @@ t.test('a stop cuts off a request that does not end in its time, and says so', a
   t.match(logged.join(''), /still in flight after 50 ms were cut off/);
 });
 
-t.test('an address that cannot be bound is refused with what would do', async (t) => {
+t.test('an address that cannot be bound is rejected with a valid alternative', async (t) => {
   const { server } = await run(t);
   const { host } = new URL(server.baseUrl);
   await t.rejects(run(t, { environment: { SVC_LISTEN: host } }), {
@@ -307,7 +298,7 @@ t.test('an address that cannot be bound is refused with what would do', async (t
 });
 
 t.test(
-  'the metrics listener shows metrics and reasons without a credential and nothing else',
+  'the metrics listener serves metrics and reasons without a credential and nothing else',
   async (t) => {
     const { metrics, health } = await run(t);
     const address = { host: '127.0.0.1', port: 0 };
@@ -337,17 +328,13 @@ t.test(
         log: logInto(logged),
       });
     await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);
-    t.equal(
-      await open(taken, false),
-      undefined,
-      'its default does not keep the service from starting',
-    );
+    t.equal(await open(taken, false), undefined, 'its default does not prevent the start');
     t.match(logged.join(''), /is taken by another program/);
     t.equal(await open(null, true), undefined);
   },
 );
 
-/** Self-signed, for 100 years, of no use but here: `openssl req -x509 -newkey ec -nodes`. */
+/** Self-signed, valid for 100 years, used only here: `openssl req -x509 -newkey ec -nodes`. */
 function certificate(name: 'first' | 'second'): { cert: string; key: string } {
   const path = (ending: string) =>
     fileURLToPath(new URL(`../support/certificates/${name}.${ending}`, import.meta.url));
@@ -366,7 +353,7 @@ function peerName(server: HttpServer): Promise<string> {
   });
 }
 
-t.test('with certificate and key it speaks TLS, and reloads them on request', async (t) => {
+t.test('with a certificate and key it serves TLS, and reloads them on request', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const second = certificate('second');
@@ -379,7 +366,7 @@ t.test('with certificate and key it speaks TLS, and reloads them on request', as
   t.equal(await peerName(server), 'first');
   copyFileSync(second.cert, used.cert);
   t.throws(() => server.reloadCertificate(), ConfigError, 'certificate and key do not match');
-  t.equal(await peerName(server), 'first', 'the old stays in use');
+  t.equal(await peerName(server), 'first', 'the old one stays in use');
   copyFileSync(second.key, used.key);
   server.reloadCertificate();
   t.equal(await peerName(server), 'second');

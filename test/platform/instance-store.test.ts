@@ -1,4 +1,7 @@
-/** The projection: what applying does, and reads whose pages hold while rows come and go. */
+/**
+ * The projection: the effects of applying commits, and reads whose pages stay consistent while rows
+ * are added and removed.
+ */
 import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -27,7 +30,7 @@ import {
 import { fraction, seededRandom } from '../../streams/platform/random.ts';
 
 const by = { kind: 'service', name: 'test' } as const;
-/** The service's machines, and one more of which each row has an owner. */
+/** The service's machines, and one more whose rows each have an owner. */
 const machines: IndexedMachines = new Map([
   ...new Map<string, { readonly indexes?: MachineIndexes }>(machineDefinitions),
   ['m', { indexes: { owner: 'owner' } }],
@@ -64,7 +67,7 @@ function createChain(t: Test) {
   return { store, encode, apply, database };
 }
 
-t.test('a commit is applied once, in its place, and passed over elsewhere', async (t) => {
+t.test('a commit is applied once, at its position, and skipped elsewhere', async (t) => {
   const { store, encode } = createChain(t);
   const first = encode('p', { steps: [stepOf('a')] });
   const rival = encode('p', { steps: [stepOf('b')] });
@@ -79,7 +82,7 @@ t.test('a commit is applied once, in its place, and passed over elsewhere', asyn
   const about = { id: 'x', project: 'p', number: 2, predecessor: 'unknown', at: 1, writer: 'n' };
   const foreign = encodeCommit(about, []);
   t.equal(store.apply(foreign, 4), 'foreign');
-  t.equal(store.position().applied, 3, 'nothing is recorded before it was looked into');
+  t.equal(store.position().applied, 3, 'nothing is recorded before it was checked');
   store.passOver(foreign, 4);
   t.match(store.position(), { applied: 4, appliedHash: foreign.hash, gapped: false });
   const next = encode('p', { steps: [stepOf('a', { context: { n: 2 } })] });
@@ -101,12 +104,12 @@ t.test('a row has the last step of a commit, the audit has all of them', async (
     { sequence: 1, from: 'on', to: { x: 'off' } },
     { sequence: 2, from: { x: 'off' }, to: 'end' },
   ]);
-  t.equal(store.nextTimerDueMs(), undefined, 'the timer went with its state');
+  t.equal(store.nextTimerDueMs(), undefined, 'the timer ended with its state');
   t.equal(store.findInstance('m', 'a')?.project, 'p');
-  t.equal(store.view('q').instance('m', 'a'), undefined, 'not another project’s');
+  t.equal(store.view('q').instance('m', 'a'), undefined, 'not in another project');
 });
 
-t.test('two projects may use one id without touching each other’s rows', async (t) => {
+t.test('two projects may use one id without sharing rows', async (t) => {
   const { store, apply } = createChain(t);
   const timers = [{ id: 't', dueMs: 5, event: { type: 'late' } }];
   apply('p', { steps: [stepOf('a', { context: { of: 'p' }, timers })] });
@@ -127,13 +130,13 @@ t.test('a row is read again after each commit that changes it', async (t) => {
   t.equal(n(), 1, 'another row changed');
   apply('p', { steps: [stepOf('a', { context: { n: 3 }, final: true })] });
   t.equal(n(), 3);
-  t.equal(store.view('p').instance('m', 'a')?.context.n, 3, 'in a view that was made later');
+  t.equal(store.view('p').instance('m', 'a')?.context.n, 3, 'in a view created later');
   apply('p', { forgotten: [{ machine: 'm', instance: 'a' }] });
   t.equal(n(), undefined, 'it was forgotten');
 });
 
 t.test(
-  'rows, records, lists and counts are what the file has, however often they were asked for',
+  'rows, records, lists and counts equal those of the file, however often they are read',
   async (t) => {
     const { store, apply, database } = createChain(t);
     const states = ['on', { x: 'off' }];
@@ -174,7 +177,7 @@ t.test(
   },
 );
 
-t.test('counts hold while a batch changes rows, also when a decision is taken back', async (t) => {
+t.test('counts stay correct while a batch changes or rolls back rows', async (t) => {
   const { store, apply } = createChain(t);
   apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('c', { final: true })] });
   const view = store.view('p');
@@ -189,12 +192,12 @@ t.test('counts hold while a batch changes rows, also when a decision is taken ba
   overlay.putInstance({ ...row, instance: 'd' });
   overlay.removeInstance('m', 'c');
   t.same(counted(), [2, 1]);
-  t.equal(overlay.countInstances('m', { final: true, owner: 'o' }), 0, 'asked for in between');
+  t.equal(overlay.countInstances('m', { final: true, owner: 'o' }), 0, 'counted in between');
   overlay.rollback();
-  t.same(counted(), [1, 2], 'as before the decision that was taken back');
+  t.same(counted(), [1, 2], 'as before the rolled-back decision');
 });
 
-t.test('pages of instances go by creation and hold while rows come and go', async (t) => {
+t.test('pages of instances follow creation order while rows come and go', async (t) => {
   const { store, apply } = createChain(t);
   for (const id of ['c', 'a', 'e']) apply('p', { steps: [stepOf(id)] }, 100);
   apply('p', { steps: [stepOf('b'), stepOf('d', { final: true })] }, 200);
@@ -212,7 +215,7 @@ t.test('pages of instances go by creation and hold while rows come and go', asyn
     'b',
   ]);
   const last = view.instances('m', { limit: 6 });
-  t.equal(last.next, undefined, 'no token after the last one');
+  t.equal(last.next, undefined, 'no token after the last page');
   t.equal(view.countInstances('m', { final: true }), 2);
   t.throws(() => view.instances('m', { limit: 2, after: 'nonsense' }), { name: 'Refusal' });
   t.throws(() => view.instances('m', { limit: 0 }), RangeError);
@@ -262,7 +265,7 @@ t.test(
   },
 );
 
-t.test("a person's memberships are found in all projects, by an index", async (t) => {
+t.test('a person’s memberships are found in all projects, by an index', async (t) => {
   const { store, apply, database } = createChain(t);
   const place = (id: string, person: string, fields: Partial<InstanceStep> = {}) =>
     stepOf(id, { machine: 'membership', context: { person }, ...fields });
@@ -276,7 +279,7 @@ t.test("a person's memberships are found in all projects, by an index", async (t
   const ids = (machine: string, subject: string) =>
     store.findInstancesOf(machine, subject).map((item) => `${item.project}/${item.instance}`);
   t.same(ids('membership', 'x'), ['p/a', 'q/b']);
-  t.same(ids('invitation', 'x@x.org'), ['q/i'], 'those that are over are left out');
+  t.same(ids('invitation', 'x@x.org'), ['q/i'], 'ended ones are left out');
   t.same(ids('invitation', 'x'), []);
   t.same(ids('m', 'x'), []);
   const plan = database
@@ -315,7 +318,7 @@ t.test('a file of an older program, or with other indexes, is indexed when it is
   const changed = new Map([['delivery', { indexes: { owner: 'owner' } }]]);
   const reopened = openInstanceStore(database, changed).view('p');
   t.same(ids('delivery', { owner: 'y' }, reopened), ['d']);
-  t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration is gone');
+  t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration was removed');
   t.same(ids('credential', { owner: 'x' }, reopened), []);
   t.end();
 });
@@ -343,7 +346,7 @@ t.test('API-34: an incident of an older program gets the data center of its VM, 
   const all = { statuses: INCIDENT_STATUSES, severities: ['INFO'] };
   const ids = (place: string) =>
     view.incidents({ ...all, place }, { limit: 9 }).items.map(({ id }) => id);
-  t.same(ids('DC-1'), ['whole', 'a'], 'and not by a VM of another project');
+  t.same(ids('DC-1'), ['whole', 'a'], 'not from a VM of another project');
   t.same(ids('DC-2'), ['known']);
   t.equal(view.record('incident', 'a')?.body.value, 0.1);
   t.end();
@@ -369,7 +372,7 @@ t.test('incidents of older files and of commits are found alike, by each status'
   });
   t.teardown(() => older.close());
   const { apply, database } = createChain(t);
-  // Each a rewrite of the same record, so that every change of its places is seen.
+  // Each one rewrites the same record, so that every change of its columns is visible.
   const columns = 'SELECT status, severity, rule, vm, place FROM records ORDER BY id';
   const written = bodies.map((body, i) => {
     const insert = older.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
@@ -390,7 +393,7 @@ t.test('incidents of older files and of commits are found alike, by each status'
   t.end();
 });
 
-t.test('a record that is written again has its new body and its new place in the list', (t) => {
+t.test('a rewritten record has its new body and its new position in the list', (t) => {
   const { store, apply } = createChain(t);
   const put = (sort: string, n: number) =>
     apply('p', { records: [{ kind: 'note', id: 'a', sort, body: { n } }] });
@@ -407,11 +410,17 @@ t.test('a record that is written again has its new body and its new place in the
   t.end();
 });
 
-t.test('API-34: rare incidents among 9,019 others are one page, also under two filters', (t) => {
+t.test('API-34: rare incidents among 9,019 are one page, also under two filters', (t) => {
   const { store, apply } = createChain(t);
   const shown = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
-    const facts = { state: 'FIRING', severity: 'INFO', rule: `r${i % 2}`, vm: `vm-${i}`, ...shown };
+    const facts = {
+      state: 'FIRING',
+      severity: 'INFO',
+      rule: `r${i % 2}`,
+      vm: `vm-${i}`,
+      ...shown,
+    };
     const sort = String(i).padStart(6, '0');
     return { kind: 'incident', id: `i${i}`, sort, body: { ...facts, ...fields } };
   };
@@ -431,7 +440,7 @@ t.test('API-34: rare incidents among 9,019 others are one page, also under two f
   t.same(severities, Array(50).fill('WARNING'), 'by one index');
   const none = find({ rule: 'r0', severities: ['CRITICAL'] });
   t.same(none.items, []);
-  t.equal(none.next, undefined, 'the first page says that there is none');
+  t.equal(none.next, undefined, 'the first page has no successor');
   const { items, next } = find({ vms: ['vm-9019'], severities: ['CRITICAL'] });
   t.match({ ids: items.map(({ id }) => id), next }, { ids: ['i9019'], next: undefined });
   t.equal(find({ statuses: ['RETIRED'] }).items.length, 0);
@@ -478,7 +487,7 @@ t.test('records are replaced, removed, and listed by their sort text', async (t)
   t.equal(view.record('note', '1'), undefined);
 });
 
-t.test('transitions are listed for a project, a machine, an instance, both ways', async (t) => {
+t.test('transitions are listed by project, machine or instance, both ways', async (t) => {
   const { store, apply } = createChain(t);
   apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('a', { machine: 'o' })] });
   apply('p', { steps: [stepOf('a')] });
@@ -497,7 +506,7 @@ t.test('transitions are listed for a project, a machine, an instance, both ways'
   t.equal(view.transitions({ limit: 3, ...(next ? { after: next } : {}) }).items.length, 1);
 });
 
-t.test('due timers come earliest first, of the owned projects alone', async (t) => {
+t.test('due timers are returned earliest first, of owned projects only', async (t) => {
   const { store, apply } = createChain(t);
   const timer = (id: string, dueMs: number) => ({ id, dueMs, event: { type: id } });
   apply('p', { steps: [stepOf('a', { timers: [timer('x', 30), timer('y', 10)] })] });
@@ -515,10 +524,10 @@ t.test('due timers come earliest first, of the owned projects alone', async (t) 
     20,
   );
   apply('p', { steps: [stepOf('a', { timers: [timer('x', 30)] })] });
-  t.same(due(99), ['z', 'x'], 'a step carries the whole set that is left');
+  t.same(due(99), ['z', 'x'], 'a step carries all timers that remain');
 });
 
-t.test('API-14: request ids are remembered for seven days of project time', async (t) => {
+t.test('API-14: request ids are kept for seven days of project time', async (t) => {
   const { store, apply } = createChain(t);
   const request = (id: string) => ({ scope: 's', id, fingerprint: 'f', answer: { id } });
   apply('p', { request: request('1') }, 1000);
@@ -528,7 +537,7 @@ t.test('API-14: request ids are remembered for seven days of project time', asyn
   apply('p', { request: request('3') }, 1001 + REQUEST_KEPT_MS);
   t.equal(store.request('p', 's', '1'), undefined);
   t.ok(store.request('p', 's', '2'));
-  t.ok(store.request('q', 's', '1'), 'another project’s time stands still');
+  t.ok(store.request('q', 's', '1'), 'another project’s time does not advance');
 });
 
 t.test('a projection belongs to one stream', async (t) => {

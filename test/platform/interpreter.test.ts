@@ -1,6 +1,6 @@
 /**
- * The interpreter's steps against xstate's own `transition()`: the same states, contexts and
- * actions on random walks through every machine of the service, whatever the events hold.
+ * The interpreter's steps compared with xstate's own `transition()`: the same states, contexts and
+ * actions on random walks through every machine of the service, with arbitrary event fields.
  */
 import t from 'tap';
 import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
@@ -12,7 +12,7 @@ import { counter, counterV2 } from '../support/counter-machine.ts';
 
 const WALKS = 20;
 const STEPS = 15;
-/** Enough of what the machines' inputs and events hold for their delays to be numbers. */
+/** Fields of inputs and events that must be numbers, because delays depend on them. */
 const facts = {
   eventMs: 1500,
   startedMs: 900,
@@ -37,7 +37,7 @@ const input = {
   evaluationRevision: 1,
 };
 
-/** Effects and timers that actions come to, in the interpreter's terms. */
+/** Effects and timers that the actions produce, in the interpreter's terms. */
 function outcomeOf(actions: readonly { type: string; params: unknown }[]): string {
   return JSON.stringify(
     actions.filter(({ type }) => type === 'effect').map(({ params }) => params),
@@ -71,7 +71,7 @@ function walk(definition: MachineDefinition, seed: number): string[] {
   return differences;
 }
 
-t.test('a step is what xstate says it is, for every machine', async (t) => {
+t.test('every step of every machine equals xstate’s', async (t) => {
   for (const definition of [...machineDefinitions.values(), counter, counterV2]) {
     const differences = Array.from({ length: WALKS }, (_, seed) => walk(definition, seed)).flat();
     t.same(differences, [], definition.name);
@@ -91,7 +91,7 @@ t.test('DUR-12: delays become timers with due times and end with their state', a
   t.equal(nextStep(counter, counting, { type: 'unheard' }, 4000), undefined);
 });
 
-t.test('an old row is brought up version by version, a gap is a fault', async (t) => {
+t.test('an old row is upgraded version by version; a gap is a fault', async (t) => {
   const v3 = {
     ...counterV2,
     version: 3,

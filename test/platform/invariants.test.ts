@@ -1,7 +1,7 @@
 /**
- * Invariants of every path of a rule, a delivery, a destination, a credential and a data center,
- * whatever happens in which order. A walk takes every event of the alphabet from every state of the
- * model; an invariant is a question to all of these steps.
+ * Invariants of rules, deliveries, destinations, credentials and data centers under every order of
+ * events. A walk takes every event of the alphabet from every state of the model; each invariant is
+ * a predicate over all of these steps.
  */
 import t from 'tap';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
@@ -22,7 +22,7 @@ import {
 } from './machines/questions.ts';
 import type { Edge } from './machines/walk.ts';
 
-t.test('alertRule: only a report of the desired version is believed', async (t) => {
+t.test('alertRule: only a report of the desired version is accepted', async (t) => {
   const reports = edgesOf('alertRule', 'applied', 'applicationFailed');
   const foreign = reports.filter(({ from, event }) => {
     return event.version !== contextOf<AlertRuleContext>(from).version;
@@ -37,7 +37,7 @@ t.test('alertRule: only a report of the desired version is believed', async (t) 
   }
 });
 
-t.test('alertRule: an edit is a new desired version that pends until it is applied', async (t) => {
+t.test('alertRule: an edit is a new desired version, pending until applied', async (t) => {
   const edits = edgesOf('alertRule', 'edited').filter(({ from }) => !from.final);
   for (const { from, to, event, effects } of edits) {
     const before = contextOf<AlertRuleContext>(from);
@@ -52,7 +52,7 @@ t.test('alertRule: an edit is a new desired version that pends until it is appli
 });
 
 t.test(
-  'alertRule: what an application or a deletion outdates is retired, with its reason',
+  'alertRule: incidents that an application or a deletion outdates are retired, with the reason',
   async (t) => {
     const { edges } = walked('alertRule');
     const settling = taken(edges).filter(({ event }) => /^(applied|deleted)$/.test(event.type));
@@ -72,12 +72,12 @@ t.test(
     t.same(
       brief(edges.filter(({ effects }) => notified(effects).length > 0)),
       [],
-      'and nobody is notified',
+      'no one is notified',
     );
   },
 );
 
-t.test('alertRule: nothing is left live of the revision that a pause ended', async (t) => {
+t.test('alertRule: a pause leaves nothing of its revision live', async (t) => {
   const paused = walked('alertRule').rows.filter(({ value }) => value === 'paused');
   t.ok(paused.length > 0);
   for (const row of paused) {
@@ -86,24 +86,21 @@ t.test('alertRule: nothing is left live of the revision that a pause ended', asy
   }
 });
 
-t.test(
-  'delivery: sending is entered from rechecking alone, before the 24 hours are over',
-  async (t) => {
-    const sending = walked('delivery').edges.filter(({ from, to }) => {
-      return to.value === 'sending' && from.value !== 'sending';
-    });
-    t.ok(sending.length > 0);
-    for (const { from, to, event } of sending) {
-      t.equal(from.value, 'rechecking');
-      t.ok(event.at < START + 24 * HOUR);
-      const { attempts, bodyDigest } = contextOf<DeliveryContext>(to);
-      t.match(attempts.at(-1), { attemptId: event.attemptId, startedMs: event.at, outcome: null });
-      t.equal(bodyDigest, 'd1', 'the body is that of the first attempt');
-    }
-  },
-);
+t.test('delivery: sending is entered from rechecking alone, within 24 hours', async (t) => {
+  const sending = walked('delivery').edges.filter(({ from, to }) => {
+    return to.value === 'sending' && from.value !== 'sending';
+  });
+  t.ok(sending.length > 0);
+  for (const { from, to, event } of sending) {
+    t.equal(from.value, 'rechecking');
+    t.ok(event.at < START + 24 * HOUR);
+    const { attempts, bodyDigest } = contextOf<DeliveryContext>(to);
+    t.match(attempts.at(-1), { attemptId: event.attemptId, startedMs: event.at, outcome: null });
+    t.equal(bodyDigest, 'd1', 'the body is that of the first attempt');
+  }
+});
 
-t.test('delivery: after 24 hours nothing but an attempt on the wire is left', async (t) => {
+t.test('delivery: after 24 hours only an attempt in flight remains', async (t) => {
   const late = walked('delivery').edges.filter(({ from, event }) => {
     return !from.final && event.at >= START + 24 * HOUR;
   });
@@ -122,7 +119,7 @@ t.test('delivery: after 24 hours nothing but an attempt on the wire is left', as
 });
 
 t.test(
-  'delivery: an open attempt ends by its own outcome alone, and every one has an end',
+  'delivery: an open attempt ends by its own outcome alone, and every attempt ends',
   async (t) => {
     const { rows, edges } = walked('delivery');
     const fromSending = taken(edges).filter(({ from }) => from.value === 'sending');
@@ -146,7 +143,7 @@ t.test(
   },
 );
 
-t.test('delivery: a wait ends at the next attempt, which is rechecked', async (t) => {
+t.test('delivery: a wait ends with the next attempt, which is rechecked', async (t) => {
   const waiting = walked('delivery').rows.filter(({ value }) => value === 'waiting');
   t.ok(waiting.length > 0);
   for (const row of waiting) {
@@ -161,7 +158,7 @@ t.test('delivery: a wait ends at the next attempt, which is rechecked', async (t
   ]);
 });
 
-t.test('delivery: a lost attempt counts as one that may have arrived', async (t) => {
+t.test('delivery: a lost attempt counts as possibly delivered', async (t) => {
   const lost = taken(edgesOf('delivery', 'attemptLost'));
   t.ok(lost.length > 0);
   for (const { to } of lost) {
@@ -170,7 +167,7 @@ t.test('delivery: a lost attempt counts as one that may have arrived', async (t)
 });
 
 t.test(
-  'destination: at most two secrets live, current first, the second only with its timer',
+  'destination: at most two secrets are live, current first, the second only with its timer',
   async (t) => {
     const { rows, edges } = walked('destination');
     t.ok(rows.some(({ timers }) => timers.size > 0));
@@ -189,33 +186,28 @@ t.test(
   },
 );
 
-t.test('destination: an overlap is shown as long as its timer runs, and no longer', async (t) => {
+t.test('destination: an overlap is displayed exactly while its timer runs', async (t) => {
   for (const { timers, context } of walked('destination').rows) {
     t.equal(context.overlapEndsMs, timers.get('overlapEnded') ?? null);
   }
 });
 
-t.test(
-  'destination: another address ends the failures that were counted of the one before',
-  (t) => {
-    const retargeted = taken(edgesOf('destination', 'retargeted'));
-    t.ok(
-      retargeted.some(({ from }) => contextOf<DestinationContext>(from).failingSinceMs !== null),
-    );
-    for (const { from, to, event } of retargeted) {
-      t.equal(to.value, from.value, 'it stays paused, or active');
-      const { urlId, host } = event;
-      t.match(to.context, { urlId, host, failingSinceMs: null, secrets: from.context.secrets });
-    }
-    t.end();
-  },
-);
+t.test('destination: a new address resets the failure count', (t) => {
+  const retargeted = taken(edgesOf('destination', 'retargeted'));
+  t.ok(retargeted.some(({ from }) => contextOf<DestinationContext>(from).failingSinceMs !== null));
+  for (const { from, to, event } of retargeted) {
+    t.equal(to.value, from.value, 'it stays paused, or active');
+    const { urlId, host } = event;
+    t.match(to.context, { urlId, host, failingSinceMs: null, secrets: from.context.secrets });
+  }
+  t.end();
+});
 
 t.test(
-  'destination: three days of failures pause it, a day without any restarts the count',
+  'destination: three days of failures pause it; a day without failures resets the count',
   (t) => {
     const failed = taken(edgesOf('destination', 'attemptFailed')).filter(
-      // One that was under way when it was paused counts no more.
+      // An attempt in flight at the pause no longer counts.
       ({ from }) => from.value === 'active',
     );
     const pausing = failed.filter(({ to }) => to.value === 'paused');
@@ -230,7 +222,7 @@ t.test(
       });
       t.ok(event.at - (ats[0] ?? event.at) >= 72 * HOUR);
       const lately = ats.filter((at) => event.at - at <= 95 * HOUR);
-      t.ok(lately.length >= 4, 'they go through all of the three days');
+      t.ok(lately.length >= 4, 'failures last all three days');
     }
     const afterSilence = failed.filter(({ from, event }) => {
       const { lastFailedMs } = contextOf<DestinationContext>(from);
@@ -245,31 +237,28 @@ t.test(
   },
 );
 
-t.test(
-  'recipient: nothing is verified without a press on the present link in 24 hours',
-  async (t) => {
-    const { edges } = walked('recipient');
-    const become = edges.filter(({ from, to }) => {
-      return to.value === 'verified' && from.value !== 'verified';
-    });
-    t.same([...new Set(become.map(({ from }) => from.value))].sort(), ['invited']);
-    for (const { path, from, event } of become) {
-      const { tokenHash, tokenExpiresMs } = contextOf<RecipientContext>(from);
-      t.equal(event.type, 'verified');
-      t.equal(event.tokenHash, tokenHash);
-      t.ok(tokenHash !== null && event.at < Number(tokenExpiresMs));
-      const sent = path.findLast(({ type }) => type === 'invitedAgain')?.at ?? START;
-      t.ok(event.at - sent < VERIFICATION_MS, 'from the last mail on');
-    }
-    const late = edgesOf('recipient', 'verified').filter(({ from, event }) => {
-      return event.at >= Number(contextOf<RecipientContext>(from).tokenExpiresMs ?? Infinity);
-    });
-    t.ok(late.length > 0);
-    t.same(brief(taken(late)), []);
-  },
-);
+t.test('recipient: confirmation needs a press on the current link within 24 hours', async (t) => {
+  const { edges } = walked('recipient');
+  const become = edges.filter(({ from, to }) => {
+    return to.value === 'verified' && from.value !== 'verified';
+  });
+  t.same([...new Set(become.map(({ from }) => from.value))].sort(), ['invited']);
+  for (const { path, from, event } of become) {
+    const { tokenHash, tokenExpiresMs } = contextOf<RecipientContext>(from);
+    t.equal(event.type, 'verified');
+    t.equal(event.tokenHash, tokenHash);
+    t.ok(tokenHash !== null && event.at < Number(tokenExpiresMs));
+    const sent = path.findLast(({ type }) => type === 'invitedAgain')?.at ?? START;
+    t.ok(event.at - sent < VERIFICATION_MS, 'from the last mail on');
+  }
+  const late = edgesOf('recipient', 'verified').filter(({ from, event }) => {
+    return event.at >= Number(contextOf<RecipientContext>(from).tokenExpiresMs ?? Infinity);
+  });
+  t.ok(late.length > 0);
+  t.same(brief(taken(late)), []);
+});
 
-t.test('recipient: a link works once, and none is left once the holder said no', async (t) => {
+t.test('recipient: a link works once, and none remains after the holder declined', async (t) => {
   for (const { value, context } of walked('recipient').rows) {
     const { tokenHash, tokenExpiresMs } = context as unknown as RecipientContext;
     t.equal(tokenHash === null, tokenExpiresMs === null);
@@ -282,7 +271,7 @@ t.test('recipient: a link works once, and none is left once the holder said no',
   for (const { to } of unsubscribed) t.match(to.context, { tokenHash: null });
 });
 
-t.test('recipient: who is removed stays removed', async (t) => {
+t.test('recipient: a removed recipient stays removed', async (t) => {
   const { edges } = walked('recipient');
   const removals = edgesOf('recipient', 'removed').filter(({ from }) => !from.final);
   t.same([...new Set(removals.map(({ from }) => String(from.value)))].sort(), [
@@ -292,7 +281,7 @@ t.test('recipient: who is removed stays removed', async (t) => {
   t.same(brief(taken(edges.filter(({ from }) => from.final))), []);
 });
 
-t.test('destination: the overlap goes on through pausing and resuming', async (t) => {
+t.test('destination: the overlap continues through pause and resume', async (t) => {
   const moved = taken(edgesOf('destination', 'paused', 'resumed', 'renamed', 'retargeted'));
   t.ok(moved.some(({ from }) => from.timers.size > 0));
   t.ok(moved.every(({ from, to }) => sameTimers(from, to)));
@@ -311,7 +300,7 @@ t.test('credential: revocation is immediate from every live state', async (t) =>
   const replaced = edgesOf('credential', 'rotated').filter(({ event }) => event.overlapMs === 0);
   t.ok(
     replaced.every(({ from, to }) => from.final || to.value === 'revoked'),
-    'no overlap, too',
+    'the overlap ends too',
   );
 });
 
@@ -332,7 +321,7 @@ t.test(
   },
 );
 
-t.test('datacenter: stale begins with noticed silence and ends with a report', async (t) => {
+t.test('datacenter: stale starts with observed silence and ends with a report', async (t) => {
   const moved = walked('datacenter').edges.filter(({ from, to }) => from.value !== to.value);
   t.same(
     moved.map(({ from, event, to }) => [from.value, event.type, to.value]),

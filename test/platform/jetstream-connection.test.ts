@@ -1,4 +1,4 @@
-/** Requests over a connection to NATS, of which some are lost: in the middle of an election. */
+/** Requests over a connection to NATS that loses some of them, as during an election. */
 import t from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
@@ -9,7 +9,7 @@ import { dataFolder } from '../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
 
-t.test('DUR-23: a repeatable request is sent again before its time-out', needs(nats), async (t) => {
+t.test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
   const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
   t.teardown(() => server.kill());
   const clock = new VirtualClock(0);
@@ -31,14 +31,14 @@ t.test('DUR-23: a repeatable request is sent again before its time-out', needs(n
     }
     t.equal(await answering, 'answer', name);
     const at = (second: number) => passed[second * 2];
-    t.same([at(1), at(2)], [1, 2], 'again after 1.5 s');
-    t.same([at(4), at(5.5)], [2, 3], 'and after 3 s more');
-    t.same(connection.health(), { state: 'available' }, 'a busy server is no fault');
+    t.same([at(1), at(2)], [1, 2], 'resent after 1.5 s');
+    t.same([at(4), at(5.5)], [2, 3], 'after 3 s more');
+    t.same(connection.health(), { state: 'available' }, 'a busy server is not a fault');
   }
 });
 
 t.test(
-  'a durable consumer opens although the first question about it got no answer',
+  'a durable consumer opens although its first request got no response',
   needs(nats),
   async (t) => {
     const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });

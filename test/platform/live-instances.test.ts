@@ -1,4 +1,6 @@
-/** Who reads all live instances of a project reads a page a turn, and finds every one of them. */
+/**
+ * Reading all live instances of a project takes one page per turn and returns every one of them.
+ */
 import t from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
@@ -10,7 +12,7 @@ import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-on-host.ts
 
 const COUNT = 1_000;
 
-/** The host, with the most rows that were read of it in one turn of the event loop. */
+/** The host, with the largest number of rows read in one turn of the event loop. */
 function watched(host: Host) {
   let inTurn = 0;
   const most = { inOneTurn: 0 };
@@ -46,7 +48,7 @@ function bound(view: ProjectReads): ProjectReads {
   };
 }
 
-t.test('many live instances hold nobody up: no turn reads more than a page', async (t) => {
+t.test('many live instances do not block others: no turn reads more than a page', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   for (let start = 0; start < COUNT; start += 50) {
@@ -71,7 +73,7 @@ t.test('many live instances hold nobody up: no turn reads more than a page', asy
   }
   const { host, view, most } = watched(world.host);
   t.equal(allInstances(view, 'alertInstance').length, COUNT);
-  t.equal(most.inOneTurn, COUNT, 'read at once, it is seen here');
+  t.equal(most.inOneTurn, COUNT, 'a read without turns is detected');
   await world.settle(2);
   most.inOneTurn = 0;
   const found: string[] = [];
@@ -92,7 +94,7 @@ t.test('many live instances hold nobody up: no turn reads more than a page', asy
   t.ok(most.inOneTurn <= 200, `${most.inOneTurn} rows in one turn`);
 });
 
-t.test('deliveries are swept a page a turn, over large and small projects alike', async (t) => {
+t.test('deliveries are swept one page per turn, over large and small projects alike', async (t) => {
   const world = await openAlertingWorld(t);
   const projects = [PROJECT, 'other'];
   for (const project of projects) {

@@ -1,8 +1,8 @@
 /**
- * Every event on a drawing has a sender, and every event that is sent is on a drawing. The charts say
- * which events they take; the sources are read as text for the events that they declare and
- * construct. A file sends to the machines that it names: every `type: '...'` in it is an event of one
- * of them.
+ * Every event on a drawing has a sender, and every event that is sent is on a drawing. The charts
+ * define the events that they accept; the sources are read as text for the events that they declare
+ * and construct. A file sends to the machines that it names: every `type: '...'` in it is an event
+ * of one of them.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,25 +11,25 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** A machine, the events that its chart takes, and the events that it raises itself. */
+/** A machine, the events that its chart accepts, and the events that it raises itself. */
 interface ChartEvents {
   readonly machine: string;
-  /** The chart's own, without its ending. */
+  /** Path of the chart, without its ending. */
   readonly file: string;
   readonly taken: readonly string[];
-  /** By the type of the machine's events. */
+  /** Events declared by the type of the machine's events. */
   readonly declared: readonly string[];
   readonly raised: readonly string[];
 }
 
-/** A file that sends events, by the machines that it names. */
+/** A file that sends events, with the machines that it names. */
 interface Sender {
   readonly file: string;
   readonly machines: readonly string[];
   readonly events: readonly string[];
 }
 
-/** `machine event`, where the chart takes the event and nothing sends it. */
+/** `machine event`, where the chart accepts the event and nothing sends it. */
 function unsent(charts: readonly ChartEvents[], senders: readonly Sender[]): string[] {
   return charts.flatMap(({ machine, taken, raised }) => {
     const sent = senders.filter(({ machines }) => machines.includes(machine));
@@ -38,7 +38,7 @@ function unsent(charts: readonly ChartEvents[], senders: readonly Sender[]): str
   });
 }
 
-/** `file event`, where the file sends the event and no chart that it names takes it. */
+/** `file event`, where the file sends the event and no chart that it names accepts it. */
 function untaken(charts: readonly ChartEvents[], senders: readonly Sender[]): string[] {
   const taken = new Map(charts.map((chart) => [chart.machine, chart.taken]));
   return senders.flatMap(({ file, machines, events }) => {
@@ -47,7 +47,7 @@ function untaken(charts: readonly ChartEvents[], senders: readonly Sender[]): st
   });
 }
 
-/** Without comments: what they name is not sent to. */
+/** Strips comments: the events that they name are not sent. */
 function codeOf(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8').replace(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, '');
 }
@@ -73,18 +73,18 @@ const charts: readonly ChartEvents[] = [...machineDefinitions.values()].map(({ n
   return {
     machine: name,
     file: file.replace('.ts', ''),
-    // Events of xstate itself are sent by time.
+    // xstate sends its own events when a delay ends.
     taken: machine.events.filter((event) => !event.startsWith('xstate.')),
     declared: declaredIn(code),
     raised: constructedIn(code),
   };
 });
 
-/** Machine files that the text imports a type of events from, without their endings. */
+/** Machine files from which the text imports a type of events, without their endings. */
 const eventTypesIn = (text: string) =>
   matches(text, /^import [^;]*\w+Event\b[^;]* from '[./]+(machines\/[\w/-]+)[.]ts'/gm);
 
-/** By a string, by a key of a table, or by the type of its events. */
+/** Machines named by a string, by a key of a table, or by the type of their events. */
 function namedIn(text: string): string[] {
   const imported = eventTypesIn(text);
   return charts
@@ -95,29 +95,29 @@ function namedIn(text: string): string[] {
     .map(({ machine }) => machine);
 }
 
-/** What sends through a draft, and what makes events for it. */
+/** Files that send through a draft, and files that create events for it. */
 const senders: readonly Sender[] = [...sources]
   .filter(([file]) => !file.startsWith('machines/'))
   .filter(([, text]) => text.includes('draft.send(') || eventTypesIn(text).length > 0)
   .map(([file, text]) => ({ file, machines: namedIn(text), events: constructedIn(text) }));
 
-t.test('API-32: every event that a chart takes has a sender', async (t) => {
+t.test('API-32: every event that a chart accepts has a sender', async (t) => {
   t.ok(charts.length >= 16 && charts.every(({ taken }) => taken.length > 0));
   t.same(unsent(charts, senders), []);
 });
 
-t.test('A machine declares the events that its chart takes, and no others', async (t) => {
+t.test('A machine declares exactly the events that its chart accepts', async (t) => {
   for (const { machine, declared, taken } of charts) {
     t.same(declared.toSorted(), taken.toSorted(), machine);
   }
 });
 
-t.test('Every event that is sent is taken by a chart of the machines it is sent to', async (t) => {
+t.test('Every event that is sent is accepted by a chart of its target machines', async (t) => {
   t.ok(senders.length > 30);
   t.same(untaken(charts, senders), []);
 });
 
-t.test('An event without a sender, and one that no chart takes, are found', async (t) => {
+t.test('An event without a sender, and one that no chart accepts, are found', async (t) => {
   const planted = { file: '', taken: ['edited', 'planted'], declared: [], raised: [] };
   const drawn = { machine: 'alertRule', ...planted };
   t.same(unsent([drawn], senders), ['alertRule planted']);

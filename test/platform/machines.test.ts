@@ -1,6 +1,7 @@
 /**
- * Every machine walked by its model: each state and each declared arrow is reached, everything is
- * described, rows survive JSON, and what a state does not take changes nothing.
+ * Every machine, walked by its model: each state and each declared transition is reached,
+ * everything has a description, rows survive JSON, and an event that a state does not accept
+ * changes nothing.
  */
 import t from 'tap';
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
@@ -24,7 +25,7 @@ for (const definition of definitions) {
   const walked = walk(definition, modelOf(name));
   walks.set(name, walked);
 
-  t.test(`${name}, walked by its model, has every state reached`, async (t) => {
+  t.test(`${name}, walked by its model, reaches every state`, async (t) => {
     const reached = new Set(walked.rows.flatMap(({ value }) => leavesOf(value)));
     const leaves = statesIn(chartOf(definition).root)
       .filter(({ children }) => children.length === 0)
@@ -32,13 +33,13 @@ for (const definition of definitions) {
     t.same([...reached].sort(), leaves.sort());
   });
 
-  t.test(`${name}, walked by its model, has every declared arrow taken`, async (t) => {
+  t.test(`${name}, walked by its model, takes every declared transition`, async (t) => {
     const taken = new Set(walked.edges.flatMap((edge) => edge.taken));
     const missed = transitionsIn(machine.root).filter((transition) => !taken.has(transition));
     t.same(missed.map(nameOf), []);
   });
 
-  t.test(`${name}: every state and every arrow has one line of description`, async (t) => {
+  t.test(`${name}: every state and every transition has one line of description`, async (t) => {
     const chart = chartOf(definition);
     for (const { id, description } of statesIn(chart.root).slice(1)) {
       t.match(description, /^[A-Z'"].{5,98}[.]$/, id);
@@ -49,7 +50,7 @@ for (const definition of definitions) {
     t.match(definition.description, /^[A-Z].{10,98}[.]$/);
   });
 
-  t.test(`${name}: an event that a state does not take leaves its row as it was`, async (t) => {
+  t.test(`${name}: an event that a state does not accept leaves its row unchanged`, async (t) => {
     const idle = walked.edges.filter(({ taken }) => taken.length === 0);
     t.ok(idle.length > 0);
     const moved = idle.filter(({ from, to, effects }) => {
@@ -58,7 +59,7 @@ for (const definition of definitions) {
     t.same(brief(moved), []);
   });
 
-  t.test(`${name}: nothing leaves a final state, and none keeps a timer`, async (t) => {
+  t.test(`${name}: no event leaves a final state, and no final state keeps a timer`, async (t) => {
     const fromFinal = walked.edges.filter(({ from }) => from.final);
     const left = fromFinal.filter(({ from, to, effects, taken }) => {
       return JSON.stringify([from, []]) !== JSON.stringify([to, effects]) || taken.length > 0;
@@ -68,11 +69,11 @@ for (const definition of definitions) {
       [],
     );
     const final = statesIn(chartOf(definition).root).filter(({ kind }) => kind === 'final');
-    t.equal(fromFinal.length > 0, final.length > 0, 'final states were walked from');
+    t.equal(fromFinal.length > 0, final.length > 0, 'the walk continued from final states');
     t.ok(walked.rows.every((row) => !row.final || row.timers.size === 0));
   });
 
-  t.test(`${name}: a timer exists exactly for the delays of the states it is in`, async (t) => {
+  t.test(`${name}: timers exist exactly for the delays of the current states`, async (t) => {
     const declared = new Map(
       statesIn(chartOf(definition).root).map(({ id }) => [id, delaysOf(machine, id)]),
     );
@@ -88,7 +89,7 @@ for (const definition of definitions) {
   });
 }
 
-t.test('the registry names every machine after its own id, and shows no secret', async (t) => {
+t.test('the registry lists every machine under its own id, and exposes no secret', async (t) => {
   t.same(
     [...machineDefinitions.keys()],
     [
@@ -101,8 +102,8 @@ t.test('the registry names every machine after its own id, and shows no secret',
   );
   for (const { name, version, publicFields, upcasters } of definitions) {
     const older = Array.from({ length: version - 1 }, (_, i) => String(i + 1));
-    t.same(Object.keys(upcasters), older, `${name} takes up every older version`);
-    // The digest of reviewed claims is no digest of a secret.
+    t.same(Object.keys(upcasters), older, `${name} accepts every older version`);
+    // The digest of reviewed claims is not the digest of a secret.
     const hidden = /secret|hash|url|address|.digest|email|note\b|window|challenge|agent|identit/i;
     t.same(
       publicFields.filter((field) => hidden.test(field)),
@@ -119,7 +120,7 @@ t.test('the registry names every machine after its own id, and shows no secret',
 });
 
 t.test(
-  'a machine built without input, as xstate does beside each step, throws nothing',
+  'a machine created without input, as xstate does beside each step, throws nothing',
   async (t) => {
     for (const { name, machine } of definitions) {
       const context = machine.config.context;
@@ -131,7 +132,7 @@ t.test(
   },
 );
 
-t.test('only a rule causes something when it is created: it wants to be applied', async (t) => {
+t.test('only a rule has an effect when it is created: its own application', async (t) => {
   const effects = definitions.map(({ name, machine }) => [
     name,
     startEffects(machine, modelOf(name)),
@@ -154,7 +155,7 @@ function delaysOf(machine: { getStateNodeById(id: string): AnyStateNode }, id: s
   return [...new Set(events)];
 }
 
-/** Names of all fields that events and contexts had. */
+/** Names of all fields that occurred in events and contexts. */
 function fieldsIn(walked: Walk | undefined): Set<string> {
   const edges = walked?.edges ?? [];
   return new Set(

@@ -1,4 +1,4 @@
-/** Mails on their way: bounded, tried again, and what becomes of those that are not taken. */
+/** Queued mail: its bounds, its retries, and the handling of rejected mails. */
 import t, { type Test } from 'tap';
 import { inviteMail } from '../../src/identity/invite-mail.ts';
 import { createLog } from '../../src/platform/log.ts';
@@ -14,7 +14,7 @@ const mail: Mail = {
   messageId: '<1@svc.example.com>',
 };
 
-/** A service that sends mail to a server of the test's. */
+/** A queue over a mailer whose `send` the test supplies. */
 
 function queueOver(t: Test, send: Mailer['send']) {
   const clock = new VirtualClock(0);
@@ -34,13 +34,13 @@ function queueOver(t: Test, send: Mailer['send']) {
   return { clock, queue, lines, outcomes };
 }
 
-/** Lets what was begun go as far as it can without time. */
+/** Lets started work continue as far as it can without time. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const job: MailJob = { kind: 'sign-in', make: async () => mail };
 const temporary = () => new MailFault('not now', { isPermanent: false, status: 451 });
 
-t.test('a mail that was not taken for now is tried twice more, with the same id', async (t) => {
+t.test('a temporarily rejected mail is retried twice, with the same id', async (t) => {
   const sent: (string | undefined)[] = [];
   let refusals = 2;
   const { clock, queue, outcomes } = queueOver(t, async ({ messageId }) => {
@@ -60,7 +60,7 @@ t.test('a mail that was not taken for now is tried twice more, with the same id'
   t.same(await outcomes(), { sent: '1' });
 });
 
-t.test('a mail that is not taken at all is given up, counted and logged without it', async (t) => {
+t.test('a finally rejected mail is dropped, counted, and logged without its text', async (t) => {
   for (const [error, tries] of [
     [temporary, 3],
     [() => new MailFault('never', { isPermanent: true, status: 550 }), 1],
@@ -83,7 +83,7 @@ t.test('a mail that is not taken at all is given up, counted and logged without 
   }
 });
 
-t.test('the queue is bounded, two at a time, and a stop drops what waits', async (t) => {
+t.test('the queue is bounded, sends two at a time, and drops the rest on stop', async (t) => {
   const held: (() => void)[] = [];
   const { queue, outcomes, lines } = queueOver(
     t,
@@ -102,7 +102,7 @@ t.test('the queue is bounded, two at a time, and a stop drops what waits', async
   t.ok(lines.some((line) => line.includes('"dropped":200')));
 });
 
-t.test('invitations leave half of the queue to those who sign in', async (t) => {
+t.test('invitations leave half of the queue to sign-ins', async (t) => {
   const { queue, outcomes } = queueOver(t, () => new Promise<void>(() => {}));
   const invitation: MailJob = { ...job, kind: 'invitation' };
   const invited = Array.from({ length: 205 }, () => queue.add(invitation));
@@ -112,26 +112,26 @@ t.test('invitations leave half of the queue to those who sign in', async (t) => 
   t.match(await outcomes(), { dropped: /^\d+$/ });
 });
 
-t.test('a project never has more mails waiting than it leaves to the others', async (t) => {
+t.test('a project may queue at most as many mails as it leaves free for others', async (t) => {
   const { queue } = queueOver(t, () => new Promise<void>(() => {}));
   const takenOf = (project: string) =>
     Array.from({ length: 205 }, () => queue.add({ ...job, kind: 'verification', project })).filter(
       (isTaken) => isTaken,
     ).length;
   t.equal(queue.room({ kind: 'verification', project: 'p1' }), 50);
-  t.same(['p1', 'p2', 'p3'].map(takenOf), [52, 25, 13], 'two of the first are being sent');
+  t.same(['p1', 'p2', 'p3'].map(takenOf), [52, 25, 13], 'two of the first project are being sent');
   t.equal(queue.room({ kind: 'verification', project: 'p4' }), 6);
   t.equal(queue.room({ kind: 'verification', project: 'p1' }), 0);
 });
 
-t.test('a mail whose words do not hold when its turn comes is not sent', async (t) => {
+t.test('a mail that no longer applies when its turn comes is not sent', async (t) => {
   const { queue, outcomes } = queueOver(t, async () => {});
   queue.add({ ...job, isCurrent: () => false });
   await queue.settled();
   t.same(await outcomes(), { nothing_to_send: '1' });
 });
 
-t.test('a retry that fails by itself is counted and logged, as a first try is', async (t) => {
+t.test('a retry that throws is counted and logged like a first attempt', async (t) => {
   let tries = 0;
   const { clock, queue, outcomes, lines } = queueOver(t, async () => {
     tries++;
@@ -152,7 +152,7 @@ t.test('a retry that fails by itself is counted and logged, as a first try is', 
   t.ok(lines.some((line) => line.includes('the database is locked')));
 });
 
-t.test('a permanent refusal is reported once, and a fault in reporting it is logged', async (t) => {
+t.test('a permanent rejection is reported once; a failed report is logged', async (t) => {
   const reported: MailFault[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
   let refuse: () => MailFault = temporary;
@@ -165,7 +165,7 @@ t.test('a permanent refusal is reported once, and a fault in reporting it is log
   };
   queue.add({ ...job, onRefused });
   await settle();
-  t.same(reported, [], 'not while it may be taken later');
+  t.same(reported, [], 'not reported while a retry may succeed');
   refuse = () => never;
   await clock.advance(5_000);
   await queue.settled();
@@ -174,7 +174,7 @@ t.test('a permanent refusal is reported once, and a fault in reporting it is log
   t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
 });
 
-t.test('only a refused recipient has bounced', async (t) => {
+t.test('only a rejected recipient counts as bounced', async (t) => {
   const refused = (status: number, more: object = {}) =>
     new MailFault('', { isPermanent: true, status, step: 'recipient', ...more }).isBounce();
   t.same(
@@ -190,7 +190,7 @@ t.test('only a refused recipient has bounced', async (t) => {
   t.equal(refused(550, { answer: '550 5.1.1 No such user' }), true);
 });
 
-t.test('a mail that cannot be made is counted, and those after it are sent', async (t) => {
+t.test('a mail that cannot be composed is counted, and later mails are sent', async (t) => {
   const { queue, outcomes } = queueOver(t, async () => {});
   queue.add({ kind: 'invitation', make: () => Promise.reject(new Error('the stream is away')) });
   queue.add({ kind: 'invitation', make: async () => undefined });
@@ -199,7 +199,7 @@ t.test('a mail that cannot be made is counted, and those after it are sent', asy
   t.same(await outcomes(), { failed: '1', nothing_to_send: '1', sent: '1' });
 });
 
-t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t) => {
+t.test('invitations are limited per address and per project', async (t) => {
   const sent: string[] = [];
   const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));
   const random = { bytes: (count: number) => new Uint8Array(count) };
@@ -214,7 +214,7 @@ t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t)
       invitedBy: 'Ada',
     });
   const toOne = Array.from({ length: 10 }, (_, n) => invite('victim@example.org', `p${n}`));
-  t.same(toOne, [...Array(3).fill(true), ...Array(7).fill(false)], 'whichever the project');
+  t.same(toOne, [...Array(3).fill(true), ...Array(7).fill(false)], 'across all projects');
   await queue.settled();
   let ofProject = 0;
   for (let n = 0; n < 80; n++) {
@@ -222,7 +222,7 @@ t.test('nobody fills a mailbox by inviting it, nor sends without end', async (t)
     await queue.settled();
   }
   t.equal(ofProject, 50);
-  t.equal(invite('n@example.org', 'other'), true, 'other projects invite as before');
+  t.equal(invite('n@example.org', 'other'), true, 'other projects are not affected');
   await queue.settled();
   t.same(await outcomes(), { sent: '54', limited: '37' });
   t.equal(sent.length, 54);

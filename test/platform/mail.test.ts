@@ -1,6 +1,6 @@
 /**
- * Mail: the link that is sent to who asks for one, with a real mail server on 127.0.0.1, and what
- * nobody may learn or do by asking; then the mailer and its queue by themselves.
+ * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and what a request for one
+ * must not reveal or cause. Then the mailer and its queue alone.
  */
 import t, { type Test } from 'tap';
 import {
@@ -27,7 +27,7 @@ const mail: Mail = {
   messageId: '<1@svc.example.com>',
 };
 
-/** A service that sends mail to a server of the test's. */
+/** A service that sends mail to a server of the test. */
 async function start(t: Test) {
   const server = await startMailServer(t);
   const world = await startSignInWorld(t, {
@@ -37,7 +37,7 @@ async function start(t: Test) {
   return { ...world, server, settled: async () => world.signIn.mail?.settled() };
 }
 
-t.test('who asks for a link gets one by mail, and signs in by it once', async (t) => {
+t.test('a person who requests a link gets it by mail and signs in with it once', async (t) => {
   const world = await start(t);
   await world.person('ada@example.com');
   const browser = new Browser(world);
@@ -46,7 +46,7 @@ t.test('who asks for a link gets one by mail, and signs in by it once', async (t
   t.equal(answer.status, 202);
   await world.settled();
   const [taken] = world.server.mails;
-  if (!taken) throw new Error('No mail was taken');
+  if (!taken) throw new Error('No mail was accepted');
   t.same(taken.to, ['ada@example.com']);
   t.equal(taken.from, 'svc@example.com');
   t.equal(headerOf(taken, 'from'), 'Monitoring <svc@example.com>');
@@ -64,40 +64,37 @@ t.test('who asks for a link gets one by mail, and signs in by it once', async (t
   t.match(await world.metrics(), /svc_mails_total\{kind="sign-in",outcome="sent"\} 1/);
 });
 
-t.test(
-  'the answer does not reveal whether an address is known, nor wait to find out',
-  async (t) => {
-    const server = await startMailServer(t);
-    const asked = Promise.withResolvers<void>();
-    const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
-      ...people,
-      async linkByEmail(email) {
-        await asked.promise;
-        return people.linkByEmail(email);
-      },
-    }));
-    await world.person('ada@example.com');
-    const shown = ({ status, text, headers }: Answer) => {
-      const named = Object.fromEntries(headers);
-      return { status, text, headers: { ...named, date: '', 'x-request-id': '' } };
-    };
-    const browser = new Browser(world);
-    const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
-    t.equal(known.status, 202);
-    for (const email of [
-      'eve@example.com',
-      'no address',
-      'ada@example.com\r\nBcc: eve@example.com',
-    ]) {
-      t.same(shown(await browser.post('/auth/email', { email })), known, email);
-    }
-    asked.resolve();
-    await world.signIn.mail?.settled();
-    t.same(server.offered, ['ada@example.com']);
-  },
-);
+t.test('the answer and its timing do not reveal whether an address is known', async (t) => {
+  const server = await startMailServer(t);
+  const asked = Promise.withResolvers<void>();
+  const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
+    ...people,
+    async linkByEmail(email) {
+      await asked.promise;
+      return people.linkByEmail(email);
+    },
+  }));
+  await world.person('ada@example.com');
+  const shown = ({ status, text, headers }: Answer) => {
+    const named = Object.fromEntries(headers);
+    return { status, text, headers: { ...named, date: '', 'x-request-id': '' } };
+  };
+  const browser = new Browser(world);
+  const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
+  t.equal(known.status, 202);
+  for (const email of [
+    'eve@example.com',
+    'no address',
+    'ada@example.com\r\nBcc: eve@example.com',
+  ]) {
+    t.same(shown(await browser.post('/auth/email', { email })), known, email);
+  }
+  asked.resolve();
+  await world.signIn.mail?.settled();
+  t.same(server.offered, ['ada@example.com']);
+});
 
-t.test('a name in a letter that strangers get is no link in it', async (t) => {
+t.test('a name in a letter to strangers does not become a link', async (t) => {
   const name = 'Prize: https://evil.example/win or WWW.evil.example';
   const about = { origin: 'https://svc.example.com', token: 'x', nowMs: 0, expiresMs: 900_000 };
   const letters = [
@@ -106,12 +103,12 @@ t.test('a name in a letter that strangers get is no link in it', async (t) => {
   ];
   for (const { subject, text } of letters) {
     t.match(subject, 'Prize: https: //evil.example/win or WWW. evil.example');
-    t.equal([...text.matchAll(/:\/\//g)].length, 1, 'the one link of the letter');
+    t.equal([...text.matchAll(/:\/\//g)].length, 1, 'the only link of the letter');
     t.notMatch(text, /www\.\S/i);
   }
 });
 
-t.test('an address cannot bring in a header, a list or a command', async (t) => {
+t.test('an address cannot inject a header, a list or a command', async (t) => {
   const world = await start(t);
   await world.person('ada@example.com');
   for (const text of [
@@ -135,7 +132,7 @@ t.test('an address cannot bring in a header, a list or a command', async (t) => 
     t.equal(parseAddress(text), undefined, JSON.stringify(text));
   }
   t.equal(parseAddress(' Kate+x@Example.com '), 'kate+x@example.com');
-  // Each is one of the five that an address may ask at once.
+  // Each counts against the five requests per address.
   const browser = new Browser(world);
   for (const email of ['ada@example.com\r\nBcc: e@x.y', 'ada@example.com,e@x.y', 'Ada <e@x.y>']) {
     t.equal((await browser.post('/auth/email', { email })).status, 202);
@@ -145,7 +142,7 @@ t.test('an address cannot bring in a header, a list or a command', async (t) => 
   t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="no_address"\} 3/);
 });
 
-t.test('nobody fills a mailbox: neither from one address nor to one', async (t) => {
+t.test('mails are limited per sender and per recipient', async (t) => {
   const server = await startMailServer(t);
   const world = await startSignInWorld(t, {
     SVC_SMTP_URL: server.url,
@@ -167,14 +164,14 @@ t.test('nobody fills a mailbox: neither from one address nor to one', async (t) 
   t.equal(refused.headers.get('retry-after'), '60');
 });
 
-t.test('without a mail server there is no form, and asking says so', async (t) => {
+t.test('without a mail server there is no form, and a request gets an explanation', async (t) => {
   const world = await startSignInWorld(t);
   const browser = new Browser(world);
   t.notMatch((await browser.get('/auth/sign-in')).text, /name="email"/);
   t.equal((await browser.post('/auth/email', { email: 'ada@example.com' })).status, 404);
 });
 
-t.test('a mail server that is silent or away holds up no request', async (t) => {
+t.test('a silent or unreachable mail server does not delay requests', async (t) => {
   const world = await start(t);
   world.server.isSilent = true;
   await world.person('ada@example.com');
@@ -185,11 +182,15 @@ t.test('a mail server that is silent or away holds up no request', async (t) => 
   t.match(await world.metrics(), /svc_mails_waiting 1/);
   await world.stop();
   await until('the connection ends', () => (world.server.connections === 0 ? true : undefined));
-  t.match(await world.metrics(), /svc_mails_waiting 0/, 'nor the stop of the service');
+  t.match(
+    await world.metrics(),
+    /svc_mails_waiting 0/,
+    'the stop of the service is not delayed either',
+  );
 });
 
 t.test(
-  'the mailer distinguishes permanent from temporary refusals, and reveals nothing of the mail',
+  'the mailer distinguishes permanent from temporary rejections, and reveals nothing of the mail',
   async (t) => {
     const server = await startMailServer(t, { password: 'planted p@ss:word' });
     const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
@@ -222,14 +223,14 @@ t.test(
   },
 );
 
-t.test('a mail client that could not be loaded is loaded for the next mail', async (t) => {
-  // A mailer that is closed meanwhile leaves nothing behind that ends the process.
+t.test('a mail client that failed to load is loaded for the next mail', async (t) => {
+  // A mailer that is closed meanwhile leaves nothing behind that could end the process.
   const { without, after } = await withoutDescriptors('mail');
   t.match(without, Array(2).fill(/ERR_INVALID_PACKAGE_CONFIG|EMFILE/));
-  t.match(after, [/ESOCKET/, /EABORT/], 'it reaches for the server');
+  t.match(after, [/ESOCKET/, /EABORT/], 'it connects to the server');
 });
 
-t.test('what is put into a mail stays where it is put', async (t) => {
+t.test('values inserted into a mail cannot leave their position', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());
@@ -239,7 +240,7 @@ t.test('what is put into a mail stays where it is put', async (t) => {
     text: '.\r\nQUIT\r\nfile:///etc/hostname\r\n',
   });
   const [taken] = server.mails;
-  if (!taken) throw new Error('No mail was taken');
+  if (!taken) throw new Error('No mail was accepted');
   t.same(taken.to, ['ada@example.com']);
   t.equal(headerOf(taken, 'bcc'), undefined);
   t.match(headerOf(taken, 'subject'), /^Hello\s+Bcc: eve@example.com\s+Body$/);
@@ -247,7 +248,7 @@ t.test('what is put into a mail stays where it is put', async (t) => {
 });
 
 t.test(
-  'mails and a password go over TLS alone, unless the server is on this machine',
+  'mails and a password are sent over TLS only, unless the server is on this machine',
   async (t) => {
     for (const [url, expected] of [
       ['smtp://u:p@mail.example.com', { port: 587, secure: false, requireTLS: true }],
@@ -267,7 +268,7 @@ t.test(
 );
 
 t.test(
-  'letters are short, say how long their link works, and contain nobody else’s lines',
+  'letters are short, state how long their link works, and contain no injected lines',
   async (t) => {
     const link = { origin: 'https://svc.example.com', token: 'svc_link_1_x', nowMs: 0 };
     const { subject, text } = signInLetter({ ...link, expiresMs: 900_000 });
@@ -292,4 +293,4 @@ t.test(
   },
 );
 
-/** A queue over a mailer of the test's, on a virtual clock. */
+/** A queue over a mailer of the test, on a virtual clock. */

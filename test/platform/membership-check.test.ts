@@ -1,6 +1,6 @@
 /**
- * A member's place in its cluster as `/readyz` and the metrics show it, over a membership whose answers
- * are given. membership.test.ts is about the membership itself.
+ * A member's status in its cluster as `/readyz` and the metrics show it, over a membership with
+ * given answers. membership.test.ts covers the membership itself.
  */
 import t from 'tap';
 import { callerReport, createHealth, operatorReport } from '../../src/platform/health.ts';
@@ -28,7 +28,7 @@ function member(given: Partial<Membership>): Membership {
 
 const check = (given: Partial<Membership>) => membershipCheck(member(given), new VirtualClock(0))();
 
-t.test('DUR-26: a clock over 2 s off is degraded with the figure, and refused beyond 10 s', (t) => {
+t.test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t) => {
   t.same(check({ clockAheadMs: () => 2_000 }), { state: 'ready' });
   t.match(check({ clockAheadMs: () => 3_000 }), {
     state: 'degraded',
@@ -56,7 +56,7 @@ t.test('DUR-26: a cut-off member is not ready, whatever it knows of the others',
   t.end();
 });
 
-t.test('DUR-26: a silent member is named with host and time to operators only', (t) => {
+t.test('DUR-26: only operators see the host of a silent member and since when', (t) => {
   const both = [view('unreachable', 'vm-b', 42), view('unreachable', 'vm-c', 43)];
   const members = () => [view('acting', 'vm-a', 1), view('gone', 'vm-d', 4), ...both];
   const log = silentLog;
@@ -83,7 +83,7 @@ t.test('DUR-26: a silent member is named with host and time to operators only', 
 });
 
 t.test(
-  'DUR-26: projects without a member are degraded after 15 s, until one acts for them',
+  'DUR-26: projects without a member are degraded after 15 s, until a member serves them',
   async (t) => {
     const clock = new VirtualClock(0);
     let shares = SHARES.slice(0, 60);
@@ -91,7 +91,7 @@ t.test(
     const checked = membershipCheck(member({ members }), clock);
     t.match(checked(), { state: 'ready' });
     await clock.advance(15_000);
-    t.match(checked(), { state: 'ready' }, 'they may be on their way from one to another');
+    t.match(checked(), { state: 'ready' }, 'they may be in transit between members');
     await clock.advance(1_000);
     t.match(checked(), {
       state: 'degraded',
@@ -101,11 +101,11 @@ t.test(
     t.match(checked(), { state: 'ready' });
     const alone = membershipCheck(soleMember('node-1'), clock);
     await clock.advance(60_000);
-    t.match(alone(), { state: 'ready' }, 'one process alone has all of them');
+    t.match(alone(), { state: 'ready' }, 'a single process owns all of them');
   },
 );
 
-t.test('members by status, shares and the clock are metrics of a cluster alone', async (t) => {
+t.test('members by status, shares and the clock are metrics of a cluster only', async (t) => {
   const clock = new VirtualClock(0);
   const textOf = async (given: Partial<Membership>): Promise<string> => {
     const metrics = createMetrics({ clock, version: 'test' });

@@ -1,6 +1,7 @@
 /**
- * Members and leases: cases on a virtual clock, then a seeded model of members that are suspended, cut
- * off, killed and started again, with clocks that differ. The invariant: no two act for one share.
+ * Members and leases: cases on a virtual clock, then a seeded model of members with different
+ * clocks that are suspended, cut off, killed and restarted. The invariant: no two act for one
+ * share.
  */
 import t from 'tap';
 import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
@@ -23,10 +24,12 @@ import { FaultyLog } from '../support/faulty-stream.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 
-/** A member's own time: ahead of the world's by `skewMs`; nothing of it happens while it is suspended. */
+/**
+ * A member's own clock: ahead of the world's by `skewMs`. Its timers wait while it is suspended.
+ */
 class OwnClock implements Clock {
   isSuspended = false;
-  /** Somebody has set it, ms. */
+  /** Offset by which the clock was set while running, ms. */
   setMs = 0;
   readonly #world: VirtualClock;
   readonly #skewMs: number;
@@ -65,13 +68,13 @@ class OwnClock implements Clock {
   }
 }
 
-/** A member's way to the stream, which can be cut and takes its time: `delayMs` each way. */
+/** A member's connection to the stream, which can be cut and has a latency: `delayMs` each way. */
 function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
   const inner = log.connect();
   const wire = {
     isCut: false,
     readsNothing: false,
-    /** A read from the beginning returns it first, though the stream does not have it. */
+    /** First message of a read from the beginning, though the stream does not have it. */
     shows: undefined as StreamMessage | undefined,
     delayMs: () => 0,
     refuses: (_: Append) => false,
@@ -80,7 +83,7 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
     new Promise<void>((resolve) => (ms === 0 ? resolve() : void world.wakeAfter(ms, resolve)));
   const call = async <R>(act: () => Promise<R>): Promise<R> => {
     if (wire.isCut) throw new StreamUnavailable('Not connected', 'refused');
-    // On the way it is the network's: a member that is suspended now does not stop it.
+    // In flight it belongs to the network: suspending the member does not stop it.
     await leg(wire.delayMs());
     const result = await act();
     await leg(wire.delayMs());
@@ -96,7 +99,7 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
         const isWhole = 'sequence' in options.from && options.from.sequence <= 1;
         if (wire.shows && isWhole) yield wire.shows;
         for await (const message of reading) {
-          // Messages follow each other on their way: a slow one does not slow down all that come after.
+          // Messages are pipelined: a slow one does not add its delay to all later ones.
           await leg(Math.floor(wire.delayMs() / 10));
           await clock.running();
           if (wire.isCut) throw new StreamUnavailable('The read broke off', 'refused');
@@ -127,22 +130,25 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
   return { stream, wire };
 }
 
-/** Where EVENTS ends. */
+/** Last sequence of EVENTS. */
 const events = { last: 0 };
 
 interface Started {
   readonly clock: OwnClock;
   readonly wire: ReturnType<typeof connect>['wire'];
   member: Membership | undefined;
-  /** Position in EVENTS that it says it has applied. */
+  /** Position in EVENTS that the member reports as applied. */
   applied: number;
-  /** How long ago it says it heard of data centers, ms. */
+  /** Time since it heard of each data center, as it reports, ms. */
   heard: Readonly<Record<string, number>>;
 }
 
 let members = 0;
 
-/** Has joined once its `member` is there, and takes its part at once, unless it stays `joining`. */
+/**
+ * The member has joined once `member` is set, and takes its shares at once, unless it stays
+ * `joining`.
+ */
 function start(
   log: FaultyLog,
   world: VirtualClock,
@@ -175,7 +181,7 @@ function start(
     if (more.state !== 'joining') member.begin();
     started.member = member;
   });
-  // One that cannot join is started again by the model.
+  // The model restarts a member that cannot join.
   joining.catch(() => {});
   return started;
 }
@@ -204,7 +210,7 @@ function owned({ member }: Started): Share[] {
   return SHARES.filter((share) => member?.owns(PROJECTS.get(share) as string));
 }
 
-/** Shares that exactly one of them acts for, and those that several act for. */
+/** Number of shares with exactly one owner, and the shares with several. */
 function shared(started: readonly Started[]) {
   const counts = Map.groupBy(started.flatMap(owned), (share) => share);
   const several = [...counts].filter(([, all]) => all.length > 1).map(([share]) => share);
@@ -215,7 +221,7 @@ t.test('DUR-13: live members share all work about evenly, without overlap', asyn
   const { clock, log } = world();
   const first = start(log, clock);
   await pass(clock, 2_000);
-  t.equal(owned(first).length, SHARES.length, 'one alone acts for everything');
+  t.equal(owned(first).length, SHARES.length, 'a single member owns everything');
   const three = [first, start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
   t.same(shared(three), { single: SHARES.length, several: [] });
@@ -250,7 +256,7 @@ t.test(
   },
 );
 
-t.test('a lease that cannot be read is nobody’s, and claimed', async (t) => {
+t.test('an unreadable lease has no owner, and is claimed', async (t) => {
   const { clock, log } = world();
   const row = { stream: 'CLUSTER', subject: leaseSubject(7), data: Buffer.from('{"v":9}') };
   log.store(row, false);
@@ -259,7 +265,7 @@ t.test('a lease that cannot be read is nobody’s, and claimed', async (t) => {
   t.equal(owned(one).length, SHARES.length);
 });
 
-t.test('a member that leaves hands over at once', async (t) => {
+t.test('a leaving member hands over at once', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -270,53 +276,53 @@ t.test('a member that leaves hands over at once', async (t) => {
   t.match(first.member?.refusal(), 'left its cluster');
 });
 
+t.test('a handover with one rejected row returns nothing that others own', async (t) => {
+  const { clock, log } = world();
+  const first = start(log, clock);
+  await pass(clock, 2_000);
+  // It hears late of changes that the other hears at once.
+  first.wire.delayMs = () => 200;
+  let refused: string | undefined;
+  let times = 0;
+  first.wire.refuses = ({ subject }) => {
+    if (subject.startsWith('svc.cluster.leases')) refused ??= subject;
+    return subject === refused && times++ < 10;
+  };
+  const second = start(log, clock);
+  const several = new Set<Share>();
+  for (let i = 0; i < 240; i++) {
+    await pass(clock, 50);
+    for (const share of shared([first, second]).several) several.add(share);
+  }
+  t.ok(times > 10);
+  t.same([...several], [], 'no share had two owners');
+  t.same(shared([first, second]).single, SHARES.length, 'finally every share has an owner');
+});
+
 t.test(
-  'a hand-over of which one row was refused gives nothing back that others have',
+  'reports of a data center stay valid after their member has left or was killed',
   async (t) => {
     const { clock, log } = world();
-    const first = start(log, clock);
-    await pass(clock, 2_000);
-    // It hears late what the other hears at once.
-    first.wire.delayMs = () => 200;
-    let refused: string | undefined;
-    let times = 0;
-    first.wire.refuses = ({ subject }) => {
-      if (subject.startsWith('svc.cluster.leases')) refused ??= subject;
-      return subject === refused && times++ < 10;
-    };
-    const second = start(log, clock);
-    const several = new Set<Share>();
-    for (let i = 0; i < 240; i++) {
-      await pass(clock, 50);
-      for (const share of shared([first, second]).several) several.add(share);
+    const [first, second, third] = [start(log, clock), start(log, clock), start(log, clock)];
+    await pass(clock, 5_000);
+    first.heard = { 'DC-1': 2_000 };
+    second.heard = { 'DC-2': 1_000 };
+    await pass(clock, 1_100);
+    await first.member?.leave();
+    second.wire.isCut = true;
+    await pass(clock, 20_000);
+    const fourth = start(log, clock);
+    await pass(clock, 1_000);
+    for (const { member } of [third, fourth]) {
+      const heard = member?.heardElsewhere();
+      const [left = 0, killed = 0] = [heard?.get('DC-1'), heard?.get('DC-2')];
+      t.ok(left >= 22_500 && left <= 23_500, `DC-1 was heard ${left} ms ago`);
+      t.ok(killed >= 21_500 && killed <= 23_000, `DC-2 was heard ${killed} ms ago`);
     }
-    t.ok(times > 10);
-    t.same([...several], [], 'no share was acted for by both');
-    t.same(shared([first, second]).single, SHARES.length, 'and every one by somebody in the end');
   },
 );
 
-t.test('what a member has heard stays true when it has left, or was killed', async (t) => {
-  const { clock, log } = world();
-  const [first, second, third] = [start(log, clock), start(log, clock), start(log, clock)];
-  await pass(clock, 5_000);
-  first.heard = { 'DC-1': 2_000 };
-  second.heard = { 'DC-2': 1_000 };
-  await pass(clock, 1_100);
-  await first.member?.leave();
-  second.wire.isCut = true;
-  await pass(clock, 20_000);
-  const fourth = start(log, clock);
-  await pass(clock, 1_000);
-  for (const { member } of [third, fourth]) {
-    const heard = member?.heardElsewhere();
-    const [left = 0, killed = 0] = [heard?.get('DC-1'), heard?.get('DC-2')];
-    t.ok(left >= 22_500 && left <= 23_500, `DC-1 was heard ${left} ms ago`);
-    t.ok(killed >= 21_500 && killed <= 23_000, `DC-2 was heard ${killed} ms ago`);
-  }
-});
-
-t.test('a member that is started again on its data folder need not wait', async (t) => {
+t.test('a member restarted on its data folder need not wait', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock, { lock: 'boot 1, file 7' });
   await pass(clock, 2_000);
@@ -344,14 +350,14 @@ t.test(
     t.same(statuses(), ['acting', 'unreachable', 'unreachable']);
     const seen = watcher.member?.members().map(({ seenMs }) => seenMs) ?? [];
     const isOwnLast = seen.slice(1).every((ms) => ms > lastMs - 1_500 && ms <= lastMs);
-    t.ok(isOwnLast, 'since the last record of its own');
+    t.ok(isOwnLast, 'since its own last record');
     start(log, clock, { lock: 'boot 1, file 7' });
     await pass(clock, 2_000);
     t.same(statuses(), ['acting', 'gone', 'unreachable', 'acting']);
   },
 );
 
-t.test('a new member drops a member that a killed nats-server restored', async (t) => {
+t.test('a new member ignores a member that a killed nats-server restored', async (t) => {
   const { clock, log } = world();
   const [ended, first] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -384,7 +390,7 @@ t.test('a new member drops a member that a killed nats-server restored', async (
   t.ok(isApplied, 'a revocation does not wait for it');
 });
 
-t.test('a member that is cut off acts no more, and says so', async (t) => {
+t.test('a cut-off member stops acting, and reports it', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -400,7 +406,7 @@ t.test('a member that is cut off acts no more, and says so', async (t) => {
   t.equal(first.member?.refusal(), undefined);
 });
 
-t.test('a member that writes and reads nothing back is replaced', async (t) => {
+t.test('a member that writes but reads nothing is replaced', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -413,10 +419,10 @@ t.test('a member that writes and reads nothing back is replaced', async (t) => {
   first.wire.readsNothing = false;
   await pass(clock, 30_000);
   t.same(shared([first, second]), { single: SHARES.length, several: [] });
-  t.ok(owned(first).length > 0, 'it takes its part again');
+  t.ok(owned(first).length > 0, 'it takes its shares again');
 });
 
-t.test('members that all stood still act again soon', async (t) => {
+t.test('members that were all suspended soon act again', async (t) => {
   const { clock, log } = world();
   const both = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -433,7 +439,7 @@ t.test('members that all stood still act again soon', async (t) => {
   }
 });
 
-t.test('DUR-13: a wrong clock is measured, and beyond 10 s its member holds nothing', async (t) => {
+t.test('DUR-13: a wrong clock is measured, and beyond 10 s its member owns nothing', async (t) => {
   const { clock, log } = world();
   const right = start(log, clock);
   const near = start(log, clock, { skewMs: -3_000 });
@@ -470,7 +476,7 @@ t.test(
     third.applied = 9;
     third.member?.announce();
     await pass(clock, 50);
-    t.ok(isOver, 'what is announced is waited for no longer than it takes');
+    t.ok(isOver, 'the barrier ends as soon as the change is applied');
     third.clock.isSuspended = true;
     third.applied = 0;
     void first.member?.untilApplied(20, new AbortController().signal).then(() => {
@@ -488,7 +494,7 @@ t.test(
 
 for (const state of ['acting', 'joining'] as const) {
   t.test(
-    `one that was cut off while ${state} vouches for nothing before it has caught up`,
+    `a member cut off while ${state} vouches for nothing before it has caught up`,
     async (t) => {
       const { clock, log } = world();
       const [first, second] = [start(log, clock, { state }), start(log, clock)];
@@ -511,7 +517,7 @@ for (const state of ['acting', 'joining'] as const) {
   );
 }
 
-t.test('a clock that is set while it runs is noticed at once', async (t) => {
+t.test('a clock that is set while the member runs is noticed at once', async (t) => {
   const { clock, log } = world();
   const one = start(log, clock);
   await pass(clock, 2_000);
@@ -523,7 +529,7 @@ t.test('a clock that is set while it runs is noticed at once', async (t) => {
   t.equal(one.member?.refusal(), undefined);
 });
 
-t.test('an owner whose clock is set wrong gives what it holds to the others', async (t) => {
+t.test('an owner whose clock is set wrong hands its shares to the others', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -534,10 +540,10 @@ t.test('an owner whose clock is set wrong gives what it holds to the others', as
   t.equal(owned(second).length, SHARES.length);
   first.clock.setMs = 0;
   await pass(clock, 8_000);
-  t.ok(owned(first).length > 0, 'and gets its part back');
+  t.ok(owned(first).length > 0, 'and gets its shares back');
 });
 
-/** Something happens to one of them. */
+/** Injects a random fault into one member. */
 function disturb({ clock, wire }: Started, random: Random): void {
   const what = fraction(random);
   if (clock.isSuspended) clock.resume();
@@ -548,7 +554,7 @@ function disturb({ clock, wire }: Started, random: Random): void {
 }
 
 for (const seed of [1, 2, 3, 4]) {
-  t.test(`no two act for one share, whatever happens to them (seed ${seed})`, async (t) => {
+  t.test(`no two act for one share under random faults (seed ${seed})`, async (t) => {
     const random = seededRandom(seed);
     const { clock, log } = world();
     const skewed = () =>
@@ -559,7 +565,7 @@ for (const seed of [1, 2, 3, 4]) {
     for (let steps = 0; steps < 1_200; steps++) {
       await clock.advance(250);
       for (let turns = 0; turns < 6; turns++) await new Promise((done) => setImmediate(done));
-      // A suspended member does nothing: what counts is what it finds when it goes on.
+      // A suspended member does nothing: its shares count once it resumes.
       const { single, several } = shared(all.filter((each) => !each.clock.isSuspended));
       for (const share of several) twice.add(share);
       moments++;
@@ -568,19 +574,23 @@ for (const seed of [1, 2, 3, 4]) {
       if (one && fraction(random) < 0.04) disturb(one, random);
     }
     t.same([...twice], []);
-    t.ok(covered > moments / 5, `everything has its owner at ${covered} of ${moments} moments`);
+    t.ok(covered > moments / 5, `every share has its owner at ${covered} of ${moments} moments`);
     for (const { clock: own, wire } of all) {
       Object.assign(wire, { isCut: false, delayMs: () => 5 });
       own.resume();
     }
     await pass(clock, 20_000);
-    t.same(shared(all), { single: SHARES.length, several: [] }, 'once all is well, each has one');
+    t.same(
+      shared(all),
+      { single: SHARES.length, several: [] },
+      'after the faults every share has one owner',
+    );
     const epochs = new Map<string, number>();
     for (const { subject, data } of log.messages) {
       if (!subject.startsWith(leaseSubject(0).slice(0, -1))) continue;
       const { epoch } = JSON.parse(Buffer.from(data).toString()) as { epoch: number };
       t.equal(epoch, (epochs.get(subject) ?? epoch - 1) + 1);
-      t.ok(epoch > START_MS / 1000, 'above those of a table before this one');
+      t.ok(epoch > START_MS / 1000, 'above those of an earlier table');
       epochs.set(subject, epoch);
     }
   });

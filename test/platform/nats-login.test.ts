@@ -1,7 +1,7 @@
 /**
- * Who the service is at NATS, and whom it trusts there: every way of a login and TLS on a real
- * nats-server, the same ways refused with a sentence that names the setting and no secret, and a
- * login that changes while the service runs.
+ * Authentication with NATS in both directions: every way to log in and TLS on a real nats-server,
+ * the same ways rejected with a sentence that names the setting and no secret, and a login that
+ * changes while the service runs.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const spec: StreamSpec = {
   duplicateWindowMs: 60_000,
 };
 
-/** A user's nkey, and its credentials in an account of an operator made for the test. */
+/** A user's nkey, and its credentials in an account of an operator created for the test. */
 function makeUser() {
   const operator = nkeys.createOperator();
   const account = nkeys.createAccount();
@@ -77,14 +77,14 @@ const stranger = makeUser();
 
 interface Way {
   readonly name: string;
-  /** Of the server. */
+  /** Configuration of the server. */
   readonly server: string;
-  /** Of the service; `FOLDER/name` is a file with that content. */
+  /** Files of the service; `FOLDER/name` is a file with that content. */
   readonly files?: Readonly<Record<string, string>>;
   readonly good: Readonly<Record<string, string>>;
-  /** Each is refused with a sentence that matches. */
+  /** Each is rejected with a sentence that matches. */
   readonly bad: readonly (readonly [Readonly<Record<string, string>>, RegExp])[];
-  /** Put before the host of the good and of the bad. */
+  /** Inserted before the host of the good and of the bad. */
   readonly url?: { readonly good?: string; readonly bad?: string };
 }
 
@@ -159,7 +159,7 @@ const ways: readonly Way[] = [
     ],
   },
   {
-    name: 'TLS, by an address',
+    name: 'TLS, selected by an address',
     server: `tls { ${pair} }`,
     good: { SVC_NATS_CA_FILE: certificate('nats-ca.pem') },
     bad: [
@@ -169,7 +169,7 @@ const ways: readonly Way[] = [
     ],
   },
   {
-    name: 'TLS with a certificate of the client',
+    name: 'TLS with a client certificate',
     server: `tls { ${pair}, ca_file: "${certificate('nats-ca.pem')}", verify: true }`,
     good: {
       SVC_NATS_CA_FILE: certificate('nats-ca.pem'),
@@ -188,7 +188,7 @@ const ways: readonly Way[] = [
     ],
   },
   {
-    name: 'TLS that the server does not have',
+    name: 'TLS with a server that has none',
     server: '',
     good: {},
     bad: [
@@ -257,7 +257,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
   });
 }
 
-t.test('several addresses with one login, of which one is away', needs(newest), async (t) => {
+t.test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
   const folder = dataFolder(t);
   const server = await startNatsServer({
     program: componentPath(newest),
@@ -275,7 +275,7 @@ t.test('several addresses with one login, of which one is away', needs(newest), 
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
 });
 
-t.test('a certificate that is for another host', needs(newest), async (t) => {
+t.test('a certificate for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;
   const server = await startNatsServer({
     program: componentPath(newest),
@@ -290,7 +290,7 @@ t.test('a certificate that is for another host', needs(newest), async (t) => {
   });
 });
 
-t.test('TLS without the certificate that the server asks for', needs(newest), async (t) => {
+t.test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
   const server = await startNatsServer({
@@ -304,7 +304,7 @@ t.test('TLS without the certificate that the server asks for', needs(newest), as
   });
 });
 
-t.test('a user without the permissions learns which', needs(newest), async (t) => {
+t.test('a user without permissions is told which are missing', needs(newest), async (t) => {
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
   const server = await startNatsServer({
@@ -321,7 +321,7 @@ t.test('a user without the permissions learns which', needs(newest), async (t) =
   });
 });
 
-t.test('the permissions that docs/streams.md names are enough', needs(newest), async (t) => {
+t.test('the permissions listed in docs/streams.md are sufficient', needs(newest), async (t) => {
   const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
   const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
@@ -356,7 +356,7 @@ t.test('the permissions that docs/streams.md names are enough', needs(newest), a
   t.same(got, [1]);
 });
 
-t.test('a password that changes needs no restart', needs(newest), async (t) => {
+t.test('a changed password needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);
   const store = dataFolder(t);
   const server = await startNatsServer({
@@ -389,7 +389,7 @@ t.test('a password that changes needs no restart', needs(newest), async (t) => {
 });
 
 t.test(
-  'DUR-24: svc serve exits at once with the code of bad settings',
+  'DUR-24: svc serve exits at once with the code for bad settings',
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
@@ -413,7 +413,7 @@ t.test(
   },
 );
 
-t.test('settings that do not go together', (t) => {
+t.test('settings that contradict each other', (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
     try {
       loadConfig([], environment);

@@ -1,7 +1,7 @@
 /**
  * Both adapters of the once-store port pass one suite: the table on a virtual clock, the stream on
- * real nats-servers of the oldest and the newest supported version. What is the table's alone (it
- * forgets in time, it writes many in one go) follows.
+ * real nats-servers of the oldest and the newest supported version. Tests of the table alone
+ * follow: it deletes expired keys, and writes many in one transaction.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,9 +22,9 @@ interface OnceStoreHarness {
   readonly clock: Clock;
   /** Nodes that share the store. */
   readonly nodes: readonly OnceStore[];
-  /** A node after everything, servers too, was killed and started again. */
+  /** A node after all processes, including servers, were killed and restarted. */
   restarted(): Promise<OnceStore>;
-  /** A node whose storage is gone. */
+  /** A node whose storage fails. */
   broken(): Promise<OnceStore>;
 }
 
@@ -41,7 +41,7 @@ async function onceStoreContract(
     t.equal(await onceStore.takeOnce('second', soon()), true);
   });
 
-  await t.test('of many concurrent calls for one key exactly one takes it', async (t) => {
+  await t.test('of many concurrent calls for one key exactly one succeeds', async (t) => {
     const tries = Array.from({ length: 100 }, (_, i) => nodes[i % nodes.length] ?? onceStore);
     const outcomes = await Promise.all(tries.map((node) => node.takeOnce('raced', soon())));
     t.equal(outcomes.filter(Boolean).length, 1);
@@ -94,7 +94,7 @@ t.test('once-store on a table', async (t) => {
       return store;
     },
     broken: async () => {
-      // Someone else holds the write lock for good.
+      // Another connection holds the write lock for good.
       const other = new Database(path);
       t.teardown(() => other.close());
       other.exec('BEGIN IMMEDIATE');
@@ -103,7 +103,7 @@ t.test('once-store on a table', async (t) => {
   });
 });
 
-// Mostly waiting for processes: both versions at once.
+// Mostly waiting for processes: both versions run in parallel.
 t.jobs = 2;
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(`once-store on ${version}`, { ...needs(version), buffered: true }, async (t) => {
@@ -141,7 +141,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
         return onceStore;
       },
     });
-    t.ok((onceSpec.maxAgeMs ?? 0) > ONCE_MS_MAX, 'the server keeps every key in force');
+    t.ok((onceSpec.maxAgeMs ?? 0) > ONCE_MS_MAX, 'the server keeps every key that is in force');
   });
 }
 
@@ -165,7 +165,7 @@ t.test('the table deletes a key after its time, and not before', async (t) => {
   t.equal(await store.takeOnce('key', clock.now() + MINUTE_MS), false);
 });
 
-t.test('the table stays as small as what is in force', async (t) => {
+t.test('the size of the table is bounded by the keys in force', async (t) => {
   const { clock, store } = table(t);
   const takeMany = (count: number, name: string) =>
     Promise.all(
@@ -177,10 +177,10 @@ t.test('the table stays as small as what is in force', async (t) => {
   t.equal(store.count(), 3_000);
   await clock.advance(MINUTE_MS);
   await takeMany(2_000, 'second');
-  t.equal(store.count(), 2_000, 'each transaction forgets more than it adds');
+  t.equal(store.count(), 2_000, 'each transaction deletes more than it adds');
 });
 
-t.test('the keys of one turn are one transaction', async (t) => {
+t.test('the keys of one turn share one transaction', async (t) => {
   const { path, clock, store } = table(t);
   const reader = new Database(path, { readonly: true });
   t.teardown(() => reader.close());
@@ -194,7 +194,7 @@ t.test('the keys of one turn are one transaction', async (t) => {
   await Promise.all(tries);
 });
 
-t.test('more keys than can wait are refused at once; the others are kept', async (t) => {
+t.test('keys beyond the queue’s bound are rejected at once; the others are kept', async (t) => {
   const { clock, store } = table(t);
   const untilMs = clock.now() + MINUTE_MS;
   const tries = Array.from({ length: 10_050 }, (_, i) => store.takeOnce(`k${i}`, untilMs));
@@ -209,7 +209,7 @@ t.test('more keys than can wait are refused at once; the others are kept', async
   t.equal(store.count(), 10_000);
 });
 
-t.test('closing writes what waits, and takes nothing more', async (t) => {
+t.test('closing writes queued keys, and accepts no more', async (t) => {
   const { path, clock, store } = table(t);
   const untilMs = clock.now() + MINUTE_MS;
   const waiting = store.takeOnce('waiting', untilMs);

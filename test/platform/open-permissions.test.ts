@@ -1,6 +1,6 @@
 /**
- * Files that others of the machine may read are reported: at the start, and in a gauge without a
- * restart.
+ * Files that other users of the machine may read are reported: at the start, and in a gauge that
+ * needs no restart.
  */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -34,7 +34,7 @@ t.test('mapInOrder lets later values wait for an observable, one at a time', (t)
   t.end();
 });
 
-t.test('mapInOrder ends with the first error, wherever it comes from', (t) => {
+t.test('mapInOrder ends with the first error of the source or of an inner observable', (t) => {
   const fails = new Error('thrown');
   const thrown = () => {
     throw fails;
@@ -53,7 +53,7 @@ t.test('mapInOrder ends with the first error, wherever it comes from', (t) => {
   t.end();
 });
 
-t.test('mapInOrder leaves source and observable when it is unsubscribed', (t) => {
+t.test('mapInOrder unsubscribes from the source and the inner observable', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a----');
     const inner = hot('--x---y');
@@ -64,7 +64,7 @@ t.test('mapInOrder leaves source and observable when it is unsubscribed', (t) =>
   t.end();
 });
 
-t.test('mapInOrder takes observables that end at once, however many, without a stack', (t) => {
+t.test('mapInOrder does not grow the stack for observables that end at once', (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   const gate = new Subject<number>();
   const seen: number[] = [];
@@ -94,7 +94,7 @@ t.test('mapInSlices without a pacer does all of the work at once', (t) => {
   t.end();
 });
 
-t.test('mapInSlices spreads steps over the turns of its pacer, and keeps the order', (t) => {
+t.test('mapInSlices spreads steps over the turns of its pacer, in order', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
     const source = hot('-a-bc|', counts);
     // The fourth `next()` of b has its result, three turns later; then c takes one more turn.
@@ -117,7 +117,7 @@ t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with 
     expectObservable(source.pipe(mapInSlices(counted, pacer)), '^---!').toBe('-----');
     expectSubscriptions(source.subscriptions).toBe('^---!');
   });
-  t.equal(steps, 3, 'one a turn, until it was unsubscribed');
+  t.equal(steps, 3, 'one per turn, until it was unsubscribed');
   marbles(t, ({ hot, expectObservable }, pacer) => {
     steps = 98;
     const failed = hot('-a-', counts).pipe(mapInSlices(counted, pacer));
@@ -126,7 +126,7 @@ t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with 
   t.end();
 });
 
-t.test('oneAtATime lets a value in when the one before has passed all stages', (t) => {
+t.test('oneAtATime admits a value when the one before has passed all stages', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const first = cold('-a|');
     const second = cold('--b|');
@@ -137,7 +137,7 @@ t.test('oneAtATime lets a value in when the one before has passed all stages', (
       concatMap((value) => first.pipe(map(() => value))),
       concatMap((value) => second.pipe(map(() => value))),
     );
-    // Without `oneAtATime` the first stage would take y while the second has x.
+    // Without `oneAtATime` the first stage would accept y while the second has x.
     expectObservable(source.pipe(oneAtATime(stages))).toBe('----x--y--z|');
     expectSubscriptions(source.subscriptions).toBe('^-------!');
     expectSubscriptions(first.subscriptions).toBe(['-^-!', '----^-!', '-------^-!']);
@@ -161,7 +161,7 @@ t.test('oneAtATime ends with an error, and with its subscriber', (t) => {
   t.end();
 });
 
-t.test('oneAtATime takes any number of values that wait for nothing', (t) => {
+t.test('oneAtATime accepts any number of synchronous values', (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   t.same(
     valuesNow(from(values).pipe(oneAtATime(map((n) => n + 1)))),
@@ -170,7 +170,7 @@ t.test('oneAtATime takes any number of values that wait for nothing', (t) => {
   t.end();
 });
 
-t.test('valuesNow gives the values of what waits for nothing, and throws its error', (t) => {
+t.test('valuesNow returns the synchronous values, and throws their error', (t) => {
   t.same(valuesNow(from([1, 2]).pipe(map((n) => n + 1))), [2, 3]);
   t.throws(() => valuesNow(throwError(() => new Error('failed'))), new Error('failed'));
   t.throws(() => valuesNow(NEVER), /waits/);

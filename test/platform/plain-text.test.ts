@@ -1,9 +1,9 @@
-/** Text on one line: what is allowed, and what the rest becomes. */
+/** One-line text: accepted characters, and the replacement of all others. */
 import fc from 'fast-check';
 import t from 'tap';
 import { asOneLine, isOneLine, isPlainText, oneLine } from '../../actors/platform/plain-text.ts';
 
-t.test('names of every script and emoji are one line, hidden characters are not', (t) => {
+t.test('names in every script and emoji are one line, hidden characters are not', (t) => {
   const good = [
     ...['Größe 7', '監視', 'می\u200cخواهم', 'क्\u200dष', '👩\u200d💻', '❤\ufe0f', 'العربية', ''],
     ...['a\u00a0b', 'naïve', "O'Neil <ann>", 'x"\\y'],
@@ -22,7 +22,7 @@ t.test('names of every script and emoji are one line, hidden characters are not'
   t.end();
 });
 
-t.test('whatever comes in, one line comes out, and nothing is done to it twice', (t) => {
+t.test('any input becomes one line, and cleaning it twice changes nothing', (t) => {
   const hidden = fc.constantFrom('\r', '\n', '\u202e', '\u200b', '\ud800', '\u{e0041}', ' ');
   const text = fc.array(fc.oneof(fc.string({ unit: 'binary' }), hidden)).map((all) => all.join(''));
   fc.assert(

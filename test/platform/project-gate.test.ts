@@ -1,6 +1,7 @@
 /**
- * The gate of all calls on a virtual clock: how many of a project run and wait, who is next, and that
- * what a project asks for costs its neighbour a turn. Order is counted in turns, never in time.
+ * The gate of all calls on a virtual clock: how many calls of a project run and wait, which one is
+ * next, and that a project's load costs its neighbour one turn. Order is counted in turns, never in
+ * time.
  */
 import t from 'tap';
 import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
@@ -21,7 +22,7 @@ const rounds = async (count: number) => {
   for (let i = 0; i < count; i++) await round();
 };
 
-/** Calls that run until they are let go. */
+/** Calls that run until they are released. */
 function heldCalls(gate: ProjectGate) {
   const passes: Pass[] = [];
   const outcomes: string[] = [];
@@ -53,14 +54,14 @@ function openGate(change: Partial<ProjectLimits> = {}) {
 }
 
 t.test(
-  'LIMIT-08: a project runs 8 calls and queues 64, and further calls are refused',
+  'LIMIT-08: a project runs 8 calls and queues 64, and further calls are rejected',
   async (t) => {
     const { clock, gate, refusals } = openGate();
     const { passes, start, count, outcomes } = heldCalls(gate);
     for (let i = 0; i < 73; i++) void start('demo', { name: `key ${i % 2}` });
     await rounds(10);
     t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
-    t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to come');
+    t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to arrive');
     t.same(gate.counts().call, { running: 8, waiting: 64 });
     t.same(refusals, ['concurrency call']);
 
@@ -68,28 +69,28 @@ t.test(
     void start('demo', { kind: 'query' });
     await rounds(3);
     t.equal(outcomes[73], 'other runs', 'another project is not delayed');
-    t.equal(outcomes[74], 'demo runs', 'nor what is of another class');
+    t.equal(outcomes[74], 'demo runs', 'nor is another class');
 
     passes[0]?.release();
     passes[0]?.release();
     await rounds(2);
-    t.same([count('runs'), count('waits')], [11, 63], 'a place is handed on, once');
-    t.equal(outcomes[8], 'demo runs', 'to the one that waits longest');
+    t.same([count('runs'), count('waits')], [11, 63], 'a slot is passed on once');
+    t.equal(outcomes[8], 'demo runs', 'to the call that has waited longest');
 
     await clock.advance(4_999);
     t.equal(count('waits'), 63);
     await clock.advance(1);
-    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
+    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'no call waits longer than 5 s');
 
     for (const { release } of passes) release();
     t.same(gate.counts().call, { running: 0, waiting: 0 });
     for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
     await rounds(3);
-    t.equal(gate.running('projects/demo', 'call'), 8, 'no place was lost on the way');
+    t.equal(gate.running('projects/demo', 'call'), 8, 'no slot was lost');
   },
 );
 
-t.test('A caller that has gone leaves the queue, and its place is free', async (t) => {
+t.test('A caller that disconnects leaves the queue, and its slot is free', async (t) => {
   const { gate } = openGate();
   const { passes, start, count, outcomes } = heldCalls(gate);
   const gone = new AbortController();
@@ -103,13 +104,13 @@ t.test('A caller that has gone leaves the queue, and its place is free', async (
   t.same(gate.counts().call, { running: 8, waiting: 0 });
   void start('demo', { signal: gone.signal });
   await round();
-  t.equal(outcomes[9], 'demo: Error: hung up', 'nor does it come in');
+  t.equal(outcomes[9], 'demo: Error: hung up', 'it does not enter either');
   passes[0]?.release();
   t.equal(gate.running('projects/demo', 'call'), 7);
 });
 
 t.test(
-  'Streams do not wait: refused beyond the project’s bound, and one caller has half',
+  'Streams do not wait: rejected beyond the project’s bound, and one caller gets half',
   async (t) => {
     const { gate, refusals } = openGate({ openStreams: 5 });
     const { passes, start, outcomes } = heldCalls(gate);
@@ -124,39 +125,36 @@ t.test(
     t.same(seen, [runs, runs, runs, refused, runs, runs, refused, refused]);
     t.same(new Set(refusals), new Set(['openStreams stream']));
     passes[0]?.release();
-    t.equal(await open('a'), runs, 'an ended one makes room');
+    t.equal(await open('a'), runs, 'an ended one frees its slot');
     t.equal(await open('a'), refused);
   },
 );
 
-t.test(
-  'Every class says after how many seconds to come again, and refuses at some point',
-  async (t) => {
-    for (const kind of CALL_CLASSES) {
-      const { running, waiting, unit } = classRules[kind].slots({
-        ...DEFAULT_LIMITS,
-        concurrency: 1,
-        openStreams: 2,
-      });
-      const most = running + (unit === 'calls' ? waiting : waiting / WAITING_CALL_BYTES);
-      const { gate } = openGate({ concurrency: 1, openStreams: 2 });
-      const enter = () => gate.enter({ party: 'projects/demo', name: 'key' }, kind, never);
-      const calls = Array.from({ length: most }, () => enter().catch(() => {}));
-      const refused = await enter().then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-      t.match(refused, {
-        reason: 'TOO_MANY_REQUESTS',
-        metadata: { class: kind, retryAfterSeconds: /^[1-9]\d*$/ },
-      });
-      t.ok(calls.length > 0, kind);
-    }
-  },
-);
+t.test('Every class states when to retry, and rejects at some point', async (t) => {
+  for (const kind of CALL_CLASSES) {
+    const { running, waiting, unit } = classRules[kind].slots({
+      ...DEFAULT_LIMITS,
+      concurrency: 1,
+      openStreams: 2,
+    });
+    const most = running + (unit === 'calls' ? waiting : waiting / WAITING_CALL_BYTES);
+    const { gate } = openGate({ concurrency: 1, openStreams: 2 });
+    const enter = () => gate.enter({ party: 'projects/demo', name: 'key' }, kind, never);
+    const calls = Array.from({ length: most }, () => enter().catch(() => {}));
+    const refused = await enter().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    t.match(refused, {
+      reason: 'TOO_MANY_REQUESTS',
+      metadata: { class: kind, retryAfterSeconds: /^[1-9]\d*$/ },
+    });
+    t.ok(calls.length > 0, kind);
+  }
+});
 
 t.test(
-  'One caller has half of what runs and waits, and the callers that wait take turns',
+  'One caller gets half of the running and the waiting slots, and waiting callers take turns',
   async (t) => {
     const { gate } = openGate();
     const { passes, start, count, outcomes } = heldCalls(gate);
@@ -171,7 +169,7 @@ t.test(
     await rounds(3);
     passes[1]?.release();
     await rounds(3);
-    t.equal(outcomes[77], 'demo runs', 'a third caller waits for two calls at most, not for 32');
+    t.equal(outcomes[77], 'demo runs', 'a third caller waits for at most two calls, not for 32');
   },
 );
 
@@ -198,22 +196,22 @@ t.test(
     await rounds(2);
     t.same([count('runs'), count('waits')], [9, 68]);
     await clock.advance(1);
-    t.equal(count('waits'), 0, 'none waits longer than 10 s');
+    t.equal(count('waits'), 0, 'no read waits longer than 10 s');
     void start('demo', { kind: 'query', bytes: 3 * 1024 * 1024 });
     await rounds(2);
-    t.equal(count('waits'), 1, 'and their memory is free again');
+    t.equal(count('waits'), 1, 'their memory is free again');
   },
 );
 
 t.test(
-  'LIMIT-22: Where waiting reads of all projects fill 64 MiB, the one with most makes room',
+  'LIMIT-22: When waiting reads of all projects fill 64 MiB, the largest one is rejected',
   async (t) => {
     const { gate } = openGate();
     const { start, outcomes } = heldCalls(gate);
     const fill = (project: string) => {
       for (let i = 0; i < 6; i++) {
         const name = `key ${i % 2}`;
-        // Two keys, each with what may run, and half of what may wait.
+        // Two keys, each with all its running slots and half of the waiting ones.
         for (let k = 0; k < 4 && i < 2; k++) void start(project, { kind: 'query', name });
         void start(project, { kind: 'query', name, bytes: 1_300_000 });
       }
@@ -230,7 +228,7 @@ t.test(
     little(4_000_000);
     await rounds(10);
     t.equal(of('little', 'waits'), 1);
-    t.ok(refused('flood') > 0 && refused('flood') <= 3, `${refused('flood')} made room`);
+    t.ok(refused('flood') > 0 && refused('flood') <= 3, `${refused('flood')} were rejected`);
     t.same(
       [0, 1, 2, 3, 4, 5, 6, 7].map((i) => refused(`flood-${i}`)).sort(),
       [0, 0, 0, 0, 0, 0, 0, 1].map((one, i) => (i > 7 - refused('flood') ? 1 : one)),
@@ -241,37 +239,34 @@ t.test(
     t.equal(
       outcomes.at(-1),
       'flood-0: TOO_MANY_REQUESTS',
-      'who has the most makes room for itself',
+      'the largest one is rejected for its own read',
     );
   },
 );
 
-t.test(
-  'A lowered concurrency holds for the calls that wait already, and a raised one',
-  async (t) => {
-    const limits = { ...DEFAULT_LIMITS };
-    const gate = createProjectGate({ clock: new VirtualClock(START_MS), limits: () => limits });
-    const { passes, start, count } = heldCalls(gate);
-    for (let i = 0; i < 20; i++) void start('demo', { name: `key ${i}` });
-    await rounds(10);
-    t.same([count('runs'), count('waits')], [8, 12]);
-    limits.concurrency = 2;
-    for (const { release } of passes.slice(0, 6)) release();
-    await rounds(5);
-    t.equal(gate.running('projects/demo', 'call'), 2, 'nobody follows before fewer than two run');
-    passes[6]?.release();
-    await rounds(5);
-    t.equal(gate.running('projects/demo', 'call'), 2);
-    t.equal(count('runs'), 9, 'one has followed');
-    limits.concurrency = 4;
-    passes[7]?.release();
-    await rounds(5);
-    t.equal(gate.running('projects/demo', 'call'), 4);
-  },
-);
+t.test('A lowered or raised concurrency applies to calls that already wait', async (t) => {
+  const limits = { ...DEFAULT_LIMITS };
+  const gate = createProjectGate({ clock: new VirtualClock(START_MS), limits: () => limits });
+  const { passes, start, count } = heldCalls(gate);
+  for (let i = 0; i < 20; i++) void start('demo', { name: `key ${i}` });
+  await rounds(10);
+  t.same([count('runs'), count('waits')], [8, 12]);
+  limits.concurrency = 2;
+  for (const { release } of passes.slice(0, 6)) release();
+  await rounds(5);
+  t.equal(gate.running('projects/demo', 'call'), 2, 'no call follows before fewer than two run');
+  passes[6]?.release();
+  await rounds(5);
+  t.equal(gate.running('projects/demo', 'call'), 2);
+  t.equal(count('runs'), 9, 'one has followed');
+  limits.concurrency = 4;
+  passes[7]?.release();
+  await rounds(5);
+  t.equal(gate.running('projects/demo', 'call'), 4);
+});
 
 t.test(
-  'Bodies under way hold no place; a caller has half of their bound, by bytes and count',
+  'Bodies in flight hold no slot; a caller gets half of their bound, by bytes and count',
   async (t) => {
     const { gate, refusals } = openGate();
     const takeAll = (name: string, bytes: number) => {
@@ -286,18 +281,18 @@ t.test(
     const flood = takeAll('flood', 1024 * 1024);
     t.equal(flood.length, 16, '16 MiB');
     t.equal(takeAll('many', 100).length, 128);
-    t.equal(takeAll('owner', 64 * 1024).length, 112, 'what is left of 256 bodies');
+    t.equal(takeAll('owner', 64 * 1024).length, 112, 'the remainder of 256 bodies');
     t.same(new Set(refusals), new Set(['concurrency call']));
     t.equal(gate.running('projects/demo', 'call'), 0);
     for (const { release } of flood) {
       release();
       release();
     }
-    t.equal(takeAll('flood', 1024 * 1024).length, 16, 'given back once');
+    t.equal(takeAll('flood', 1024 * 1024).length, 16, 'released once');
   },
 );
 
-t.test('64 slices of one project cost a neighbour a turn, not 64', async (t) => {
+t.test('64 slices of one project cost a neighbour one turn, not 64', async (t) => {
   const turns = new FairTurns(new VirtualClock(START_MS));
   const order: string[] = [];
   const work = async (project: string, slices: number) => {
@@ -314,7 +309,7 @@ t.test('64 slices of one project cost a neighbour a turn, not 64', async (t) => 
   const between = order.slice(before);
   t.ok(between.filter((project) => project === 'flood').length <= 4, between.join(' '));
   await Promise.all(flood);
-  t.equal(order.length, 64 * 10 + 4, 'and all of them had their turns');
+  t.equal(order.length, 64 * 10 + 4, 'all of them had their turns');
 });
 
 t.test('Turns of a round end when its time is used up', async (t) => {
@@ -337,10 +332,10 @@ t.test('Turns of a round end when its time is used up', async (t) => {
     await round();
     byRound.push(inRound);
   }
-  t.ok(Math.max(...byRound) <= 2, `5 ms each, 8 ms a round: ${byRound}`);
+  t.ok(Math.max(...byRound) <= 2, `5 ms each, 8 ms per round: ${byRound}`);
 });
 
-t.test('A turn is had at once where nobody else had one', async (t) => {
+t.test('A turn is granted at once while no other turn is taken', async (t) => {
   const turns = new FairTurns(new VirtualClock(START_MS));
   let hadTurn = false;
   void turns.take('demo').then(() => {

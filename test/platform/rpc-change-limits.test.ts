@@ -1,6 +1,6 @@
 /**
- * Changes without end over the API: one key edits its rule until it is refused, and beside it the
- * project's owner, whoever acknowledges and another project go on.
+ * Unlimited changes over the API: one key edits its rule until it is rejected. The project's owner,
+ * an acknowledgement and another project are not affected.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
 
 const PROJECT = 'projects/demo';
-/** The longest text that a rule takes. */
+/** Longest text that a rule accepts. */
 const RUNBOOK = 'x'.repeat(1_900);
 
 const limited = (world: RpcWorld, limits: Partial<ProjectLimits>) =>
@@ -38,7 +38,7 @@ async function save(
   );
 }
 
-/** Edits one rule until it is refused; the number of edits, and the refusal. */
+/** Edits one rule until an edit is rejected; returns the number of edits and the refusal. */
 async function flood(world: RpcWorld) {
   const id = randomUUID();
   for (let version = 0; ; version++) {
@@ -53,7 +53,7 @@ const used = async (world: RpcWorld, name: string) => {
   return limits.find((each) => each.name === name);
 };
 
-t.test('LIMIT-23: a flood of edits is refused after its burst; others go on', async (t) => {
+t.test('LIMIT-23: a flood of edits is rejected after its burst', async (t) => {
   const world = await startRpcWorld(t);
   await limited(world, { changesPerSecond: 1 });
   const { edits, answer } = await flood(world);
@@ -78,14 +78,14 @@ t.test('LIMIT-23: a flood of edits is refused after its burst; others go on', as
   const revoke = { name: listed.body.keys[0].name, reason: 'leaked', requestId: randomUUID() };
   t.match(await world.call('RevokeKey', revoke, asOwner), { status: 200 });
   const again = { ...revoke, requestId: randomUUID() };
-  t.match(await world.call('RevokeKey', again, asOwner), { status: 200 }, 'it is revoked already');
+  t.match(await world.call('RevokeKey', again, asOwner), { status: 200 }, 'it is already revoked');
   const other = await world.issue('other', ['monitoring.write']);
   t.match(await save(world, { key: other, project: 'projects/other' }), { status: 200 });
   await world.clock.advance(1_000);
-  t.match(await save(world), { status: 200 }, 'after the second that was named');
+  t.match(await save(world), { status: 200 }, 'accepted after the second that the refusal named');
 });
 
-t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted', async (t) => {
+t.test('LIMIT-24: bytes, creations and deletions per day are limited', async (t) => {
   const world = await startRpcWorld(t);
   const id = randomUUID();
   t.match(await save(world, { id }), { status: 200 });
@@ -96,7 +96,7 @@ t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted',
     reason: 'LIMIT_EXCEEDED',
     metadata: { of: 'thingsPerDay', limit: '1', current: '1' },
   });
-  t.match(await save(world, { id, version: 1 }), { status: 200 }, 'an edit makes nothing');
+  t.match(await save(world, { id, version: 1 }), { status: 200 }, 'an edit creates nothing');
   const { used: bytes } = (await used(world, 'changeBytesPerDay')) ?? {};
   t.ok(Number(bytes) > 2 * RUNBOOK.length, `${bytes} bytes`);
   await limited(world, { changeBytesPerDay: Number(bytes) });
@@ -108,7 +108,7 @@ t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted',
   });
 });
 
-t.test('LIMIT-25: access is ended when nothing may be changed', async (t) => {
+t.test('LIMIT-25: access can be revoked when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
   const owner = { person: await world.signedInAs('demo', 'OWNER') };
   const [leaving, lowered] = [await world.person('Eve'), await world.person('Bob')];
@@ -167,7 +167,7 @@ t.test('LIMIT-25: access is ended when nothing may be changed', async (t) => {
   }
 });
 
-t.test('LIMIT-25: an incident is acknowledged when nothing may be changed', async (t) => {
+t.test('LIMIT-25: an incident can be acknowledged when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
   await world.call('SaveAlertRule', {
     projectName: PROJECT,

@@ -1,12 +1,12 @@
 /**
- * `ListMetricDescriptors`: what there is to ask for, with the sentence that says what each metric
- * is not (API-24); and each of them can be asked for.
+ * `ListMetricDescriptors`: every available metric, with a sentence on its limitation (API-24), can
+ * be queried.
  */
 import t from 'tap';
 import { START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 
-/** Id, unit, source, series of PromQL, and a word of the limitation. */
+/** Id, unit, source, PromQL series, and a word of the limitation. */
 const wanted: readonly [string, string, string, string, RegExp][] = [
   ['cpu_utilization_pct', 'percent', 'hypervisor', 'svc_vm_cpu_utilization_pct', /normalized to c/],
   ['memory_used_bytes', 'bytes', 'hypervisor', 'svc_vm_memory_used_bytes', /including cache/],
@@ -72,7 +72,7 @@ t.test(
     t.same(
       answer.body.series.map(({ metricId }: { metricId: string }) => metricId),
       ['vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
-      'what a row without a reading shows',
+      'series of a row without a reading',
     );
   },
 );

@@ -18,7 +18,7 @@ const ask = (world: RpcWorld, change: object) =>
     ...change,
   });
 
-/** A row of `memory_total_bytes` for each of these seconds before the start. */
+/** One row of `memory_total_bytes` for each of these seconds before the start. */
 const loads = (...secondsAgo: number[]) =>
   secondsAgo.map((ago) => ({
     observedUnixMs: START_MS - ago * 1000,
@@ -26,7 +26,7 @@ const loads = (...secondsAgo: number[]) =>
   }));
 
 t.test(
-  'LIMIT-01: hosted retention is 7 days to the second, whatever chunks still hold',
+  'LIMIT-01: hosted retention is 7 days to the second, even if chunks hold more',
   async (t) => {
     const world = await startRpcWorld(t);
     await world.write(loads(7 * DAY, 7 * DAY - 30, 7 * DAY - 60, 0));
@@ -43,13 +43,17 @@ t.test(
     const later = (await ask(world, request)).body;
     t.equal(later.startTimeUnix, at(7 * DAY - 30));
     const [first, second] = later.series[0].points;
-    t.same(first, { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 }, 'older ones are not read');
+    t.same(
+      first,
+      { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 },
+      'older ones are not returned',
+    );
     t.same(second, { timeUnix: at(7 * DAY - 1830), value: 7 * DAY - 60 });
-    t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor are they missed');
+    t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor do they count as missing');
     await world.clock.advance(7 * DAY * 1000);
     const silent = await ask(world, { startTimeUnix: at(-6 * DAY), endTimeUnix: at(-7 * DAY) });
     t.match(silent.body.quality, { state: 'NO_DATA' });
-    t.notOk('lastObservedUnix' in silent.body.quality, 'what is not kept is not known');
+    t.notOk('lastObservedUnix' in silent.body.quality, 'data that is not kept is unknown');
   },
 );
 
@@ -77,7 +81,7 @@ t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted'
   t.match(refused, { status: 400, reason: 'TOO_MANY_POINTS' });
   t.same(refused.metadata, { points: '10001', limit: '10000' });
   const week = await ask(world, { startTimeUnix: at(7 * DAY) });
-  t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not made coarser in silence');
+  t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not downsampled silently');
 });
 
 t.test(
@@ -114,7 +118,7 @@ t.test(
     const answer = await ask(world, all);
     t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
     t.notOk('series' in answer.body);
-    t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'what to do about it');
+    t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'advice for the caller');
   },
 );
 

@@ -1,6 +1,6 @@
 /**
- * null in the JSON of a request. Every number, enum value and boolean of every method is tried, read
- * from the descriptors, so that a new field is tried without being named here.
+ * null in the JSON of a request. Every number, enum value and boolean of every method is tried;
+ * fields are read from the descriptors, so a new one is covered without being named here.
  */
 import {
   type DescField,
@@ -27,12 +27,12 @@ const services = [
 const methods: readonly DescMethod[] = services.flatMap((service) => service.methods);
 
 interface Place {
-  /** As the refusal names it. */
+  /** Path as the refusal names it. */
   readonly path: string;
   readonly json: unknown;
 }
 
-/** Places of a message where null would become a number, an enum value or a boolean. */
+/** Fields of a message in which null would become a number, an enum value or a boolean. */
 function* placesOf(message: DescMessage): Generator<Place> {
   for (const field of message.fields) {
     const { jsonName: name } = field;
@@ -62,7 +62,7 @@ function isNumber({ fieldKind, scalar }: DescField): boolean {
   return fieldKind === 'scalar' && !isText;
 }
 
-/** A caller whom the gate lets in. */
+/** A caller that the gate admits. */
 async function callersOf(world: RpcWorld) {
   const person = await world.signedInAs('demo', 'OWNER');
   return (method: DescMethod) => {
@@ -74,7 +74,7 @@ async function callersOf(world: RpcWorld) {
   };
 }
 
-t.test('API-44: null is refused where it would become a number, in every method', async (t) => {
+t.test('API-44: null is rejected where it would become a number, in every method', async (t) => {
   const world = await startRpcWorld(t);
   const caller = await callersOf(world);
   let tried = 0;
@@ -93,7 +93,7 @@ t.test('API-44: null is refused where it would become a number, in every method'
   t.same(world.lines, []);
 });
 
-t.test('API-44: text and messages may be null, which is to leave them out', async (t) => {
+t.test('API-44: null text and null messages are accepted as absent', async (t) => {
   const world = await startRpcWorld(t);
   const request = { projectName: 'projects/demo', pageToken: null, unknown: null };
   t.equal((await world.call('ListIncidents', request)).status, 200);
@@ -104,7 +104,7 @@ t.test('API-44: text and messages may be null, which is to leave them out', asyn
   });
 });
 
-t.test('API-44: null in the request of a stream is refused, too', async (t) => {
+t.test('API-44: null in the request of a stream is rejected, too', async (t) => {
   const world = await startRpcWorld(t);
   const json = Buffer.from('{"projectName":"projects/demo","changesOnly":null}');
   const head = Buffer.alloc(5);
@@ -118,7 +118,7 @@ t.test('API-44: null in the request of a stream is refused, too', async (t) => {
     },
     payload: Buffer.concat([head, json]),
   });
-  t.equal(statusCode, 200, 'a stream says so at its end');
+  t.equal(statusCode, 200, 'a stream reports the error at its end');
   t.match(body, /changesOnly is null/);
 });
 
@@ -131,7 +131,7 @@ const spec = {
   allVms: true,
 };
 
-t.test('API-11: methods that compute from a spec refuse what they do not know', async (t) => {
+t.test('API-11: methods that compute from a spec reject unknown fields', async (t) => {
   const world = await startRpcWorld(t);
   const strict = methods.filter((method) => getOption(method, policy).strict);
   t.same(
@@ -152,7 +152,7 @@ t.test('API-11: methods that compute from a spec refuse what they do not know', 
   }
 });
 
-t.test('a read that takes a message of a mutation is strict', (t) => {
+t.test('a read with a message of a mutation is strict', (t) => {
   const messagesIn = (message: DescMessage): readonly DescMessage[] =>
     message.fields.flatMap((field) =>
       field.message ? [field.message, ...messagesIn(field.message)] : [],

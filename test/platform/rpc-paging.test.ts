@@ -1,4 +1,4 @@
-/** Pages of filtered lists: none lost, none twice, and an end also where nothing fits. */
+/** Pages of filtered lists: no row is lost or repeated, and a page ends even if no row matches. */
 import * as fc from 'fast-check';
 import t from 'tap';
 import { collect } from '../../src/platform/api/paging.ts';
@@ -6,7 +6,7 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 
 const atOnce = () => Promise.resolve();
 
-/** A list of numbers, read in pages whose tokens name the last one given. */
+/** A list of numbers, read in pages whose tokens name the last number returned. */
 function listOf(rows: readonly number[], keep: (row: number) => boolean) {
   const reads: number[] = [];
   const read = ({ limit, after }: { limit: number; after?: string }) => {
@@ -45,7 +45,7 @@ t.test('API-13: successive pages hold each filtered row once, in order', async (
   );
 });
 
-t.test('A filter that fits nothing ends its page after 1,000 rows, to be continued', async (t) => {
+t.test('A filter without matches ends its page after 1,000 rows, with a token', async (t) => {
   const rows = Array.from({ length: 2_500 }, (_, i) => i);
   const { reads, read } = listOf(rows, (row) => row === 2_400);
   const first = await collect('numbers', { pageSize: 50, pageToken: '' }, read, atOnce);
@@ -67,7 +67,7 @@ t.test('A filter that fits nothing ends its page after 1,000 rows, to be continu
   t.same(third, { items: [2_400], nextPageToken: '' });
 });
 
-t.test('API-13: a page token of another list, or an invalid one, is refused', async (t) => {
+t.test('API-13: a page token of another list, or an invalid one, is rejected', async (t) => {
   const { read } = listOf([1, 2, 3], () => true);
   const refused = (request: { pageSize: number; pageToken: string }) =>
     collect('numbers', request, read, atOnce).then(
@@ -91,5 +91,5 @@ t.test('API-31: a large page is read at most 100 rows per turn', async (t) => {
   const page = await collect('numbers', { pageSize: 1_000, pageToken: '' }, read, turn);
   t.equal(page.items.length, 1_000);
   t.same(new Set(reads), new Set([100]), 'no read is longer');
-  t.same(readBefore, [1, 2, 3, 4, 5, 6, 7, 8, 9], 'one between each two reads');
+  t.same(readBefore, [1, 2, 3, 4, 5, 6, 7, 8, 9], 'one turn between any two reads');
 });

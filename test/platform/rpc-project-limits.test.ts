@@ -1,6 +1,6 @@
 /**
- * `GetProjectLimits`: every limit of the table with what the project uses of it, for whoever may read
- * the project and for nobody else; and what is refused for a limit is counted under its name.
+ * `GetProjectLimits`: every limit of the table with the project's usage, for readers of the project
+ * only. Rejections are counted under the name of their limit.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -54,7 +54,7 @@ const saveRule = (world: RpcWorld) =>
     spec: { ...RULE_TEMPLATES[0]?.spec },
   });
 
-t.test('A member sees every limit, with what is used of it', async (t) => {
+t.test('A member sees every limit, with its usage', async (t) => {
   const world = await startRpcWorld(t);
   const fresh = await limitsSeen(world);
   t.same(Object.keys(fresh), [...LIMIT_NAMES], 'in the order of the table');
@@ -92,14 +92,14 @@ t.test('A member sees every limit, with what is used of it', async (t) => {
     samplesPerSecond: { used: '1' },
   });
   t.ok(Number(used.headBytes?.used) > 0, 'rows take memory');
-  t.ok(Number(used.ingestBytesPerSecond?.used) > 0, 'and came as bytes');
+  t.ok(Number(used.ingestBytesPerSecond?.used) > 0, 'and arrived as bytes');
   stream.close();
   await world.clock.advance(20_000);
   const later = await limitsSeen(world);
   t.match(later, { samplesPerSecond: { used: '0' }, ingestBytesPerSecond: { used: '0' } });
 });
 
-t.test('Limits are shown to who may read the project, and to nobody else', async (t) => {
+t.test('Limits are returned to readers of the project only', async (t) => {
   const world = await startRpcWorld(t);
   const ask = (options: object) =>
     world.call('GetProjectLimits', { projectName: PROJECT }, options);
@@ -115,13 +115,13 @@ t.test('Limits are shown to who may read the project, and to nobody else', async
   t.match(await ask({ key: world.keys.collector }), { status: 403, reason: 'MISSING_CAPABILITY' });
 });
 
-t.test('Series that nobody has reported since the start of the node are not zero', async (t) => {
+t.test('Series without a report since the start of the node do not count as zero', async (t) => {
   const world = await startRpcWorld(t);
   await world.host.submit({
     project: 'demo',
     by: tester,
     decide(draft) {
-      // As a restarted node finds it: registered before, and not heard yet.
+      // The state that a restarted node finds: registered earlier, not heard from yet.
       draft.putRecord({
         kind: 'vm' as const,
         id: 'vm-1',
@@ -140,7 +140,7 @@ t.test('Series that nobody has reported since the start of the node are not zero
   t.notOk('used' in { ...series }, 'absent');
 });
 
-t.test('Refusals are counted by the limit that they are for', async (t) => {
+t.test('Refusals are counted by their limit', async (t) => {
   const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
   t.teardown(() => metrics.close());
   const world = await startRpcWorld(t, ({ host, clock }) =>

@@ -1,7 +1,7 @@
 /**
- * Rules for every method alike, walked over all of them: who may call, what errors look like,
- * the protocol's version, positions in the log. Methods are read from the descriptors, so that a
- * new one is walked without being named here.
+ * Rules that apply to every method: authorisation, the format of errors, the protocol's version,
+ * positions in the log. Methods are read from the descriptors, so a new one is covered without
+ * being named here.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -30,7 +30,7 @@ const CAPABILITY: Readonly<Record<number, string>> = {
 };
 const UUID = '00000000-0000-4000-8000-000000000001';
 
-/** The least that names a project, so that a call gets as far as the boundary. */
+/** The smallest body that names a project, so that a call reaches the authorisation. */
 function naming(method: DescMethod, project: string): string {
   const resource: Record<string, string> = {
     QueryVMMonitoring: 'vms/vm-1',
@@ -60,7 +60,7 @@ function naming(method: DescMethod, project: string): string {
   );
 }
 
-/** Verbs of what changes something. */
+/** Verbs of methods that change state. */
 const CHANGES =
   /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire|End)/;
 
@@ -75,13 +75,13 @@ t.test('API-09: every method declares its access, and mutations match their name
   t.end();
 });
 
-t.test('Who may call', async (t) => {
+t.test('Authorisation', async (t) => {
   const world = await startRpcWorld(t);
-  // Streams have an envelope of their own: authorisation.test.ts walks them too.
+  // Streams have an envelope of their own: authorisation.test.ts covers them too.
   for (const method of methods.filter(({ methodKind }) => methodKind === 'unary')) {
     const send = (body: string, key: string | null) => world.send(pathOf(method), body, { key });
     const { name } = method;
-    await t.test(`${name} is refused without a credential, before its body is read`, async (t) => {
+    await t.test(`${name} is rejected without a credential, before its body is read`, async (t) => {
       for (const body of [
         naming(method, 'demo'),
         '{"malformed',
@@ -94,7 +94,7 @@ t.test('Who may call', async (t) => {
       t.match(await send('{}', 'nonsense'), { status: 401, reason: 'MALFORMED_CREDENTIAL' });
     });
     if (getOption(method, policy).access === Policy_Access.HUMAN) {
-      await t.test(`${name} is refused to every key`, async (t) => {
+      await t.test(`${name} is rejected for every key`, async (t) => {
         for (const key of Object.values(world.keys)) {
           const answer = await send(naming(method, 'demo'), key);
           t.match(answer, { status: 403, reason: 'HUMAN_OPERATION' });
@@ -103,14 +103,14 @@ t.test('Who may call', async (t) => {
       continue;
     }
     await t.test(
-      `API-16: ${name} is refused to another project’s key, whether or not it exists`,
+      `API-16: ${name} is rejected for another project’s key, whether or not it exists`,
       async (t) => {
         const answer = await send(naming(method, 'demo'), world.keys.other);
         t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
         t.match(await send(naming(method, 'nowhere'), world.keys.other), { status: 403 });
       },
     );
-    await t.test(`${name} is refused to a key without its capability`, async (t) => {
+    await t.test(`${name} is rejected for a key without its capability`, async (t) => {
       const { access } = getOption(method, policy);
       const lacking = access === Policy_Access.COLLECTOR ? world.keys.write : world.keys.collector;
       const answer = await send(naming(method, 'demo'), lacking);
@@ -119,7 +119,7 @@ t.test('Who may call', async (t) => {
       if (access !== Policy_Access.WRITE) return;
       t.match(await send(naming(method, 'demo'), world.keys.read), { status: 403 });
     });
-    await t.test(`${name} never answers an empty request with a fault of ours`, async (t) => {
+    await t.test(`${name} never answers an empty request with an internal error`, async (t) => {
       const { access } = getOption(method, policy);
       const key = access === Policy_Access.COLLECTOR ? world.keys.collector : world.keys.write;
       const answer = await send('{}', key);
@@ -127,7 +127,7 @@ t.test('Who may call', async (t) => {
       t.match(answer.metadata.field, /name|projectName/i);
     });
   }
-  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
 });
 
 interface BadRequest {
@@ -141,7 +141,7 @@ interface BadRequest {
 
 const json = { 'content-type': 'application/json' };
 
-/** Faults of the envelope; what each method's fields may not be is tested beside the method. */
+/** Faults of the envelope; invalid field values are tested beside each method. */
 const badRequests: readonly BadRequest[] = [
   {
     name: 'malformed JSON',
@@ -151,7 +151,7 @@ const badRequests: readonly BadRequest[] = [
     message: /JSON/,
   },
   {
-    name: 'JSON that is no object',
+    name: 'JSON that is not an object',
     send: (world) => world.send(QUERY, '[1]'),
     status: 400,
     reason: 'INVALID_FIELD',
@@ -165,7 +165,7 @@ const badRequests: readonly BadRequest[] = [
     message: /JSON/,
   },
   {
-    name: 'a text where a number belongs',
+    name: 'text in place of a number',
     send: (world) => world.call('QueryVMMonitoring', { name: VM, stepSeconds: 'sixty' }),
     status: 400,
     reason: 'INVALID_FIELD',
@@ -173,7 +173,7 @@ const badRequests: readonly BadRequest[] = [
     message: /sixty/,
   },
   {
-    name: 'a fraction where a whole number belongs',
+    name: 'a fraction in place of an integer',
     send: (world) => world.call('QueryVMMonitoring', { name: VM, startTimeUnix: '1.5' }),
     status: 400,
     reason: 'INVALID_FIELD',
@@ -181,7 +181,7 @@ const badRequests: readonly BadRequest[] = [
     message: /1\.5/,
   },
   {
-    name: 'an object where a list belongs',
+    name: 'an object in place of a list',
     send: (world) => world.call('QueryVMMonitoring', { name: VM, metricIds: {} }),
     status: 400,
     reason: 'INVALID_FIELD',
@@ -234,7 +234,7 @@ const badRequests: readonly BadRequest[] = [
     message: /FIRNG/,
   },
   {
-    name: 'a long wrong value, to a client that takes compressed answers',
+    name: 'a long wrong value, to a client that accepts compressed answers',
     send: (world) =>
       world.send(QUERY, `{"stepSeconds":"${'x'.repeat(5_000)}"}`, {
         headers: { 'accept-encoding': 'gzip' },
@@ -270,7 +270,7 @@ const badRequests: readonly BadRequest[] = [
     message: /"2"/,
   },
   {
-    name: 'a position that is none',
+    name: 'an invalid position',
     send: (world) => world.send(QUERY, '{}', { headers: { 'svc-sequence': ','.repeat(32) } }),
     status: 400,
     reason: 'INVALID_FIELD',
@@ -278,7 +278,7 @@ const badRequests: readonly BadRequest[] = [
     message: /32 tokens/,
   },
   {
-    name: 'a content type that is not spoken',
+    name: 'an unsupported content type',
     send: (world) => world.send(QUERY, '{}', { headers: { 'content-type': 'application/grpc' } }),
     status: 415,
     reason: 'UNSUPPORTED_MEDIA_TYPE',
@@ -312,16 +312,16 @@ t.test('API-11: a bad request is answered with its reason, field and message', a
       t.notMatch(JSON.stringify(answer.body), /node_modules|\.ts:|at \w+ \(/, 'no stack trace');
     });
   }
-  await t.test('GET is answered with the method that does it', async (t) => {
+  await t.test('GET is answered with the method to use', async (t) => {
     const { statusCode, headers, body } = await world.app.inject({ method: 'GET', url: QUERY });
     t.equal(statusCode, 405);
     t.equal(headers.allow, 'POST');
     t.match(body, /takes POST, not GET/);
   });
-  t.same(world.lines, [], 'none of them is a fault to log');
+  t.same(world.lines, [], 'none of them is logged as a fault');
 });
 
-t.test('What is taken', async (t) => {
+t.test('Accepted requests', async (t) => {
   const world = await startRpcWorld(t);
   await t.test('API-11: reads ignore unknown fields in JSON of either spelling', async (t) => {
     const request = { project_name: 'projects/demo', state: 'FIRING', tomorrow: true };
@@ -355,13 +355,13 @@ t.test('Positions in the log', async (t) => {
   const positionIn = (answer: { headers: Readonly<Record<string, unknown>> }) =>
     sequenceOf(String(answer.headers['svc-sequence']));
 
-  t.equal(positionIn(await list()), position(), 'answers carry it');
+  t.equal(positionIn(await list()), position(), 'answers include it');
   const refused = await world.send(QUERY, '{"bad', {});
   t.equal(positionIn(refused), position(), 'and so do errors');
   const reached = await list({ 'svc-sequence': current() });
-  t.equal(reached.status, 200, 'what is reached is not awaited');
+  t.equal(reached.status, 200, 'a reached position needs no wait');
   const digits = await list({ 'svc-sequence': String(position()) });
-  t.equal(digits.status, 200, 'a position in the clear is none, and not waited for');
+  t.equal(digits.status, 200, 'a plain number is not a position, and is ignored');
 
   const sequence = position() + 1;
   const next = tokenOf(sequence);
@@ -371,10 +371,10 @@ t.test('Positions in the log', async (t) => {
     return answer;
   });
   await world.clock.advance(1_000);
-  t.notOk(isAnswered, 'a later one is waited for');
+  t.notOk(isAnswered, 'a later position delays the answer');
   await world.issue('demo', ['monitoring.read']);
   const later = positionIn(await waiting) ?? 0;
-  t.ok(later >= sequence, 'and read from');
+  t.ok(later >= sequence, 'and is returned');
 
   const never = list({ 'svc-sequence': tokenOf(999_999) });
   while (world.gate.running('projects/demo', 'position') === 0) {
@@ -387,17 +387,21 @@ t.test('Positions in the log', async (t) => {
 
   const patience = { 'svc-sequence': tokenOf(999_999), 'connect-timeout-ms': '1' };
   const impatient = await list(patience);
-  t.match(impatient, { status: 504, reason: 'QUERY_TIMEOUT' }, 'nor longer than the client wants');
+  t.match(
+    impatient,
+    { status: 504, reason: 'QUERY_TIMEOUT' },
+    'nor longer than the client’s deadline',
+  );
 
   const stranger = { key: null, headers: { 'svc-sequence': tokenOf(999_999) } };
   const unknown = await world.call('EnrolAgent', { enrolmentToken: 'x' }, stranger);
-  t.match(unknown, { status: 401 }, 'whom nobody has let in does not wait at all');
+  t.match(unknown, { status: 401 }, 'a caller that is not admitted does not wait at all');
   for (const answer of [unknown, await world.send(QUERY, '{}', { key: null })]) {
-    t.notOk('svc-sequence' in answer.headers, 'and is given none');
+    t.notOk('svc-sequence' in answer.headers, 'and gets no position');
   }
 });
 
-t.test('API-28: no answer may be cached, be it data, a refusal or a secret', async (t) => {
+t.test('API-28: no answer may be cached, whether data, a refusal or a secret', async (t) => {
   const world = await startRpcWorld(t);
   const person = await world.signedInAs('demo', 'OWNER');
   const account = await world.account('demo', ['monitoring.read']);

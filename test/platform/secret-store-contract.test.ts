@@ -1,7 +1,7 @@
 /**
- * Both adapters of the port of what is sealed pass one suite: the file of one process, and members'
- * files that follow a stream, on the embedded stream and on real nats-servers of the oldest and the
- * newest supported version. What is the members' alone follows.
+ * Both adapters of the secret-store port pass one suite: the file of a single process, and the
+ * files of members that follow a stream, on the embedded stream and on real nats-servers of the
+ * oldest and the newest supported version. Tests of the members alone follow.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string | undefined =>
   value && new TextDecoder().decode(value);
 
-/** Where stores lie, closed and removed with the test. */
+/** Folder of the stores; they are closed and removed with the test. */
 function folder(t: Test): string {
   const made = mkdtempSync(join(tmpdir(), 'svc-sealed-'));
   t.teardown(() => rmSync(made, { recursive: true, force: true }));
@@ -39,22 +39,22 @@ function folder(t: Test): string {
 }
 
 interface Harness {
-  /** The store of that name, open; one is open at a time. */
+  /** Opens the store of that name; one is open at a time. */
   open(name: string): Promise<SecretStore>;
-  /** Names of stores that see each other's writes; one where there are no others. */
+  /** Names of stores that see each other's writes; one name if there is only one store. */
   readonly members: readonly string[];
 }
 
-/** Open stores of one harness: the first, the last (the same where there is one), and all of them. */
+/** Open stores of one harness: the first, the last (the same if there is one), and all of them. */
 interface Opened {
   readonly store: SecretStore;
   readonly last: SecretStore;
-  /** Resolves when every store has every write. */
+  /** Resolves once every store has every write. */
   everywhere(): Promise<void>;
 }
 
 async function sealedValues(t: Test, { store, last, everywhere }: Opened): Promise<void> {
-  await t.test('a value is read as soon as its write resolves, and replaced', async (t) => {
+  await t.test('a value is readable once its write resolves, and can be replaced', async (t) => {
     await store.put('url_1', 'destination', bytes('https://hooks/one'));
     t.equal(text(store.get('url_1', 'destination')), 'https://hooks/one');
     await store.put('url_1', 'destination', bytes('https://hooks/two'));
@@ -62,7 +62,7 @@ async function sealedValues(t: Test, { store, last, everywhere }: Opened): Promi
     await everywhere();
     t.equal(text(last.get('url_1', 'destination')), 'https://hooks/two');
     await last.put('url_1', 'other', bytes(''));
-    t.equal(text(last.get('url_1', 'other')), '', 'an empty value is a value, of its purpose');
+    t.equal(text(last.get('url_1', 'other')), '', 'an empty value is a value, under its purpose');
     await last.put('dst_1/url with * and > é.', 'destination', bytes('odd'));
     t.equal(text(last.get('dst_1/url with * and > é.', 'destination')), 'odd');
     await everywhere();
@@ -70,7 +70,7 @@ async function sealedValues(t: Test, { store, last, everywhere }: Opened): Promi
   });
 
   await t.test(
-    'a deleted value is gone everywhere, and deleting nothing is harmless',
+    'a deleted value is gone from every store, and deleting an absent one is harmless',
     async (t) => {
       await last.delete('dst_1/url with * and > é.', 'destination');
       await last.delete('never', 'destination');
@@ -87,7 +87,7 @@ async function sealedValues(t: Test, { store, last, everywhere }: Opened): Promi
 }
 
 async function bodiesAndExcerpts(t: Test, { store, last, everywhere }: Opened): Promise<void> {
-  await t.test('a delivery keeps the body it was given first, wherever it was', async (t) => {
+  await t.test('a delivery keeps its first body, on any member', async (t) => {
     const many = Array.from({ length: 150 }, (_, i) => ({
       deliveryId: `dlv_${i}`,
       body: bytes(`body ${i} ${'x'.repeat(i * 200)}`),
@@ -110,7 +110,7 @@ async function bodiesAndExcerpts(t: Test, { store, last, everywhere }: Opened): 
     t.same(store.bodies.ids(), []);
   });
 
-  await t.test('two that render one body at once have the same one', async (t) => {
+  await t.test('two members that render one body at once get the same one', async (t) => {
     const render = (by: SecretStore, body: string) =>
       by.bodies.putMissing([{ deliveryId: 'dlv_race', body: bytes(body) }]);
     const others = await Promise.all([render(store, 'a'), render(last, 'b')]);
@@ -120,7 +120,7 @@ async function bodiesAndExcerpts(t: Test, { store, last, everywhere }: Opened): 
   });
 
   await t.test(
-    'excerpts are kept by attempt, the first of each, and go with a delivery',
+    'excerpts are kept by attempt, the first of each, and are deleted with their delivery',
     async (t) => {
       const kept = (deliveryId: string, attemptId: string, excerpt: string) => ({
         deliveryId,
@@ -142,7 +142,7 @@ async function bodiesAndExcerpts(t: Test, { store, last, everywhere }: Opened): 
 }
 
 async function changesAtOnce(t: Test, { store, last, everywhere }: Opened): Promise<void> {
-  await t.test('of changes at once each follows the one before', async (t) => {
+  await t.test('concurrent updates are applied one after another', async (t) => {
     const add = (by: SecretStore, name: string) =>
       by.update('set', 'counted', (current) => bytes(`${text(current) ?? ''}${name}`));
     await Promise.all([add(store, 'a'), add(last, 'b'), add(store, 'c')]);
@@ -151,7 +151,7 @@ async function changesAtOnce(t: Test, { store, last, everywhere }: Opened): Prom
     const first = (by: SecretStore, name: string) =>
       by.update('first', 'counted', (current) => (current ? undefined : bytes(name)));
     const made = await Promise.all([first(store, 'a'), first(last, 'b')]);
-    t.equal(text(made[0]), text(made[1]), 'both have the one that is in force');
+    t.equal(text(made[0]), text(made[1]), 'both have the one in force');
     t.equal(text(last.get('first', 'counted')), text(made[0]));
   });
 }
@@ -182,7 +182,7 @@ async function contract(t: Test, { open, members }: Harness): Promise<void> {
   for (const one of stores) await one.close();
 }
 
-t.test('a file alone', async (t) => {
+t.test('a single file', async (t) => {
   const where = folder(t);
   await contract(t, {
     members: ['alone'],
@@ -237,16 +237,16 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
     await contract(t, { open, members: ['a', 'b'] });
     t.same(faults, []);
 
-    await t.test('a member with another key is refused, with both keys named', async (t) => {
+    await t.test('a member with another key is rejected, with both keys named', async (t) => {
       await t.rejects(memberOf(b, where)('c', otherKey), {
         name: 'WrongMasterKey',
         message: new RegExp(`key ${keyIdOf(key)}, and this one has the key ${keyIdOf(otherKey)}`),
       });
       const again = await open('a');
-      t.equal(text(again.get('url_1', 'destination')), 'again', 'nothing is harmed');
+      t.equal(text(again.get('url_1', 'destination')), 'again', 'no stored value is damaged');
       await again.close();
     });
-    await t.test('nothing readable lies in the store of the server', async (t) => {
+    await t.test('no plaintext is in the store of the server', async (t) => {
       const member = await open('a');
       await member.put('url_9', 'destination', bytes('https://readable.example/secret'));
       await member.close();
@@ -259,7 +259,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   });
 }
 
-t.test('DUR-22: a member with another key is refused before it changes anything', async (t) => {
+t.test('DUR-22: a member with another key is rejected before it changes anything', async (t) => {
   const { where, stream, open } = onEmbedded(t);
   const first = await open('a');
   await first.put('url_1', 'destination', bytes('kept'));
@@ -270,14 +270,14 @@ t.test('DUR-22: a member with another key is refused before it changes anything'
   await first.close();
 });
 
-t.test('of two first members with two keys one is refused', async (t) => {
+t.test('of two first members with different keys one is rejected', async (t) => {
   const { open } = onEmbedded(t);
   const both = await Promise.allSettled([open('a'), open('b', otherKey)]);
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   for (const one of both) if (one.status === 'fulfilled') await one.value.close();
 });
 
-t.test('what one process had alone is shared when it joins, and nothing is lost', async (t) => {
+t.test('secrets of a single process are shared when it joins, and none is lost', async (t) => {
   const { where, open } = onEmbedded(t);
   for (const name of ['a', 'b']) {
     const path = join(where, `${name}.db`);
@@ -292,14 +292,14 @@ t.test('what one process had alone is shared when it joins, and nothing is lost'
   await a.caughtUp();
   for (const one of [a, b]) {
     t.same(one.ids('destination').sort(), ['both', 'url_a', 'url_b']);
-    t.equal(text(one.get('both', 'destination')), 'of a', 'the first to join is followed');
+    t.equal(text(one.get('both', 'destination')), 'of a', 'the first to join takes precedence');
     t.same(one.bodies.ids().sort(), ['dlv_a', 'dlv_b']);
   }
   await a.close();
   await b.close();
 });
 
-t.test('DUR-22: a member away for several sweeps lacks the secrets erased meanwhile', async (t) => {
+t.test('DUR-22: a member away for several sweeps loses the secrets erased meanwhile', async (t) => {
   const { stream, open } = onEmbedded(t);
   const a = await open('a');
   const b = await open('b');
@@ -321,7 +321,7 @@ t.test('DUR-22: a member away for several sweeps lacks the secrets erased meanwh
   await again.close();
 });
 
-t.test('nobody but a member can erase what members have', async (t) => {
+t.test('only a member can erase the members’ secrets', async (t) => {
   const { stream, open, faults } = onEmbedded(t);
   const a = await open('a');
   await a.put('url_1', 'destination', bytes('kept'));

@@ -1,6 +1,6 @@
 /**
- * The files beside the commits: sealed values (a wrong key, a moved or changed row must not
- * open), the master key's file, the folder's lock, and files that are whole or absent.
+ * The files beside the commits: sealed values (a wrong key, a moved or changed row must not open),
+ * the master key's file, the folder's lock, and files that are complete or absent.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -47,34 +47,31 @@ function open(path: string, masterKey = keyA): LocalSecretStore {
   return openSecretStore({ path, masterKey, random: seededRandom(7) });
 }
 
-t.test(
-  'sealed values come back after a restart, are replaced, and are gone once deleted',
-  async (t) => {
-    const path = join(folder(t), 'secrets.db');
-    const store = open(path);
-    t.equal(store.get('sec_1', 'webhook'), undefined);
-    await store.put('sec_1', 'webhook', bytes('whsec_one'));
-    t.equal(text(store.get('sec_1', 'webhook')), 'whsec_one', 'though it was asked for before');
-    await store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
-    await store.put('sec_1', 'webhook', bytes('whsec_two'));
-    t.equal(text(store.get('sec_1', 'webhook')), 'whsec_two');
-    await store.put('sec_2', 'webhook', bytes(''));
-    t.same(store.ids('webhook'), ['sec_1', 'sec_2']);
-    store.close();
-    const again = open(path);
-    t.teardown(() => again.close());
-    t.equal(text(again.get('sec_1', 'webhook')), 'whsec_two');
-    t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
-    t.equal(text(again.get('sec_2', 'webhook')), '', 'an empty value is a value');
-    t.equal(again.get('sec_3', 'webhook'), undefined);
-    await again.delete('sec_1', 'webhook');
-    await again.delete('sec_1', 'webhook');
-    t.equal(again.get('sec_1', 'webhook'), undefined);
-    t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
-  },
-);
+t.test('sealed values survive a restart, are replaced, and are deleted for good', async (t) => {
+  const path = join(folder(t), 'secrets.db');
+  const store = open(path);
+  t.equal(store.get('sec_1', 'webhook'), undefined);
+  await store.put('sec_1', 'webhook', bytes('whsec_one'));
+  t.equal(text(store.get('sec_1', 'webhook')), 'whsec_one', 'though it was read before');
+  await store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
+  await store.put('sec_1', 'webhook', bytes('whsec_two'));
+  t.equal(text(store.get('sec_1', 'webhook')), 'whsec_two');
+  await store.put('sec_2', 'webhook', bytes(''));
+  t.same(store.ids('webhook'), ['sec_1', 'sec_2']);
+  store.close();
+  const again = open(path);
+  t.teardown(() => again.close());
+  t.equal(text(again.get('sec_1', 'webhook')), 'whsec_two');
+  t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
+  t.equal(text(again.get('sec_2', 'webhook')), '', 'an empty value is a value');
+  t.equal(again.get('sec_3', 'webhook'), undefined);
+  await again.delete('sec_1', 'webhook');
+  await again.delete('sec_1', 'webhook');
+  t.equal(again.get('sec_1', 'webhook'), undefined);
+  t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
+});
 
-t.test('a value that a transaction wrote and took back is not read', (t) => {
+t.test('a value from a rolled-back transaction is not returned', (t) => {
   const file = new SecretFile({ path: join(folder(t), 'secrets.db'), synchronous: 'NORMAL' });
   t.teardown(() => file.close());
   const key = { purpose: 'webhook', id: 'sec_1' };
@@ -101,7 +98,7 @@ t.test('no secret is readable in the files of the store', async (t) => {
   }
 });
 
-t.test('nothing of what was deleted is left in the files of the store', async (t) => {
+t.test('no deleted secret remains in the files of the store', async (t) => {
   const where = folder(t);
   const path = join(where, 'secrets.db');
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
@@ -109,7 +106,7 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
   const later = { clock, onFault: (error: unknown) => void faults.push(error) };
   const store = openSecretStore({ path, masterKey: keyA, random: seededRandom(7), later });
   const ids = Array.from({ length: 64 }, (_, i) => `dlv_${i}`);
-  // A long one, whose row has pages of its own.
+  // A long value, whose row has pages of its own.
   const long = 'x'.repeat(20_000);
   for (const id of ids) await store.put(id, 'webhook', bytes(`whsec_${id}`));
   await store.bodies.putMissing(ids.map((deliveryId) => ({ deliveryId, body: bytes(long) })));
@@ -134,19 +131,19 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
   await store.excerpts.delete(ids);
   t.equal(left().length, 3 * ids.length, 'bodies and answers together');
   await clock.advance(10_000);
-  t.equal(left().length, 3 * ids.length, 'while somebody reads');
+  t.equal(left().length, 3 * ids.length, 'while a reader is open');
   blocker.close();
   await clock.advance(10_000);
   t.equal(left().length, ids.length);
   for (const id of ids) await store.delete(id, 'webhook');
-  t.equal(left().length, 1, 'only what detects a wrong key');
+  t.equal(left().length, 1, 'only the value that detects a wrong key');
   t.same(faults, []);
   await store.put('sec_1', 'webhook', bytes('whsec_later'));
   t.equal(text(store.get('sec_1', 'webhook')), 'whsec_later');
   store.close();
 });
 
-t.test('what a process deleted that died before its log was emptied goes at the start', (t) => {
+t.test('secrets deleted just before a crash are erased at the next start', (t) => {
   const where = folder(t);
   const path = join(where, 'secrets.db');
   open(path).close();
@@ -164,7 +161,7 @@ t.test('what a process deleted that died before its log was emptied goes at the 
   t.end();
 });
 
-t.test('a store does not open under another key, and says what would do', async (t) => {
+t.test('a store does not open under another key, and the error names a remedy', async (t) => {
   const path = join(folder(t), 'secrets.db');
   open(path).close();
   t.throws(() => open(path, keyB), WrongMasterKey);
@@ -173,7 +170,7 @@ t.test('a store does not open under another key, and says what would do', async 
   open(path).close();
 });
 
-t.test('a value that was moved to another row, changed or cut does not open', async (t) => {
+t.test('a value that was moved to another row, changed or truncated does not open', async (t) => {
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   for (const id of ['moved', 'purpose', 'changed', 'cut', 'version']) {
@@ -198,7 +195,7 @@ t.test('a value that was moved to another row, changed or cut does not open', as
   }
 });
 
-t.test('a delivery keeps the body it was given first, until it is deleted', async (t) => {
+t.test('a delivery keeps its first body until it is deleted', async (t) => {
   const store = open(join(folder(t), 'secrets.db'));
   t.teardown(() => store.close());
   const { bodies } = store;
@@ -214,7 +211,7 @@ t.test('a delivery keeps the body it was given first, until it is deleted', asyn
   t.equal(text(bodies.get('dlv_2')), 'other');
 });
 
-t.test('excerpts of answers are kept sealed by attempt, and go with their delivery', async (t) => {
+t.test('excerpts of answers are sealed by attempt, and end with their delivery', async (t) => {
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   const { excerpts } = store;
@@ -244,7 +241,7 @@ t.test('excerpts of answers are kept sealed by attempt, and go with their delive
   again.close();
 });
 
-t.test('last use keeps the later time', async (t) => {
+t.test('the last use is the latest reported time', async (t) => {
   const { lastUsed, close } = open(join(folder(t), 'secrets.db'));
   t.teardown(close);
   lastUsed.record([{ credential: 'k', atMs: 2_000 }]);
@@ -268,7 +265,7 @@ function masterKey(options: { file: string; mustExist?: boolean; storePath?: str
 }
 
 t.test(
-  'the master key is made once, for its owner alone, with a warning to keep a copy',
+  'the master key is created once, readable by its owner alone, with a warning to keep a copy',
   async (t) => {
     const file = join(folder(t), 'data', 'master.key');
     const first = masterKey({ file });
@@ -283,7 +280,7 @@ t.test(
   },
 );
 
-t.test('a master key that is missing, named or broken is refused with what would do', async (t) => {
+t.test('a missing, renamed or broken master key is rejected with a remedy', async (t) => {
   const where = folder(t);
   const file = join(where, 'master.key');
   const storePath = join(where, 'secrets.db');
@@ -293,14 +290,14 @@ t.test('a master key that is missing, named or broken is refused with what would
     () => masterKey({ file, storePath }),
     /is missing, and the secrets in .* cannot be read/,
   );
-  t.notOk(existsSync(file), 'no other key is made in its place');
+  t.notOk(existsSync(file), 'no other key is created in its place');
   for (const content of ['', 'short', '!'.repeat(44), Buffer.alloc(31).toString('base64')]) {
     writeFileSync(file, content);
     t.throws(() => masterKey({ file }), /must be 32 bytes in base64/, content);
   }
 });
 
-t.test('a file is written whole or not at all, and an exclusive one never replaces', async (t) => {
+t.test('a write is complete or absent, and an exclusive one never replaces', async (t) => {
   const where = folder(t);
   const path = join(where, 'f');
   writeFileDurably({ path, content: 'one', exclusive: true });
@@ -308,10 +305,10 @@ t.test('a file is written whole or not at all, and an exclusive one never replac
   t.equal(readFileSync(path, 'utf8'), 'one');
   writeFileDurably({ path, content: 'three', exclusive: false });
   t.equal(readFileSync(path, 'utf8'), 'three');
-  t.same(readdirSync(where), ['f'], 'nothing is left beside it');
+  t.same(readdirSync(where), ['f'], 'no temporary file remains');
 });
 
-t.test('a data folder is one service’s at a time, and free again when it lets go', async (t) => {
+t.test('a data folder belongs to one service until it is released', async (t) => {
   const where = join(folder(t), 'data');
   const lock = lockFolder(where);
   t.equal(statSync(where).mode & 0o777, 0o700);
@@ -337,7 +334,7 @@ const triesProgram = `
     process.stdout.write(error.name);
   }`;
 
-t.test('a try for a folder that this process holds does not open it to another one', (t) => {
+t.test('a second attempt to lock a folder within this process does not release the lock', (t) => {
   const where = folder(t);
   const lock = lockFolder(where);
   t.throws(() => lockFolder(where), FolderLocked);
@@ -357,7 +354,7 @@ async function startHolder(t: Test, where: string): Promise<ChildProcess> {
 }
 
 t.test(
-  'a folder held by another process names it, and a killed one leaves no lock behind',
+  'a locked folder’s error names the process, and a killed process leaves no lock behind',
   async (t) => {
     const where = folder(t);
     const child = await startHolder(t, where);
@@ -369,7 +366,7 @@ t.test(
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await ended;
-    t.ok(existsSync(join(where, 'svc.pid')), 'its process id stays, and misleads nobody');
+    t.ok(existsSync(join(where, 'svc.pid')), 'its process id remains, and is ignored');
     lockFolder(where).release();
   },
 );

@@ -1,4 +1,7 @@
-/** Position tokens: what they hold, that they show nothing of it, and what is taken for one. */
+/**
+ * Position tokens: their content, which they do not reveal, and the values that are accepted as
+ * tokens.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import { AppliedPosition } from '../../actors/platform/host/applier.ts';
@@ -42,14 +45,14 @@ t.test('tokens of one position have nothing in common', async (t) => {
   t.equal(new Set(tokens.map((token) => token.slice(-6))).size, 100);
 });
 
-/** Positions that somebody waited for. */
+/** Records the positions waited for. */
 function waitedFor() {
   const waits: number[] = [];
   const positions = positionsOf(1, 1, async (sequence) => void waits.push(sequence));
   return { waits, positions };
 }
 
-t.test('of several tokens the largest position is waited for, in whatever order', async (t) => {
+t.test('of several tokens the largest position counts, in any order', async (t) => {
   const { waits, positions } = waitedFor();
   await fc.assert(
     fc.asyncProperty(
@@ -72,7 +75,7 @@ t.test('of several tokens the largest position is waited for, in whatever order'
   });
 });
 
-t.test('the token of another installation is none, alone and beside others', async (t) => {
+t.test('the token of another installation is ignored, alone and beside others', async (t) => {
   const { waits, positions } = waitedFor();
   const foreign = positionsOf(2).tokenOf(9_000);
   await t.resolves(positions.waitFor(foreign, waiter));
@@ -81,7 +84,7 @@ t.test('the token of another installation is none, alone and beside others', asy
   t.same(waits, [2_000]);
 });
 
-t.test('what was made up or changed is not waited for', async (t) => {
+t.test('forged or changed tokens do not cause a wait', async (t) => {
   const { waits, positions } = waitedFor();
   const token = positions.tokenOf(2_000);
   const changed = Array.from({ length: 128 }, (_, bit) => {
@@ -113,9 +116,13 @@ t.test(
       key: new Uint8Array(32),
     });
     const written = positions.afterWrite(7);
-    t.equal(written.split(', ').length, 2, 'what was applied, and what was stored');
+    t.equal(written.split(', ').length, 2, 'the applied and the stored position');
     t.equal(positions.sequenceOf(written.split(', ')[0] ?? ''), 40);
-    t.equal(positions.sequenceOf(written.split(', ')[1] ?? ''), undefined, 'it is of another log');
+    t.equal(
+      positions.sequenceOf(written.split(', ')[1] ?? ''),
+      undefined,
+      'it belongs to another log',
+    );
     t.equal(positions.afterWrite(0).split(', ').length, 1, 'nothing was stored');
     let isOver = false;
     const waiting = positions.waitFor(written, waiter).then(() => {

@@ -1,6 +1,6 @@
 /**
- * No address is shown with the login in it, nor with a token in its query: the function itself, then
- * every setting there is, given an address with a secret in each place where one can be.
+ * No displayed address contains its login or a token in its query: first the function itself, then
+ * every setting, given an address with a secret in each possible place.
  */
 import t from 'tap';
 import { complaintOf } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
@@ -45,7 +45,7 @@ t.test('addresses within a text', (t) => {
     t.equal(withoutLogins(given), shown, given);
   }
   const long = 'a://'.repeat(20_000);
-  t.equal(withoutLogins(long), long, 'a long text is read in time that grows with its length');
+  t.equal(withoutLogins(long), long, 'a long text is processed in linear time');
   t.end();
 });
 
@@ -94,7 +94,7 @@ for (const { name } of Object.values(settingsTable)) {
   });
 }
 
-t.test('a log line, a reason of health, what virsh complains of, help', (t) => {
+t.test('a log line, a reason of health, an error of virsh, help', (t) => {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level: 'debug', readable: false, clock: systemClock, write });

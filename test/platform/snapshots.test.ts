@@ -1,7 +1,7 @@
 /**
- * Snapshots of the projection: a member that joins has what the others have, whatever the stream
- * is, and one that cannot be continued from EVENTS is never used. A member is a store in a file and
- * a host, on one stream with the member that wrote the snapshot.
+ * Snapshots of the projection: a joining member gets the state of the others on every kind of
+ * stream, and a snapshot that EVENTS cannot continue is never used. A member is a store in a file
+ * and a host, on one stream with the member that wrote the snapshot.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ interface Member extends CountingNode {
   stop(): Promise<void>;
 }
 
-/** Joins, and is started; ended with the test. */
+/** Joins and starts a member, which ends with the test. */
 async function startMember(t: Test, stream: Stream, folder: string): Promise<Member> {
   const controlPath = join(folder, 'control.db');
   await joinFromSnapshot({ stream, controlPath, log: silentLog });
@@ -88,14 +88,18 @@ async function joining(t: Test, stream: Stream) {
   const old = await startMember(t, stream, join(folder, 'third'));
   await old.stop();
   const written = await first.keeper().write(signal);
-  if (written === 'superseded') throw new Error('Nobody else writes');
+  if (written === 'superseded') throw new Error('There is no other writer');
   t.equal(written.position.applied, 20);
   t.match(written.machineVersions, { delivery: Number });
   await add(first.host, 'demo', 'counter-0');
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 21 });
 
   const second = await startMember(t, stream, join(folder, 'second'));
-  t.equal(projectionOf(second.database), projectionOf(first.database), 'it has what the first has');
+  t.equal(
+    projectionOf(second.database),
+    projectionOf(first.database),
+    'it has the state of the first',
+  );
   t.match(await add(second.host, 'demo', 'counter-1'), { answer: { count: 2 } }, 'and goes on');
 
   await add(first.host, 'demo', 'counter-2');
@@ -108,11 +112,11 @@ async function joining(t: Test, stream: Stream) {
   const third = await startMember(t, stream, join(folder, 'third'));
   t.equal(projectionOf(third.database), projectionOf(first.database), 'away for too long, rebuilt');
   const aside = storedPosition(`${third.controlPath}.before-snapshot`);
-  t.ok(aside && aside.applied === 20, 'what it had is kept aside');
+  t.ok(aside && aside.applied === 20, 'its old state is set aside');
   t.same(
     readdirSync(join(folder, 'first')).filter((name) => !/^control\.db(-wal|-shm)?$/.test(name)),
     [],
-    'nothing is left of the taking',
+    'no temporary file remains',
   );
 }
 
@@ -141,7 +145,7 @@ async function snapshotAt2(t: Test) {
   const first = await startMember(t, stream, join(folder, 'first'));
   for (const id of ['a', 'b']) await add(first.host, 'demo', id);
   const manifest = await first.keeper().write(signal);
-  if (manifest === 'superseded') throw new Error('Nobody else writes');
+  if (manifest === 'superseded') throw new Error('There is no other writer');
   await add(first.host, 'demo', 'c');
   const second = join(folder, 'second');
   const join2 = () =>
@@ -149,7 +153,7 @@ async function snapshotAt2(t: Test) {
   return { stream, first, manifest, second, join: join2 };
 }
 
-/** Puts another manifest in the place of the newest. */
+/** Replaces the newest manifest. */
 async function replaceManifest(stream: Stream, manifest: object): Promise<void> {
   await stream.append({
     stream: SNAPSHOTS_STREAM,
@@ -165,10 +169,10 @@ t.test('DUR-19: a snapshot without its tail is never used', async (t) => {
     kind: 'behind',
     message: /ends at 2, and EVENTS begins at 4: its tail is gone: run "svc admin snapshot"/,
   });
-  t.same(readdirSync(second), [], 'nothing was made');
+  t.same(readdirSync(second), [], 'nothing was created');
 });
 
-t.test('without a snapshot the command that helps is named', async (t) => {
+t.test('without a snapshot the error names the command that helps', async (t) => {
   const { stream, manifest, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
   const belowSequence = manifest.firstSequence + 10;
@@ -179,7 +183,7 @@ t.test('without a snapshot the command that helps is named', async (t) => {
 });
 
 t.test(
-  'DUR-19: a snapshot that differs from its manifest is refused and leaves nothing',
+  'DUR-19: a snapshot that differs from its manifest is rejected and leaves nothing behind',
   async (t) => {
     const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
     await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
@@ -219,7 +223,7 @@ t.test('DUR-19: a snapshot of another cluster or of a newer program is not used'
   }
 });
 
-t.test('where EVENTS is whole, an unusable snapshot keeps nobody out', async (t) => {
+t.test('if EVENTS is complete, a member joins despite an unusable snapshot', async (t) => {
   const { stream, manifest, first, second } = await snapshotAt2(t);
   await replaceManifest(stream, { ...manifest, commitFormat: 99 });
   const member = await startMember(t, stream, second);
@@ -251,10 +255,10 @@ t.test(
     t.equal(await writeSnapshot(stream, facts('slow'), slow()), 'superseded');
     const newest = await newestSnapshot(stream);
     t.match(newest, { id: 'fast', chunks: 2, compressedBytes: 300 * 1024 });
-    if (newest === undefined) throw new Error('There is one');
+    if (newest === undefined) throw new Error('No snapshot');
     const parts: Buffer[] = [];
     for await (const part of readSnapshot(stream, newest)) parts.push(Buffer.from(part));
-    t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'whole, in order');
+    t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'complete and in order');
     const gone = { ...newest, id: 'slow' };
     await t.rejects(
       async () => {
@@ -265,7 +269,7 @@ t.test(
   },
 );
 
-t.test('a snapshot is written by the owner alone, daily, and after many commits', async (t) => {
+t.test('only the owner writes snapshots, daily and after many commits', async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const stream = openEmbeddedStream({ storage: ':memory:', clock });
   t.teardown(() => stream.close());
@@ -313,7 +317,7 @@ t.test('a snapshot is written by the owner alone, daily, and after many commits'
   applied++;
   t.equal(await after(23 * 3_600_000), 2);
   t.equal(await after(2 * 3_600_000), 3, 'after a day');
-  t.equal(await after(48 * 3_600_000), 3, 'of nothing new none is needed');
+  t.equal(await after(48 * 3_600_000), 3, 'no snapshot without new commits');
   end.abort();
   await running;
 });
@@ -322,7 +326,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-t.test('DUR-21: a member detects newer formats and rows that it is too old to move', async (t) => {
+t.test('DUR-21: a member detects formats and rows too new for it', async (t) => {
   t.ok(programFormats().commitFormat >= 1);
   const ours = { commitFormat: 1, machineVersions: { counter: counter.version } };
   t.same(newerFormats(ours, ours), []);
@@ -339,16 +343,16 @@ t.test('DUR-21: a member detects newer formats and rows that it is too old to mo
   await node.host.start();
   await add(node.host, 'demo', 'a');
   const partition = partitionOf('demo');
-  t.same([...newerShares(node.store, ours)], [partition], 'too old, in no other partition');
+  t.same([...newerShares(node.store, ours)], [partition], 'too new in one partition only');
   const theirs = { ...ours, machineVersions: { counter: newer.version } };
   t.equal(newerShares(node.store, theirs).size, 0, 'new enough');
 });
 
-t.test('why a snapshot cannot be continued', (t) => {
+t.test('reasons why a snapshot cannot be continued', (t) => {
   const events = { identity: 'i', firstSequence: 5, lastSequence: 9 };
   const at = (applied: number, identity = 'i') =>
     unusable({ id: 'x', position: { identity, applied, hash: '' } }, events);
-  t.equal(at(4), undefined, 'the next one is the first that is kept');
+  t.equal(at(4), undefined, 'its successor is the first commit that is kept');
   t.equal(at(9), undefined);
   t.match(at(3), /its tail is gone/);
   t.match(at(10), /lost its end/);

@@ -15,7 +15,7 @@ t.test('DUR-14: the embedded stream passes the contract', async (t) => {
   await streamContract(t, harness);
 });
 
-// Mostly waiting for the wall clock: both versions at once.
+// Mostly waiting for the wall clock: both versions run in parallel.
 t.jobs = 2;
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(

@@ -22,7 +22,7 @@ function create(parts: Part[]) {
   return { clock, supervision, failures };
 }
 
-t.test('a part that fails is run again, later each time, and the others run on', async (t) => {
+t.test('a failed part is restarted, later each time, while the others keep running', async (t) => {
   const starts: number[] = [];
   const failing: Part = {
     name: 'failing',
@@ -32,7 +32,7 @@ t.test('a part that fails is run again, later each time, and the others run on',
     },
   };
   const steady: Part = { name: 'steady', run: untilAborted };
-  // The part runs before `create` has returned: it takes the clock when it runs, not here.
+  // The part runs before `create` has returned, so it reads the clock when it runs.
   const clock = new VirtualClock(1_000_000);
   const failures: unknown[] = [];
   const supervision = supervise({
@@ -82,7 +82,7 @@ t.test('a part that has run well for a minute starts over with short waits', asy
   t.match(supervision.health(), [{ failures: 0, restarts: 5, lastError: 'Late' }]);
 });
 
-t.test('a part that ends unasked is run again', async (t) => {
+t.test('a part that ends by itself is restarted', async (t) => {
   const { supervision, failures } = create([{ name: 'short', run: async () => {} }]);
   await turn();
   t.match(supervision.health(), [{ state: 'restarting', lastError: 'short ended by itself' }]);

@@ -1,6 +1,6 @@
 /**
- * Reads of a stream with several copies, over a connection that answers from a script: what a
- * consumer on a copy that is behind leaves out, the leader still has.
+ * Reads of a stream with several copies, over a connection that answers from a script: messages
+ * that a consumer on a lagging copy omits are read from the leader.
  */
 import t from 'tap';
 import type { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
@@ -9,7 +9,7 @@ import type { ReadFrom } from '../../streams/platform/stream.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 
-/** A copy that has `has[n]` messages when it is asked for the n-th time, of a stream that has four. */
+/** A copy of a stream of four messages, which has `has[n]` of them on the n-th request. */
 function connectionTo(has: readonly number[], isCluster: boolean) {
   let asked = 0;
   const messageAt = (sequence: number, delivery: number, pending: number) => ({
@@ -74,7 +74,7 @@ async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true)
 
 const all = ['m1', 'm2', 'm3', 'm4'];
 
-t.test('DUR-23: a bounded read of a lagging copy has everything acknowledged', async (t) => {
+t.test('DUR-23: a bounded read of a lagging copy returns every acknowledged message', async (t) => {
   const first = { sequence: 1 };
   t.same(await textsOf([4], first), { texts: all, asked: 1 });
   t.same(await textsOf([0, 0, 4], first), { texts: all, asked: 3 }, 'an empty copy');
@@ -82,11 +82,11 @@ t.test('DUR-23: a bounded read of a lagging copy has everything acknowledged', a
   const byTime = { timeMs: START_MS };
   t.same(await textsOf([0, 3, 4], byTime), { texts: all, asked: 3 }, 'by time');
   const later = await textsOf([0], { timeMs: START_MS + 10 });
-  t.same(later, { texts: [], asked: 1 }, 'nothing is so new');
+  t.same(later, { texts: [], asked: 1 }, 'no message is that new');
   t.same(await textsOf([4], { sequence: 5 }), { texts: [], asked: 1 }, 'nothing after the end');
 });
 
-t.test('a copy that stays behind is an error, and no shorter read', async (t) => {
+t.test('a copy that stays behind is an error, and not a shorter read', async (t) => {
   await t.rejects(textsOf([2], { sequence: 1 }), {
     name: 'StreamUnavailable',
     outcome: 'refused',
@@ -94,11 +94,11 @@ t.test('a copy that stays behind is an error, and no shorter read', async (t) =>
   });
 });
 
-t.test('one server alone is asked no further', async (t) => {
+t.test('a single server is asked only once', async (t) => {
   t.same(await textsOf([2], { sequence: 1 }, false), { texts: ['m1', 'm2'], asked: 1 });
 });
 
-/** Nothing comes of it, and it does not end by itself. */
+/** Delivers nothing, and does not end by itself. */
 function silence() {
   const ended = Promise.withResolvers<void>();
   return {
@@ -116,7 +116,7 @@ t.test(
     const { connection, asked } = connectionTo([0, 4], true);
     const breaks = new Set<() => void>();
     const { getConsumerFromInfo } = connection.js.consumers;
-    // As the client does where the same server had the connection and the consumer.
+    // Models a server that had both the connection and the consumer.
     const firstIsSilent = {
       getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
         if (asked() > 1) return getConsumerFromInfo(info);
@@ -146,6 +146,6 @@ t.test(
       if (texts.push(Buffer.from(data).toString()) === all.length) await read.close();
     }
     t.same(texts, all);
-    t.equal(breaks.size, 0, 'and listens to it no more');
+    t.equal(breaks.size, 0, 'it has removed its listener');
   },
 );

@@ -1,4 +1,4 @@
-/** Sharing the main thread: long work lets others have their turn. */
+/** Sharing the main thread: long work lets others run. */
 import { lastValueFrom, of } from 'rxjs';
 import t from 'tap';
 import { mapInSlices, TimeSlices } from '../../streams/platform/operators.ts';

@@ -17,7 +17,7 @@ async function startedTimers(
   t: Test,
   options: {
     owns?: (project: string) => boolean;
-    /** Throws in place of firing. */
+    /** Throws instead of firing. */
     obstruct?: (timer: DueTimer) => void;
   } = {},
 ) {
@@ -44,7 +44,7 @@ async function startedTimers(
     await running;
     await node.close();
   });
-  /** Lets what is under way come to rest, then time go by. */
+  /** Lets pending work settle, then advances the clock. */
   const pass = async (ms: number): Promise<void> => {
     for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(ms);
@@ -52,7 +52,7 @@ async function startedTimers(
   return { host: node.host, clock, pass, fired, faults };
 }
 
-t.test('timers fire at their time, in their order, and again when set again', async (t) => {
+t.test('timers fire at their time, in order, and again when set again', async (t) => {
   const { host, pass, fired } = await startedTimers(t);
   await add(host, 'demo', 'a');
   await pass(1000);
@@ -86,7 +86,7 @@ t.test('only the owner of a project fires its timers', async (t) => {
   t.same(fired, ['b@60000']);
   owned.add('demo');
   await pass(10_000);
-  t.equal(fired.length, 2, 'a new owner takes over what is due');
+  t.equal(fired.length, 2, 'a new owner fires the timers that are due');
 });
 
 t.test('a timer that cannot be fired is reported, and does not delay the others', async (t) => {
@@ -103,10 +103,10 @@ t.test('a timer that cannot be fired is reported, and does not delay the others'
   const before = faults.length;
   t.ok(before >= 1);
   await pass(60_000);
-  t.ok(faults.length - before < 8, 'tried again, but later and later');
+  t.ok(faults.length - before < 8, 'retried with increasing delays');
 });
 
-t.test('while the stream gives no answer a timer waits, and is no fault', async (t) => {
+t.test('a timer waits while the stream does not answer, without a fault', async (t) => {
   let answers = false;
   const { host, pass, fired, faults } = await startedTimers(t, {
     obstruct() {

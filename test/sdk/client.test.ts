@@ -1,6 +1,6 @@
 /**
- * The TypeScript client against the whole service, through a gateway that loses answers, asks for
- * waits, or answers in the service's place. Waits take no time here, and are noted.
+ * The TypeScript client against the whole service, through a gateway that loses answers, requests
+ * waits, or answers instead of the service. Waits take no time here, and are recorded.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -41,7 +41,7 @@ function newRule() {
   return { projectName, spec, expectedVersion: '0', ...ids };
 }
 
-/** A clock on which waits take no time, and are noted. */
+/** A clock on which waits take no time, and are recorded. */
 function impatientClock() {
   const waits: number[] = [];
   const clock: ClientOptions['clock'] = {
@@ -99,41 +99,41 @@ t.test('the client of the whole service', async (t) => {
     { at: AT, memory: 2e9, index: 1 },
   ]);
 
-  await t.test('a change whose answers are lost is made once, by the same request', async (t) => {
-    const { alerts, gateway, sent, waits } = await clientOf(t, world);
-    gateway.faults.push(lost, gone, busy('7'));
-    const change = newRule();
-    const { name, version } = await alerts.saveAlertRule(change);
-    t.equal(version, 1n);
-    const bodies = sent('SaveAlertRule');
-    t.equal(bodies.length, 4);
-    t.equal(new Set(bodies).size, 1);
-    t.match(bodies[0], `"requestId":"${change.requestId}"`);
-    t.match(bodies[0], '"threshold":0', 'a zero that is meant is sent');
-    const [first = 0, second = 0, third] = waits;
-    t.ok(first >= 500 && first <= 600 && second >= 1000 && second <= 1200, waits.join());
-    t.equal(third, 7000, 'Retry-After counts');
-    const { rules } = await alerts.listAlertRules({ projectName });
-    t.equal(rules.filter((rule) => rule.name === name).length, 1);
-  });
-
   await t.test(
-    'a change without a request id goes out again only when nothing was done',
+    'a change whose answers are lost is applied once, by the same request',
     async (t) => {
-      const { alerts, automation, gateway, sent } = await clientOf(t, world);
-      for (const fault of [lost, gone]) {
-        gateway.faults.push(fault);
-        const exchange = { trustName: 'projects/demo/ciConnections/x', assertion: 'a.b.c' };
-        t.match(await codeOf(automation.exchangeCiToken(exchange)), /Aborted|Unavailable|Unknown/);
-      }
-      t.equal(sent('ExchangeCiToken').length, 2, 'each once');
-      const headers = gateway.requests.map((request) => request.headers.authorization);
-      t.same(headers, [undefined, undefined], 'the assertion is the proof');
-      gateway.faults.push(lost);
-      await codeOf(alerts.saveAlertRule({ ...newRule(), requestId: '' }));
-      t.equal(sent('SaveAlertRule').length, 1);
+      const { alerts, gateway, sent, waits } = await clientOf(t, world);
+      gateway.faults.push(lost, gone, busy('7'));
+      const change = newRule();
+      const { name, version } = await alerts.saveAlertRule(change);
+      t.equal(version, 1n);
+      const bodies = sent('SaveAlertRule');
+      t.equal(bodies.length, 4);
+      t.equal(new Set(bodies).size, 1);
+      t.match(bodies[0], `"requestId":"${change.requestId}"`);
+      t.match(bodies[0], '"threshold":0', 'a zero that is meant is sent');
+      const [first = 0, second = 0, third] = waits;
+      t.ok(first >= 500 && first <= 600 && second >= 1000 && second <= 1200, waits.join());
+      t.equal(third, 7000, 'Retry-After counts');
+      const { rules } = await alerts.listAlertRules({ projectName });
+      t.equal(rules.filter((rule) => rule.name === name).length, 1);
     },
   );
+
+  await t.test('a change without a request id is resent only if it had no effect', async (t) => {
+    const { alerts, automation, gateway, sent } = await clientOf(t, world);
+    for (const fault of [lost, gone]) {
+      gateway.faults.push(fault);
+      const exchange = { trustName: 'projects/demo/ciConnections/x', assertion: 'a.b.c' };
+      t.match(await codeOf(automation.exchangeCiToken(exchange)), /Aborted|Unavailable|Unknown/);
+    }
+    t.equal(sent('ExchangeCiToken').length, 2, 'each once');
+    const headers = gateway.requests.map((request) => request.headers.authorization);
+    t.same(headers, [undefined, undefined], 'the assertion is the proof');
+    gateway.faults.push(lost);
+    await codeOf(alerts.saveAlertRule({ ...newRule(), requestId: '' }));
+    t.equal(sent('SaveAlertRule').length, 1);
+  });
 
   await t.test('attempts are bounded, and too long a wait is reported at once', async (t) => {
     const { monitoring, gateway, sent } = await clientOf(t, world);
@@ -156,7 +156,7 @@ t.test('the client of the whole service', async (t) => {
     t.ok(longest >= 30_000 && longest <= 36_000, often.waits.join());
   });
 
-  await t.test('the time of a call bounds it with its tries', async (t) => {
+  await t.test('the deadline of a call includes its retries', async (t) => {
     const { monitoring, prometheus, gateway } = await clientOf(t, world, { timeoutMs: 300 });
     gateway.faults.push({ kind: 'silence' });
     t.equal(await codeOf(monitoring.listVMMonitoring({ projectName })), 'DeadlineExceeded');
@@ -168,7 +168,7 @@ t.test('the client of the whole service', async (t) => {
     });
   });
 
-  await t.test('a refusal has its reason and facts, and is not tried again', async (t) => {
+  await t.test('a refusal has its reason and facts, and is not retried', async (t) => {
     const { alerts, sent } = await clientOf(t, world);
     const change = newRule();
     const { name } = await alerts.saveAlertRule(change);
@@ -180,7 +180,7 @@ t.test('the client of the whole service', async (t) => {
     t.same([reasonOf(new Error('x')), metadataOf(new Error('x'))], [undefined, {}]);
   });
 
-  await t.test('the token is asked for at each try', async (t) => {
+  await t.test('the token is requested for each attempt', async (t) => {
     let asked = 0;
     const getToken = () => (asked++ === 0 ? 'first' : world.demo.apiKey);
     const { monitoring, gateway } = await clientOf(t, world, {
@@ -195,13 +195,13 @@ t.test('the client of the whole service', async (t) => {
     t.same(protocol, ['1', '1']);
   });
 
-  await t.test('what was not observed is undefined, and 0 is 0', async (t) => {
+  await t.test('an unobserved value is undefined, and 0 is 0', async (t) => {
     const { monitoring } = await clientOf(t, world);
     const { vms } = await monitoring.listVMMonitoring({ projectName });
     t.match(vms, [{ displayName: 'One', cpuUtilizationPct: undefined }]);
   });
 
-  await t.test('a watch begins with the open incidents, and ends when it is left', async (t) => {
+  await t.test('a watch starts with the open incidents, and ends when the loop does', async (t) => {
     const { alerts } = await clientOf(t, world, { baseUrl: world.endpoint, timeoutMs: 1 });
     const watch = alerts.watchIncidents({ projectName });
     for await (const { kind, incidents } of watch) {
@@ -211,7 +211,7 @@ t.test('the client of the whole service', async (t) => {
     }
   });
 
-  await t.test('queries answer errors, and fill in nothing', async (t) => {
+  await t.test('queries return errors, and fill no gaps', async (t) => {
     const { prometheus, gateway } = await clientOf(t, world);
     const queries = prometheus('projects/demo');
     const bounds = { startUnix: AT - 240, endUnix: AT + 60, stepSeconds: 60 };
@@ -264,7 +264,7 @@ t.test('the client of the whole service', async (t) => {
   });
 });
 
-t.test('a credential goes to https and to this machine, and nowhere else', async (t) => {
+t.test('a credential is sent over https or to this machine only', async (t) => {
   for (const baseUrl of [
     'https://monitoring.example.com/',
     'http://127.0.0.1:8080',
@@ -303,7 +303,7 @@ t.test('a credential goes to https and to this machine, and nowhere else', async
   t.same(stolen, [], 'no redirect is followed');
 });
 
-t.test('request ids are UUIDs of version 4, each another', async (t) => {
+t.test('request ids are distinct UUIDs of version 4', async (t) => {
   const ids = Array.from({ length: 100 }, () => newRequestId());
   for (const id of ids)
     t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

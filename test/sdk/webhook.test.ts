@@ -1,7 +1,6 @@
 /**
- * The SDK's tools for a receiver of webhooks: the check of a signature against vectors that another
- * language has computed, the bound on the body, and the memory of delivery ids, also across
- * processes.
+ * The SDK's tools for a receiver of webhooks: verification of signatures against vectors computed
+ * by another language, the bound on the body, and the store of delivery ids, also across processes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,13 +36,13 @@ function outcome(vector: ReceivedVector, headers = headersOf(vector) as never): 
   }
 }
 
-t.test('EVENT-08, HOOK-04: every vector is verified or refused with its reason', async (t) => {
+t.test('EVENT-08, HOOK-04: every vector is verified or rejected with its reason', async (t) => {
   t.ok(webhookVectors.received.length > 50, 'the vectors are there');
   for (const vector of webhookVectors.received) {
     const { verified, error } = vector;
     const expected = error === undefined ? { verified } : { error };
     t.same(outcome(vector), expected, vector.name);
-    // Fetch's headers refuse, or cut off, a line end.
+    // Fetch's headers reject or strip line ends.
     if (vector.headers.some(([, value]) => value.includes('\n'))) continue;
     const fetched = new Headers(vector.headers.map(([name, value]) => [name, value]));
     t.same(outcome(vector, fetched as never), expected, `${vector.name}, with Fetch's headers`);
@@ -82,7 +81,7 @@ t.test('no refusal reveals a secret, a signature or the body', async (t) => {
   }
 });
 
-t.test('what our sender signs is what the vectors say, and verifies', async (t) => {
+t.test('the sender’s signatures equal the vectors, and verify', async (t) => {
   for (const { headers, ...attempt } of webhookVectors.sent) {
     const body = Buffer.from(attempt.body);
     const made = signatureHeaders({ ...attempt, body });
@@ -94,7 +93,7 @@ t.test('what our sender signs is what the vectors say, and verifies', async (t) 
   }
 });
 
-t.test('a single secret, a body as text and the system clock will do', async (t) => {
+t.test('a single secret, a body as text and the system clock are accepted', async (t) => {
   const [vector] = webhookVectors.sent;
   if (!vector) throw new Error('No vector');
   const old = () => verifyWebhook(vector.body, vector.headers, vector.secrets[0] ?? '');
@@ -138,12 +137,12 @@ t.test(
         else controller.enqueue(new Uint8Array(65_536));
       },
     });
-    // The receiver answers and hangs up, which a client may see as either.
+    // The receiver answers and disconnects, which a client may see as either.
     await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
       () => {},
     );
     t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE', 'BODY_TOO_LARGE']);
-    t.ok(poured < 2 ** 26, `the client got rid of ${poured} bytes`);
+    t.ok(poured < 2 ** 26, `the client sent ${poured} bytes`);
     t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
   },
 );
@@ -161,10 +160,10 @@ t.test(
     first.close();
     await clock.advance(DEDUPLICATION_MS_MIN);
     const second = openSqliteDeduplicator({ path, clock });
-    t.equal(second.claim('dlv_a'), false, 'as long as retries can come');
-    t.equal(second.claim('dlv_b'), true, 'what was released is let through');
+    t.equal(second.claim('dlv_a'), false, 'as long as retries can arrive');
+    t.equal(second.claim('dlv_b'), true, 'a released id can be claimed again');
     await clock.advance(3_600_000);
-    t.equal(second.claim('dlv_a'), true, 'then it is forgotten');
+    t.equal(second.claim('dlv_a'), true, 'then it is deleted');
     second.close();
     const short = () =>
       openSqliteDeduplicator({ path, clock, rememberMs: DEDUPLICATION_MS_MIN - 1 });
@@ -172,7 +171,7 @@ t.test(
   },
 );
 
-t.test('ids that are past their time do not stay on disk', async (t) => {
+t.test('expired ids are deleted from disk', async (t) => {
   const database = new Database(':memory:');
   t.teardown(() => database.close());
   const clock = new VirtualClock(0);
@@ -183,10 +182,10 @@ t.test('ids that are past their time do not stay on disk', async (t) => {
   const count = () => database.prepare('SELECT count(*) FROM webhook_deliveries').pluck().get();
   t.equal(count(), 10);
   deduplicator.close();
-  t.equal(count(), 10, 'a database that was given stays open');
+  t.equal(count(), 10, 'a database that was passed in stays open');
 });
 
-t.test('a claim goes back with the transaction that its work failed in', async (t) => {
+t.test('a claim is rolled back with the transaction of its failed work', async (t) => {
   const database = new Database(':memory:');
   t.teardown(() => database.close());
   const deduplicator = openSqliteDeduplicator({ database });

@@ -1,4 +1,6 @@
-/** Commits as bytes: what is read back, what is refused, what survives the loss of bodies. */
+/**
+ * The byte format of commits: round trips, rejected input, and chains whose bodies were dropped.
+ */
 import t from 'tap';
 import { GENESIS, judge } from '../../../streams/platform/commit/chain.ts';
 import {
@@ -26,7 +28,7 @@ const about = { id: 'c1', project: 'demo', number: 1, predecessor: '', at: 1000,
 const encode = (decisions: Decision[], fields = about) =>
   encodeCommit(fields, decisions.map(encodeDecision));
 
-t.test('a commit is read back as it was, and its hash is that of its writer', async (t) => {
+t.test('a decoded commit equals the encoded one, with the same hash', async (t) => {
   const encoded = encode([decisionOf('a'), decisionOf('b')]);
   const decoded = decodeCommit(encoded.bytes);
   t.same(decoded.commit, encoded.commit);
@@ -34,7 +36,7 @@ t.test('a commit is read back as it was, and its hash is that of its writer', as
   t.same(encode([decisionOf('a'), decisionOf('b')]).bytes, encoded.bytes, 'deterministic');
 });
 
-t.test('a changed byte, a missing decision and foreign bytes are refused', async (t) => {
+t.test('a changed byte, a missing decision and foreign bytes are rejected', async (t) => {
   const { bytes } = encode([decisionOf('a')]);
   const changed = Uint8Array.from(bytes);
   changed.set([0x7a], bytes.length - 6);
@@ -52,25 +54,25 @@ t.test('a newer format is distinguished from damage', async (t) => {
   t.throws(() => decodeCommit(newer), { message: /newer program/, format: 2 });
 });
 
-t.test('fields that a newer program adds are kept out of nothing: the hash stays', async (t) => {
+t.test('fields added by a newer program are part of the hash', async (t) => {
   const { bytes, hash } = encode([decisionOf('a')]);
   const [header = '', ...lines] = Buffer.from(bytes).toString().split('\n');
   const newer = JSON.stringify({ ...JSON.parse(header), region: 'north' });
   const decoded = decodeCommit(Buffer.from([newer, ...lines].join('\n')));
   t.match(decoded.commit, { id: 'c1', region: 'north' });
-  t.not(decoded.hash, hash, 'the hash covers what was written, known or not');
+  t.not(decoded.hash, hash, 'the hash covers unknown fields');
 });
 
-t.test('a chain verifies without the bodies that were dropped, and not with others', async (t) => {
+t.test('a chain verifies without dropped bodies, but not with changed ones', async (t) => {
   const first = encode([decisionOf('a'), decisionOf('b')]);
   const second = encode([decisionOf('c')], { ...about, number: 2, predecessor: first.hash });
-  // The header, then a line for each decision.
+  // The header, then one line per decision.
   const [header, , ...rest] = Buffer.from(first.bytes).toString().split('\n');
   const dropped = Buffer.from([header, '', ...rest].join('\n'));
   t.notOk(Buffer.from(dropped).toString().includes('"id":"a"'));
   t.equal(verifyCommit(dropped).dropped, 1);
   const { header: last, hash } = verifyCommit(dropped);
-  t.equal(hash, first.hash, 'its link is the same');
+  t.equal(hash, first.hash, 'the link is unchanged');
   t.equal(
     judge({ ...last, hash }, second.commit, () => undefined),
     'next',
@@ -82,10 +84,10 @@ t.test('a chain verifies without the bodies that were dropped, and not with othe
   );
   const swapped = Buffer.from(Buffer.from(first.bytes).toString().replace('"id":"a"', '"id":"z"'));
   t.throws(() => verifyCommit(swapped), CommitCorrupt, 'a body was changed');
-  t.throws(() => decodeCommit(dropped), CommitCorrupt, 'and it cannot be applied');
+  t.throws(() => decodeCommit(dropped), CommitCorrupt, 'it cannot be applied');
 });
 
-t.test('what JSON would change silently is refused by name', async (t) => {
+t.test('a value that JSON would change silently is rejected by name', async (t) => {
   for (const value of [
     Number.NaN,
     Number.POSITIVE_INFINITY,
@@ -97,21 +99,25 @@ t.test('what JSON would change silently is refused by name', async (t) => {
     t.throws(() => encodeDecision(decisionOf('a', { reading: value })), { message: /reading/ });
   }
   const { decision } = encodeDecision(decisionOf('a', { absent: undefined }));
-  t.strictSame(decision, decisionOf('a', {}), 'applied as others read it');
+  t.strictSame(decision, decisionOf('a', {}), 'applied as other nodes read it');
   const circle: Record<string, unknown> = {};
   circle.self = circle;
   t.throws(() => encodeDecision(decisionOf('a', circle)), { message: /nested/ });
 });
 
-t.test('a commit over its bounds is not made', async (t) => {
+t.test('a commit beyond its bounds is not created', async (t) => {
   const many = Array.from({ length: COMMIT_EVENTS_MAX + 1 }, (_, i) => decisionOf(`${i}`));
   t.throws(() => encode(many), { message: /501 events/ });
   t.doesNotThrow(() => encode(many.slice(1)));
   t.throws(() => encode([decisionOf('a', { text: 'x'.repeat(COMMIT_BYTES_MAX) })]), /bytes/);
-  t.throws(() => encode([], { ...about, at: 1.5 }), CommitCorrupt, 'a time readers would refuse');
+  t.throws(
+    () => encode([], { ...about, at: 1.5 }),
+    CommitCorrupt,
+    'a time that readers would reject',
+  );
 });
 
-t.test('a page token of another list is a caller’s mistake', async (t) => {
+t.test('a page token of another list is the caller’s mistake', async (t) => {
   const token = Buffer.from('["a","b"]').toString('base64url');
   t.same(parsePageToken(token, ['string', 'string']), ['a', 'b']);
   for (const foreign of [token, 'x', '', '!!']) {

@@ -1,6 +1,6 @@
 /**
- * A node and a stream that do not have the same history: what a node does when the stream is
- * another one, was shortened by a power loss, or holds what it cannot read.
+ * A node and a stream with different histories: the stream was recreated, was shortened by a power
+ * loss, or holds messages that the node cannot read.
  */
 import t from 'tap';
 import { encodeCommit, encodeDecision } from '../../../streams/platform/commit/codec.ts';
@@ -20,10 +20,10 @@ async function started(log: FaultyLog, place = openPlace(), name = 'node'): Prom
   return node;
 }
 
-/** Turns of the event loop until `done`. */
+/** Yields to the event loop until `done` returns true. */
 async function until(done: () => boolean): Promise<void> {
   for (let turns = 0; !done(); turns++) {
-    if (turns > 10_000) throw new Error('It did not happen');
+    if (turns > 10_000) throw new Error('The condition did not become true');
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -41,12 +41,16 @@ t.test(
     const after = await started(log, place);
     t.teardown(() => after.close());
     t.match(await add(after.host, 'demo', 'a'), { answer: { count: 2 }, sequence: 3 });
-    t.equal(after.host.counters().appendRetries, 1, 'the emptied subject answered to 0');
+    t.equal(
+      after.host.counters().appendRetries,
+      1,
+      'one retry, with expected sequence 0 for the emptied subject',
+    );
   },
 );
 
 t.test(
-  'DUR-05: a node refuses a stream that was recreated, shortened, or cut before its position',
+  'DUR-05: a node rejects a stream that was recreated, shortened, or truncated past its position',
   async (t) => {
     const cases: [string, (log: FaultyLog) => void, string][] = [
       ['recreated', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
@@ -74,7 +78,7 @@ t.test(
   },
 );
 
-t.test('a stream shortened and written again is noticed at the next start', async (t) => {
+t.test('a shortened stream with new messages is detected at the next start', async (t) => {
   const log = new FaultyLog();
   const place = openPlace();
   const lost = await started(log, place);
@@ -89,7 +93,7 @@ t.test('a stream shortened and written again is noticed at the next start', asyn
   await t.rejects(again.host.start(), { name: 'HistoryMismatch', kind: 'diverged' });
 });
 
-t.test('DUR-05: a running node that its stream contradicts stops', async (t) => {
+t.test('DUR-05: a running node stops when its stream contradicts it', async (t) => {
   const log = new FaultyLog();
   const lost = await started(log, openPlace(), 'lost');
   await add(lost.host, 'demo', 'a');
@@ -100,7 +104,7 @@ t.test('DUR-05: a running node that its stream contradicts stops', async (t) => 
     await lost.close();
   });
   await add(right.host, 'demo', 'b');
-  // The lost node has not noticed, and writes on top of what only it has applied.
+  // The lost node has not noticed, and writes after commits that only it has applied.
   await add(lost.host, 'demo', 'a');
   await until(() => right.host.appliedSequence() === 2);
   t.equal(right.host.counters().foreign, 1);
@@ -111,7 +115,7 @@ t.test('DUR-05: a running node that its stream contradicts stops', async (t) => 
   t.equal(right.host.health().state, 'ready');
 });
 
-t.test('a commit of a newer format, and damage, turn a node unready', async (t) => {
+t.test('a commit of a newer format, or damage, makes a node unready', async (t) => {
   const about = { id: 'x', project: 'demo', number: 1, predecessor: '', at: 1, writer: 'new' };
   const decision = encodeDecision({ by: tester, steps: [], records: [] });
   const fine = Buffer.from(encodeCommit(about, [decision]).bytes).toString();
@@ -135,7 +139,7 @@ t.test('a commit of a newer format, and damage, turn a node unready', async (t) 
 });
 
 t.test(
-  'a commit of the next version with fields unknown here is applied and followed',
+  'a node applies a commit of the next version with unknown fields and continues from it',
   async (t) => {
     const log = new FaultyLog();
     const node = await started(log);
@@ -155,6 +159,6 @@ t.test(
     );
     await node.host.waitFor(1, AbortSignal.timeout(5_000));
     t.match(node.host.view('demo').record('note', 'n'), { body: { text: 'hi' } });
-    t.match(await add(node.host, 'demo', 'a'), { sequence: 2 }, 'its successor has its hash');
+    t.match(await add(node.host, 'demo', 'a'), { sequence: 2 }, 'its successor links to its hash');
   },
 );

@@ -1,7 +1,7 @@
 /**
- * The commit core on real nats-servers: two nodes with a connection and a store each write the same
- * projects while the server is killed and started again, and while retention empties a quiet
- * project's subject. Clients resend, to either node, what they got no answer for.
+ * The commit core on real nats-servers: two nodes, each with a connection and a store, write the
+ * same projects while the server is killed and restarted, and while retention empties a quiet
+ * project's subject. Clients resend unanswered requests to either node.
  */
 import t from 'tap';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -19,7 +19,7 @@ const REQUESTS = 40;
 const KILLS = 2;
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`two nodes on ${version} agree and keep their word`, needs(version), async (t) => {
+  t.test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });
     t.teardown(() => server.kill());
@@ -49,7 +49,8 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
     t.equal(one, two);
     for (const { requestId, count } of answers) {
       const recorded = node(nodes, 0).store.request('busy', 'busy', requestId);
-      if (recorded?.answer.count !== count) t.fail(`${requestId} is not as it was answered`);
+      if (recorded?.answer.count !== count)
+        t.fail(`the record of ${requestId} differs from its answer`);
     }
     const counts = answers.map(({ count }) => count).sort((a, b) => a - b);
     const each = (CLIENTS * REQUESTS) / COUNTER_LIMIT;
@@ -72,7 +73,7 @@ function node(nodes: readonly CountingNode[], i: number): CountingNode {
   return found;
 }
 
-/** Counts up counters of its own, five each, in the project that all clients share. */
+/** Increments its own counters, five times each, in the project that all clients share. */
 async function runClient(
   nodes: readonly CountingNode[],
   client: number,
@@ -102,7 +103,7 @@ async function emptyQuietSubject(stream: Stream, nodes: readonly CountingNode[])
   await stream.truncate({ stream: 'EVENTS', belowSequence, subject });
 }
 
-/** Resolves when both nodes have applied all there is. */
+/** Resolves when both nodes have applied the whole stream. */
 async function agree(stream: Stream, nodes: readonly CountingNode[]): Promise<void> {
   const { lastSequence } = await stream.state('EVENTS');
   const signal = AbortSignal.timeout(10_000);
@@ -112,7 +113,7 @@ async function agree(stream: Stream, nodes: readonly CountingNode[]): Promise<vo
 async function until(done: () => boolean): Promise<void> {
   const deadline = systemClock.elapsed() + 30_000;
   while (!done()) {
-    if (systemClock.elapsed() > deadline) throw new Error('It did not happen');
+    if (systemClock.elapsed() > deadline) throw new Error('The nodes did not agree in time');
     await new Promise<void>((resolve) => systemClock.wakeAfter(5, resolve));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The commit core under the orders of events that seeds draw (`model.ts`). A failing seed is printed:
- * `node test/platform/commit/model.test.ts <seed>` runs it alone.
+ * The commit core under random orders of events, drawn from seeds (`model.ts`). A failing seed is
+ * printed; `node test/platform/commit/model.test.ts <seed>` runs it alone.
  */
 import t from 'tap';
 import { tries } from '../../support/tries.ts';
@@ -11,4 +11,6 @@ const SEEDS = tries(1_000);
 const alone = process.argv[2] === undefined ? undefined : Number(process.argv[2]);
 const seeds = alone === undefined ? Array.from({ length: SEEDS }, (_, i) => i + 1) : [alone];
 
-t.test('two nodes agree and keep their word, whatever the stream does', (t) => runSeeds(t, seeds));
+t.test('two nodes agree and keep every acknowledged answer on a faulty stream', (t) =>
+  runSeeds(t, seeds),
+);

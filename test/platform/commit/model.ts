@@ -1,10 +1,10 @@
 /**
- * The commit core under every order of events that seeds can think of: two nodes with a store each
- * write two projects through a stream that refuses, loses, delays and doubles, while retention
- * empties it behind them. Submissions are resent by their clients as a client would, with the same
- * request id, to either node; both nodes fire all timers.
+ * The commit core under random orders of events: two nodes, each with a store, write two projects
+ * through a stream that rejects, loses, delays and duplicates messages, while retention empties it.
+ * Clients resend unanswered submissions with the same request id, to either node. Both nodes fire
+ * all timers.
  *
- * After each run an oracle that knows only what was asked and answered checks the invariants.
+ * After each run an oracle that knows only the requests and their answers checks the invariants.
  */
 import type { Test } from 'tap';
 import { runTimers } from '../../../actors/platform/host/timers.ts';
@@ -39,7 +39,7 @@ const faults: Faults = {
   breakRead: 0.02,
 };
 
-/** What a client asked for and was answered. */
+/** A client's request and its answer. */
 interface Answered {
   readonly requestId: string;
   readonly project: string;
@@ -60,7 +60,7 @@ interface Run {
   readonly upgrading: boolean;
 }
 
-/** Runs one seed after another; fails with those after which something was wrong. */
+/** Runs the seeds in turn; fails with the list of those that broke an invariant. */
 export async function runSeeds(t: Test, seeds: readonly number[]): Promise<void> {
   const places = [openPlace(), openPlace()] as const;
   t.teardown(() => {
@@ -70,7 +70,7 @@ export async function runSeeds(t: Test, seeds: readonly number[]): Promise<void>
   const seen = { conflicts: 0, appendRetries: 0, superseded: 0, unavailable: 0, readFailures: 0 };
   for (const seed of seeds) {
     const run = await modelRun(seed, places, failed).catch((cause: unknown) => {
-      throw new Error(`seed ${seed} came to no end`, { cause });
+      throw new Error(`seed ${seed} did not finish`, { cause });
     });
     for (const { host } of run.nodes) {
       const counters = host.counters();
@@ -81,15 +81,15 @@ export async function runSeeds(t: Test, seeds: readonly number[]): Promise<void>
   t.same(failed, []);
   t.comment(JSON.stringify(seen));
   if (seeds.length > 1) {
-    // A model that meets no trouble proves nothing.
+    // A model that meets no faults proves nothing.
     t.ok(seen.conflicts > seeds.length / 2, 'commits lost races');
     t.ok(seen.appendRetries > seeds.length, 'appends were repeated');
-    t.ok(seen.superseded > seeds.length / 2, 'copies and losers were in the log');
-    t.ok(seen.readFailures > seeds.length / 10, 'reads broke off');
+    t.ok(seen.superseded > seeds.length / 2, 'the log held copies and losing commits');
+    t.ok(seen.readFailures > seeds.length / 10, 'reads failed');
   }
 }
 
-/** One run from a seed: requests from three clients, then quiet, then the oracle, then timers. */
+/** One run from a seed: requests from three clients, a quiet period, the oracle, then timers. */
 async function modelRun(seed: number, places: Places, failed: string[]): Promise<Run> {
   const run = createRun(seed, places);
   const { world, nodes } = run;
@@ -108,7 +108,7 @@ async function modelRun(seed: number, places: Places, failed: string[]): Promise
 function createRun(seed: number, places: Places): Run {
   const world = new World(seed);
   const { clock, random } = world;
-  // Servers differ in which check comes first; every third deployment is being upgraded.
+  // Servers differ in which check they do first; every third deployment is being upgraded.
   const log = new FaultyLog({ world, idsBeforeExpected: world.chance(0.5) });
   const upgrading = seed % 3 === 0;
   const node = (name: string, place: Places[0], machine = counter) => {
@@ -119,7 +119,7 @@ function createRun(seed: number, places: Places): Run {
   return { world, log, nodes: [node('one', places[0]), second], answered: [], upgrading };
 }
 
-/** A client adds to one of four counters, and resends until it is answered. */
+/** A client that adds to one of four counters, and resends each request until it is answered. */
 async function runClient(run: Run, client: number): Promise<void> {
   const { world, nodes, log, upgrading } = run;
   for (let i = 0; i < REQUESTS; i++) {
@@ -127,8 +127,8 @@ async function runClient(run: Run, client: number): Promise<void> {
     const project = world.chance(0.8) ? 'busy' : 'quiet';
     const counter = `${project}-${world.below(2)}`;
     for (let answered = false; !answered; ) {
-      // An old node cannot decide about rows of a newer version, and says so: in an upgrade its
-      // counters are its own, and those of the new node the new one's.
+      // An old node cannot decide on rows of a newer version, and rejects them. During an upgrade
+      // each node therefore has counters of its own.
       const own = counter.endsWith('1') ? 1 : 0;
       const { host } = nodes[upgrading ? own : world.below(2) === 0 ? 0 : 1];
       try {
@@ -139,14 +139,14 @@ async function runClient(run: Run, client: number): Promise<void> {
         if (!(error instanceof StreamUnavailable)) throw error;
       }
     }
-    // Retention takes what both have applied: all of a quiet project's subject, often.
+    // Retention removes what both have applied, often the whole subject of a quiet project.
     if (world.chance(0.3)) {
       log.truncate(Math.min(...nodes.map(({ host }) => host.appliedSequence())) + 1);
     }
   }
 }
 
-/** Lets late appends arrive and both nodes read to the end. */
+/** Lets late appends arrive, and both nodes read to the end. */
 async function settle({ world, log, nodes }: Run): Promise<void> {
   for (let quiet = 0; quiet < 3; ) {
     const before = log.lastSequence;
@@ -156,14 +156,14 @@ async function settle({ world, log, nodes }: Run): Promise<void> {
   }
 }
 
-/** Lets the counters' delay go by while both nodes fire timers. */
+/** Advances past the counters' delay while both nodes fire timers. */
 async function passTimers(run: Run): Promise<void> {
   const { world, nodes, upgrading } = run;
   const end = new AbortController();
   const onFault = (): never => {
     throw new Error('A timer could not be fired');
   };
-  // In an upgrade the new node owns the partition: the old one could not decide on its rows.
+  // During an upgrade the new node owns the partition: the old one cannot decide on its rows.
   const firing = upgrading ? nodes.slice(1) : nodes;
   const options = { clock: world.clock, ownership: soleOwner, onFault };
   const parts = firing.map(({ host }) => runTimers({ ...options, host }, end.signal));
@@ -189,12 +189,12 @@ function agreementProblems({ nodes }: Run): string[] {
   const foreign = nodes.some(({ host }) => host.counters().foreign > 0);
   return [
     ...(one === two ? [] : ['the projections differ']),
-    ...(foreign ? ['a commit followed one that is not in the chain'] : []),
+    ...(foreign ? ['a commit followed one outside the chain'] : []),
     ...nodes.flatMap(({ host }) => (host.health().state === 'ready' ? [] : ['a node stopped'])),
   ];
 }
 
-/** Everything answered is there, once, and says what was answered. */
+/** Every answered request is recorded exactly once, with the content of its answer. */
 function answerProblems({ nodes, answered }: Run): string[] {
   const problems: string[] = [];
   const { host, store } = nodes[0];
@@ -202,7 +202,7 @@ function answerProblems({ nodes, answered }: Run): string[] {
   for (const { requestId, project, sequence, count } of answered) {
     const recorded = store.request(project, project, requestId);
     if (recorded?.sequence !== sequence || recorded.answer.count !== count) {
-      problems.push(`request ${requestId} is not recorded as it was answered`);
+      problems.push(`the record of request ${requestId} differs from its answer`);
     }
   }
   for (const name of new Set(answered.map(({ counter }) => counter))) {
@@ -220,7 +220,7 @@ function answerProblems({ nodes, answered }: Run): string[] {
   return problems;
 }
 
-/** Every counter was reset by its timer, once. */
+/** Every counter was reset by its timer exactly once. */
 function timerProblems({ nodes, answered }: Run): string[] {
   const names = new Set(answered.map(({ counter }) => counter));
   const { host } = nodes[0];

@@ -1,6 +1,6 @@
 /**
- * Models of the machines of identities: keys, service accounts, CI verifications and connections,
- * people with their memberships, invitations, links and sessions, and enrolments of VMs.
+ * Models of the identity machines: keys, service accounts, CI verifications and connections, people
+ * with their memberships, invitations, links and sessions, and enrolments of VMs.
  */
 import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
 import type { CiVerificationContext } from '../../../machines/ci/ci-verification.ts';
@@ -70,7 +70,7 @@ const serviceAccount = modelOf<ServiceAccountContext>({
   key: ({ capabilities }) => capabilities.length,
 });
 
-/** Claims as a workflow shows them. */
+/** Claims as a workflow presents them. */
 function observation(digest: string) {
   const bound = { repository_id: digest, environment: null };
   return { bound, recorded: { actor: 'ada' }, digest, warnings: [`of ${digest}`] };

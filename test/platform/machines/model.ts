@@ -1,6 +1,6 @@
 /**
- * A finite model of a machine: its input, an alphabet of events for a given context, and
- * which parts of the context distinguish two states of the model.
+ * A finite model of a machine: its input, an alphabet of events for a given context, and the parts
+ * of the context that distinguish two states of the model.
  */
 import type { MachineEvent } from '../../../machines/platform/definition.ts';
 
@@ -12,11 +12,11 @@ type AnyContext = Readonly<Record<string, unknown>>;
 export interface Model {
   readonly input: Readonly<Record<string, unknown>>;
   readonly events: (context: AnyContext) => ModelEvent[];
-  /** What of the context matters to guards and effects, as a small JSON value. */
+  /** The part of the context that guards and effects read, as a small JSON value. */
   readonly key: (context: AnyContext) => unknown;
 }
 
-/** The start of all models, Unix ms. */
+/** Start of all models, Unix ms. */
 export const START = 1_767_225_600_000;
 export const HOUR = 3_600_000;
 
@@ -29,7 +29,7 @@ const FUTURE = new Set([
   'untilMs',
 ]);
 
-/** A second after the latest time in the context that has happened. */
+/** One second after the latest past time in the context, Unix ms. */
 export function nowOf(context: unknown): number {
   return latestMs(context) + 1000;
 }
@@ -47,7 +47,7 @@ interface TypedModel<C> {
   readonly key: (context: C) => unknown;
 }
 
-/** The context of a machine's snapshot is of the type that its model names. */
+/** The snapshot's context has the type that its model names. */
 export function modelOf<C>({ input, events, key }: TypedModel<C>): Model {
   return {
     input,

@@ -1,7 +1,7 @@
 /**
- * A finite model of each machine: its input, an alphabet of events for a given context (those that
- * its guards let pass, and those that they must not), and which parts of the context distinguish
- * two states of the model apart. Times are counted on from the context, so that a path is
+ * A finite model of each machine: its input, an alphabet of events for a given context (both those
+ * that its guards accept and those that they must reject), and the parts of the context that
+ * distinguish two states of the model. Times continue from the context, so that a path is
  * plausible.
  */
 import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance.ts';

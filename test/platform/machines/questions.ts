@@ -1,6 +1,6 @@
 /**
- * Questions that the invariants ask of a walk: which steps there are of an event, what they
- * notified, what a row holds. A machine is walked once per test file.
+ * Queries that the invariants make of a walk: the steps of an event, their notifications, the
+ * content of a row. Each machine is walked once per test file.
  */
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { models } from './models.ts';
@@ -8,7 +8,7 @@ import { type Edge, leavesOf, type Row, type Walk, walk } from './walk.ts';
 
 const walks = new Map<string, Walk>();
 
-/** The walk of a machine, made once. */
+/** The walk of a machine, created once. */
 export function walked(name: string): Walk {
   const known = walks.get(name);
   if (known) return known;
@@ -45,7 +45,7 @@ export function sameTimers(from: Row, to: Row): boolean {
   return JSON.stringify([...from.timers]) === JSON.stringify([...to.timers]);
 }
 
-/** One line a step: what a failed comparison shows, where whole steps would fill screens. */
+/** One line per step, because a failed comparison of whole steps would fill screens. */
 export function brief(edges: readonly Edge[]): string[] {
   return edges.map(({ from, event, to, effects }) => {
     const [before, after] = [from, to].map(({ value }) => leavesOf(value).join(' '));

@@ -1,6 +1,6 @@
 /**
  * Walks a machine by its model: the shortest path to every state of the model (xstate/graph), then
- * every event of the alphabet from there. Each step is made as the host makes it: from a row that
+ * every event of the alphabet from there. Each step is done as the host does it: from a row that
  * went through JSON, with timers kept beside it.
  */
 import {
@@ -30,21 +30,21 @@ export interface Edge {
   readonly event: ModelEvent;
   readonly to: Row;
   readonly effects: readonly Effect[];
-  /** The declared transitions that were taken; none = the event changed nothing. */
+  /** The declared transitions that were taken; none if the event changed nothing. */
   readonly taken: readonly AnyTransitionDefinition[];
 }
 
 export interface Walk {
-  /** One for every state of the model, reached by a shortest path. */
+  /** One row for every state of the model, reached by a shortest path. */
   readonly rows: readonly Row[];
   /** Every event of the alphabet from every row. */
   readonly edges: readonly Edge[];
 }
 
-/** A walk longer than this means that a model's key is not finite; the longest takes 15,000. */
+/** A longer walk means that a model's key is not finite; the longest one takes 15,000 steps. */
 const STEPS_MAX = 100_000;
 
-/** Throws when the walk does not end. */
+/** Throws if the walk exceeds STEPS_MAX. */
 export function walk({ machine }: MachineDefinition, model: Model): Walk {
   const paths = getShortestPaths(machine, {
     input: model.input,
@@ -69,7 +69,7 @@ export function walk({ machine }: MachineDefinition, model: Model): Walk {
   };
 }
 
-/** One step from a row, as the host makes it. */
+/** One step from a row, done as the host does it. */
 function stepOf(machine: AnyStateMachine, from: Row, event: ModelEvent): Omit<Edge, 'path'> {
   const before = machine.resolveState(JSON.parse(JSON.stringify(from)));
   const taken = machine.getTransitionData(before, event);
@@ -111,7 +111,9 @@ interface Action {
   readonly params: unknown;
 }
 
-/** Starts and stops timers in place; answers the effects. Throws at an action no host performs. */
+/**
+ * Starts and stops timers in place; returns the effects. Throws on an action that no host performs.
+ */
 function perform(actions: readonly Action[], timers: Map<string, number>, at: number): Effect[] {
   return actions.flatMap(({ type, params }) => {
     if (type === 'effect') return [params as Effect];
