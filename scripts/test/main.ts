@@ -24,7 +24,7 @@ const USAGE = `npm test -- [options] [FILE or FOLDER ...]
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RECORD = join(ROOT, 'test/times.json');
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
-const ALONE = 'test/e2e/alone/';
+const ALONE = 'test/long/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time. */
 const LONG = 'test/long/';
 

@@ -8,20 +8,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeys } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { openNats } from '../../src/platform/nats.ts';
-import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { systemRandom } from '../../streams/platform/random.ts';
-import { type Stream, type StreamSpec, StreamUnavailable } from '../../streams/platform/stream.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { reservePort } from '../support/places.ts';
-import { dataFolder, runInProcess, until } from '../support/program.ts';
+import { openNats } from '../../../src/platform/nats.ts';
+import { ConfigError, loadConfig } from '../../../src/platform/settings/config.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { systemRandom } from '../../../streams/platform/random.ts';
+import { type Stream, type StreamSpec, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { reservePort } from '../../support/places.ts';
+import { dataFolder, runInProcess, until } from '../../support/program.ts';
 
 const SECRET = 'hunter2-p@ss/word';
 const encoded = encodeURIComponent(SECRET);
 const certificate = (name: string) =>
-  fileURLToPath(new URL(`../support/certificates/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../support/certificates/${name}`, import.meta.url));
 const pair = `cert_file: "${certificate('nats.pem')}", key_file: "${certificate('nats.key')}"`;
 const spec: StreamSpec = {
   name: 'LOG',
