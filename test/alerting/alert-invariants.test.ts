@@ -1,7 +1,7 @@
 /**
- * Invariants of every path of an alert instance, whatever happens in which order: above all
- * that absence never recovers it. The walk takes every event of the alphabet from every state of
- * the model; an invariant is a question to all of these steps.
+ * Invariants of every path of an alert instance, in any order of events: above all, absence never
+ * recovers it. The walk takes every event of the alphabet from every state of the model; an
+ * invariant is a predicate over all these steps.
  */
 import t from 'tap';
 import { type AlertInstanceContext, conditionOf } from '../../machines/alerting/alert-instance.ts';
@@ -19,7 +19,7 @@ import { type Edge, leavesOf, type Row } from '../platform/machines/walk.ts';
 
 const SNOOZE_END = 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed';
 
-t.test('alertInstance: firing ends as recovered by a recovered event alone', async (t) => {
+t.test('alertInstance: only a recovered event ends firing as recovered', async (t) => {
   const { edges } = walked('alertInstance');
   const ends = edges.filter(({ from, to }) => isFiring(from) && to.value === 'idle');
   t.same([...typesOf(ends)], ['recovered']);
@@ -59,22 +59,25 @@ t.test(
     t.same(
       brief(harmless.filter(({ from, to }) => incidentOf(from)?.value !== incidentOf(to)?.value)),
       [],
-      'and no value is made up for them',
+      'no value is made up for them',
     );
   },
 );
 
-t.test('alertInstance: data events change the data region alone and notify nobody', async (t) => {
-  const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
-  const others = ({ value }: Row) =>
-    leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
-  t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
-  t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
-  const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
-  t.ok(missing.every((row) => incidentOf(row)?.dataMissingSinceMs !== null));
-});
+t.test(
+  'alertInstance: data events change only the data region and send no notification',
+  async (t) => {
+    const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
+    const others = ({ value }: Row) =>
+      leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
+    t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
+    t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
+    const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
+    t.ok(missing.every((row) => incidentOf(row)?.dataMissingSinceMs !== null));
+  },
+);
 
-t.test('alertInstance: what was decided before is not decided again', async (t) => {
+t.test('alertInstance: past decisions are not repeated', async (t) => {
   const old = walked('alertInstance').edges.filter(({ from, event }) => {
     const { decidedThrough } = contextOf<AlertInstanceContext>(from);
     const fires = event.type === 'sustained' && Number(event.eventMs) <= decidedThrough;
@@ -84,30 +87,27 @@ t.test('alertInstance: what was decided before is not decided again', async (t) 
   t.same(brief(old.filter(({ taken }) => taken.length > 0)), []);
 });
 
-t.test(
-  'alertInstance: an incident is opened by sustained from sustaining alone, afresh',
-  async (t) => {
-    const opening = walked('alertInstance').edges.filter(({ from, to }) => {
-      return incidentOf(from)?.ordinal !== incidentOf(to)?.ordinal;
+t.test('alertInstance: an incident opens only by sustained from sustaining', async (t) => {
+  const opening = walked('alertInstance').edges.filter(({ from, to }) => {
+    return incidentOf(from)?.ordinal !== incidentOf(to)?.ordinal;
+  });
+  t.ok(
+    opening.some(({ from }) => hasFired(from)),
+    'the walk includes a second incident',
+  );
+  t.same([...typesOf(opening)], ['sustained']);
+  t.ok(opening.every(({ from }) => isIn(from.value, 'sustaining.observed')));
+  for (const { to, event } of opening) {
+    const incident = incidentOf(to);
+    t.match(incident, {
+      acknowledged: null,
+      snoozedUntilMs: null,
+      recoveredMs: null,
+      repeats: 0,
     });
-    t.ok(
-      opening.some(({ from }) => hasFired(from)),
-      'a second incident was walked',
-    );
-    t.same([...typesOf(opening)], ['sustained']);
-    t.ok(opening.every(({ from }) => isIn(from.value, 'sustaining.observed')));
-    for (const { to, event } of opening) {
-      const incident = incidentOf(to);
-      t.match(incident, {
-        acknowledged: null,
-        snoozedUntilMs: null,
-        recoveredMs: null,
-        repeats: 0,
-      });
-      t.match(incident, { firedMs: event.at, startedMs: event.startedMs });
-    }
-  },
-);
+    t.match(incident, { firedMs: event.at, startedMs: event.startedMs });
+  }
+});
 
 t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => {
   const { edges } = walked('alertInstance');
@@ -115,7 +115,7 @@ t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => 
   const restarted = silent.filter(({ to }) => isIn(to.value, 'sustaining.observed'));
   t.same([...typesOf(restarted)], ['breachStarted']);
   const ended = silent.filter(({ to }) => to.value === 'idle');
-  t.same([...typesOf(ended)], ['breachEnded'], 'what ends it is an observation');
+  t.same([...typesOf(ended)], ['breachEnded'], 'only an observation ends it');
   t.same(brief(silent.filter(({ to }) => isFiring(to))), []);
   const begun = taken(edgesOf('alertInstance', 'dataMissing')).filter(
     ({ from }) => !isFiring(from),
@@ -128,21 +128,18 @@ t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => 
   }
 });
 
-t.test(
-  'alertInstance: since when its condition holds is the start of the run, null when idle',
-  async (t) => {
-    const { rows, edges } = walked('alertInstance');
-    const starts = rows.filter(isFiring).map((row) => [sinceOf(row), incidentOf(row)?.startedMs]);
-    t.ok(starts.length > 0 && starts.every(([since, started]) => since === started));
-    const idle = rows.filter(({ value }) => value === 'idle');
-    t.ok(idle.length > 1 && idle.every((row) => sinceOf(row) === null));
-    const begun = taken(edges.filter(({ event }) => event.type === 'breachStarted'));
-    t.ok(begun.some(({ from }) => isIn(from.value, 'sustaining.missing')));
-    t.ok(begun.every(({ to, event }) => sinceOf(to) === event.eventMs));
-    const missing = rows.filter(({ value }) => isIn(value, 'sustaining.missing'));
-    t.ok(missing.length > 0 && missing.every((row) => sinceOf(row) !== null));
-  },
-);
+t.test('alertInstance: its condition start is that of the run, null when idle', async (t) => {
+  const { rows, edges } = walked('alertInstance');
+  const starts = rows.filter(isFiring).map((row) => [sinceOf(row), incidentOf(row)?.startedMs]);
+  t.ok(starts.length > 0 && starts.every(([since, started]) => since === started));
+  const idle = rows.filter(({ value }) => value === 'idle');
+  t.ok(idle.length > 1 && idle.every((row) => sinceOf(row) === null));
+  const begun = taken(edges.filter(({ event }) => event.type === 'breachStarted'));
+  t.ok(begun.some(({ from }) => isIn(from.value, 'sustaining.missing')));
+  t.ok(begun.every(({ to, event }) => sinceOf(to) === event.eventMs));
+  const missing = rows.filter(({ value }) => isIn(value, 'sustaining.missing'));
+  t.ok(missing.length > 0 && missing.every((row) => sinceOf(row) !== null));
+});
 
 t.test('alertInstance: acknowledging records attention and changes nothing else', async (t) => {
   const acknowledging = taken(edgesOf('alertInstance', 'acknowledged'));
@@ -151,12 +148,12 @@ t.test('alertInstance: acknowledging records attention and changes nothing else'
   t.ok(acknowledging.every(({ to }) => isIn(to.value, 'attention.acknowledged')));
   t.ok(
     acknowledging.every(({ from, to }) => sameTimers(from, to)),
-    'reminders go on',
+    'reminders continue',
   );
 });
 
 t.test(
-  'alertInstance: a snoozed incident notifies nobody until the snooze or the incident ends',
+  'alertInstance: a snoozed incident sends no notification until the snooze or the incident ends',
   async (t) => {
     const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
     const notifying = snoozed.filter(({ effects }) => notified(effects).length > 0);
@@ -166,7 +163,7 @@ t.test(
     t.same(
       brief(asked.filter(({ effects }) => notified(effects).length > 0)),
       [],
-      'nor does its beginning',
+      'its beginning does not notify either',
     );
     const ended = snoozed.filter(({ event }) => [SNOOZE_END, 'unsnoozed'].includes(event.type));
     for (const { event, from, to, effects } of ended) {
@@ -179,7 +176,7 @@ t.test(
 );
 
 t.test(
-  'alertInstance: reminders count up, run only while notifying, and only when wanted',
+  'alertInstance: reminders count up, and run only while notifying and requested',
   async (t) => {
     const { rows, edges } = walked('alertInstance');
     for (const row of rows.filter(isFiring)) {
@@ -207,7 +204,7 @@ t.test('alertInstance: an incident recorded without notification never notifies'
   t.same(brief(untold.filter(({ effects }) => notified(effects).length > 0)), []);
 });
 
-t.test('alertInstance: every change of an incident has it recorded', async (t) => {
+t.test('alertInstance: every change of an incident is recorded', async (t) => {
   const { edges } = walked('alertInstance');
   const changed = edges.filter(({ from, to }) => {
     return JSON.stringify(incidentOf(from)) !== JSON.stringify(incidentOf(to));
@@ -218,7 +215,7 @@ t.test('alertInstance: every change of an incident has it recorded', async (t) =
 });
 
 t.test(
-  'alertInstance: retiring works at once from every live state and manufactures no recovery',
+  'alertInstance: retiring works immediately from every live state without a recovery',
   async (t) => {
     const retiring = edgesOf('alertInstance', 'retired').filter(({ from }) => !from.final);
     t.ok(retiring.every(({ to }) => to.value === 'retired' && to.final));

@@ -1,6 +1,6 @@
 /**
- * The transitions of rules (STATE-01, STATE-02, EVAL-16), each with a test of its own:
- * what applies a rule, and what a pause, an edit or a deletion does to what fires.
+ * Transitions of rules (STATE-01, STATE-02, EVAL-16), each with a test of its own: how a rule is
+ * applied, and what a pause, an edit or a deletion does to firing instances.
  */
 import t from 'tap';
 import {
@@ -21,11 +21,11 @@ t.test(
     await world.cpu(95);
     await world.settle();
     t.match(world.rule(), { value: 'pendingApplication', context: { appliedVersion: 0 } });
-    t.same([evaluator.instances(PROJECT), world.incidents()], [[], []], 'it watches nothing');
+    t.same([evaluator.instances(PROJECT), world.incidents()], [[], []], 'it watches no VM');
     world.startRules();
     await world.until('it is active', () => world.rule().value === 'active');
     t.match(world.rule().context, { version: 1, appliedVersion: 1, syncError: null });
-    await world.until('what was stored is caught up', () => world.incidents().length === 1);
+    await world.until('the stored samples are caught up', () => world.incidents().length === 1);
   },
 );
 
@@ -74,18 +74,22 @@ for (const [name, reason, change] of changes) {
       await world.pass(30_000);
       await world.cpu(10);
       await world.settle();
-      t.match(world.incidents(), [{ state: 'RETIRED', recoveredMs: null }], 'good data or not');
+      t.match(
+        world.incidents(),
+        [{ state: 'RETIRED', recoveredMs: null }],
+        'whether or not its data is good',
+      );
       t.same(
         world.deliveries().map(({ event }) => event),
         ['FIRING'],
-        'nobody is notified of an end',
+        'no end is notified',
       );
     },
   );
 }
 
 t.test(
-  'A change of display name, destinations, severity or repeat interval keeps what fires',
+  'a change of display name, destinations, severity or repeat interval keeps firing instances',
   async (t) => {
     const world = await firing(t);
     const changes = [
@@ -106,7 +110,7 @@ t.test(
   },
 );
 
-t.test('a changed repeat interval reaches the reminders of what fires already', async (t) => {
+t.test('a changed repeat interval applies to the reminders of firing instances', async (t) => {
   const world = await firing(t);
   world.startTimers();
   const events = () => world.deliveries().map(({ event }) => event);
@@ -114,13 +118,13 @@ t.test('a changed repeat interval reaches the reminders of what fires already', 
     await world.save({ repeatIntervalSeconds });
     const isAdopted = () =>
       world.live('alertInstance')[0]?.context.repeatIntervalMs === repeatIntervalSeconds * 1000;
-    await world.until('it is adopted', isAdopted);
+    await world.until('the interval is adopted', isAdopted);
   };
   await world.pass(3_600_000, 600_000);
   t.same(events(), ['FIRING'], 'it was saved without reminders');
   await setTo(600);
   await world.pass(590_000);
-  t.same(events(), ['FIRING'], 'a whole interval after the change');
+  t.same(events(), ['FIRING'], 'after a whole interval from the change');
   await world.pass(20_000);
   t.same(events(), ['FIRING', 'REPEATED']);
   await setTo(60);
@@ -132,7 +136,7 @@ t.test('a changed repeat interval reaches the reminders of what fires already', 
   t.match(world.incidents(), [{ state: 'FIRING' }]);
 });
 
-t.test('of concurrent edits of one version exactly one wins', async (t) => {
+t.test('exactly one of several concurrent edits of a version wins', async (t) => {
   const world = await firing(t);
   const edit = (threshold: number) =>
     world.alerting.saveRule({
@@ -153,9 +157,9 @@ t.test('of concurrent edits of one version exactly one wins', async (t) => {
   }
 });
 
-t.test('a rule that this program cannot evaluate has FAILED, and watches nothing', async (t) => {
+t.test('a rule that this program cannot evaluate is FAILED and watches no VM', async (t) => {
   const world = await firing(t);
-  // As a later version may have accepted it, before the program was put back to this one.
+  // A later version may have accepted it before a downgrade to this program.
   const spec = ruleSpec({ metricId: 'of_a_later_version' });
   await world.host.submit({
     project: PROJECT,

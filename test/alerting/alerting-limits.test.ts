@@ -1,6 +1,6 @@
 /**
- * Limits of a project (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances. No
- * limit is passed by requests at the same time, and what outgrows one by itself is reported.
+ * Limits of a project (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances.
+ * Concurrent requests cannot exceed a limit, and growth beyond one is reported.
  */
 import t from 'tap';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
@@ -47,9 +47,9 @@ t.test('LIMIT-13: concurrent saves cannot exceed 20 alert rules per project', as
     metadata: { of: 'rules', limit: '20', current: '20' },
   });
   await limit(world, { rules: 22 });
-  t.same(await all(100, 10), { done: 2, LIMIT_EXCEEDED: 8 }, 'as the operator has set it');
+  t.same(await all(100, 10), { done: 2, LIMIT_EXCEEDED: 8 }, 'as set by the operator');
   await limit(world, { rules: 3 });
-  t.equal(world.live('alertRule').length, 22, 'a lower limit ends nothing');
+  t.equal(world.live('alertRule').length, 22, 'a lower limit ends no instance');
   await world.saveRule({ threshold: 70 }, { id: uuid(0) });
   t.same(await all(200, 1), { LIMIT_EXCEEDED: 1 });
   t.same(await outcomes([world.saveRule({}, { project: 'other' })]), { done: 1 });
@@ -64,7 +64,7 @@ t.test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project'
   t.same(await all(3), { done: 1, LIMIT_EXCEEDED: 2 });
 });
 
-t.test('limits are whole numbers within what one project can be given', async (t) => {
+t.test('limits are whole numbers within the range of a project', async (t) => {
   const world = await openAlertingWorld(t);
   for (const rules of [-1, 1.5, Number.NaN, 1_001]) {
     await t.rejects(limit(world, { rules }), {
@@ -75,11 +75,11 @@ t.test('limits are whole numbers within what one project can be given', async (t
   }
   await limit(world, { instances: 7 });
   const { rules, destinations, instances } = limitsOf(world.host.view(PROJECT));
-  t.same([rules, destinations, instances], [20, 5, 7], 'the others stay');
+  t.same([rules, destinations, instances], [20, 5, 7], 'the other limits are unchanged');
   t.same(limitsOf(world.host.view('other')).instances, 10_000);
 });
 
-/** A world whose alerting knows what rows have reported. */
+/** A world whose alerting knows the label sets in rows. */
 async function knowing(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   const labelSets = new Map<string, number>();
@@ -134,26 +134,23 @@ t.test(
   },
 );
 
-t.test(
-  'a paused rule takes no room; what has outgrown the limit may still be edited',
-  async (t) => {
-    const world = await knowing(t);
-    await limit(world, { instances: 3 });
-    await world.cpu(10, vms(3));
-    await world.save(uuid(1), {});
-    await world.save(uuid(2), { enabled: false });
-    await t.rejects(world.save(uuid(2), { enabled: true }, '1'), {
-      name: 'Refusal',
-      reason: 'LIMIT_EXCEEDED',
-    });
-    await world.cpu(10, vms(5));
-    await world.save(uuid(1), { threshold: 50 }, '1');
-    await world.save(uuid(1), { threshold: 50, displayName: 'Another' }, '2');
-    await t.rejects(world.save(uuid(3), {}), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
-  },
-);
+t.test('a paused rule does not count; a rule beyond the limit may still be edited', async (t) => {
+  const world = await knowing(t);
+  await limit(world, { instances: 3 });
+  await world.cpu(10, vms(3));
+  await world.save(uuid(1), {});
+  await world.save(uuid(2), { enabled: false });
+  await t.rejects(world.save(uuid(2), { enabled: true }, '1'), {
+    name: 'Refusal',
+    reason: 'LIMIT_EXCEEDED',
+  });
+  await world.cpu(10, vms(5));
+  await world.save(uuid(1), { threshold: 50 }, '1');
+  await world.save(uuid(1), { threshold: 50, displayName: 'Another' }, '2');
+  await t.rejects(world.save(uuid(3), {}), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
+});
 
-t.test('label sets of a VM are those that its rows have reported', async (t) => {
+t.test('label sets of a VM are those reported in its rows', async (t) => {
   const limits = new IngestLimits({ overVmLimit: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
   const report = (...series: string[]) => {
@@ -161,7 +158,7 @@ t.test('label sets of a VM are those that its rows have reported', async (t) => 
     limits.keepWithin(PROJECT, { rows: [row], rejected: [], samples: series.length }, 0);
   };
   const count = (metricId: string) => limits.labelSets(PROJECT, 'vm-1', metricId);
-  t.equal(count('filesystem_used_pct'), undefined, 'nothing is known of it');
+  t.equal(count('filesystem_used_pct'), undefined, 'none are known');
   report(used('/'), used('/data'));
   t.same([count('filesystem_used_pct'), count('cpu_utilization_pct')], [2, 0]);
   report(used('/'), 'svc_vm_cpu_utilization_pct');
@@ -170,7 +167,7 @@ t.test('label sets of a VM are those that its rows have reported', async (t) => 
   t.equal(limits.labelSets(PROJECT, 'vm-2', 'filesystem_used_pct'), undefined);
 });
 
-/** Rules kept and evaluated, and the limit watched. */
+/** A world that stores and evaluates rules and watches the limit. */
 async function watching(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -207,7 +204,7 @@ t.test(
       world.evaluator.instances(PROJECT).map(({ vm }) => vm),
       vms(2),
     );
-    t.equal(world.incidents().length, 2, 'and nothing of it is retired');
+    t.equal(world.incidents().length, 2, 'no instance is retired');
     const sequence = world.host.appliedSequence();
     await world.pass(60_000, 5_000);
     t.equal(world.host.appliedSequence(), sequence, 'it is reported once');
@@ -222,7 +219,7 @@ t.test(
   },
 );
 
-t.test('a notice of the limit ends with its rule', async (t) => {
+t.test('a notice about the limit ends with its rule', async (t) => {
   const world = await watching(t);
   await limit(world, { instances: 1 });
   await world.saveRule();

@@ -1,6 +1,6 @@
 /**
- * One firing is one commit with everybody it notifies: a rule's audience is bounded so that it
- * fits, and what does not fit all the same is reported and keeps nothing else from being decided.
+ * One firing is one commit with all its recipients. A rule's audience is bounded so that the commit
+ * fits. An edge that still does not fit is reported and does not block other decisions.
  */
 import t from 'tap';
 import { recheck } from '../../actors/delivery/audience.ts';
@@ -20,7 +20,7 @@ const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => `rcp_01m7zr27gm2s1xsxywbemtd${prefix}${100 + i}`);
 const idOf = (name: string) => name.slice(name.lastIndexOf('/') + 1);
 
-/** Two destinations of mail with fifty members each, and a mail server that takes everything. */
+/** Two mail destinations with fifty members each, and a mail server that accepts everything. */
 async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
   const world = await openDeliveryWorld(t);
   const mails = [await world.addMail(ids('a', 50)), await world.addMail(ids('b', 50))];
@@ -43,7 +43,7 @@ async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
   return { ...world, mails, destinations };
 }
 
-/** Recipients beside the bound, as no decision makes them; none has confirmed. */
+/** Adds unconfirmed recipients beyond the bound, which no decision allows. */
 const addRecipients = ({ host }: World, destination: string, more: readonly string[]) =>
   host.submit({
     project: PROJECT,
@@ -56,7 +56,7 @@ const addRecipients = ({ host }: World, destination: string, more: readonly stri
     },
   });
 
-/** Events and bytes of each commit from here on. */
+/** Events and bytes of each later commit. */
 function sizes(world: World) {
   const found: { events: number; bytes: number }[] = [];
   world.host.onApplied(({ commit }: { commit: Commit }) => {
@@ -69,7 +69,7 @@ function sizes(world: World) {
   return () => found.reduce((a, b) => (a.events > b.events ? a : b), { events: 0, bytes: 0 });
 }
 
-t.test('a rule notifies 100 at most, whichever edit would exceed it', async (t) => {
+t.test('no edit makes a rule notify more than 100 recipients', async (t) => {
   const world = await withMails(t);
   const [first = '', second = ''] = world.mails;
   const hook = await world.addDestination();
@@ -96,15 +96,19 @@ t.test('a rule notifies 100 at most, whichever edit would exceed it', async (t) 
   await world.saveRule({ destinationNames: [first, second, hook] });
   await t.rejects(update(...addresses('a', 50)), { ...refused, metadata });
   await update(...addresses('a', 48), ...addresses('b', 1));
-  t.equal(world.live('recipient').length, 99, 'one for another');
+  t.equal(world.live('recipient').length, 99, 'one replaces another');
 
   await addRecipients(world, idOf(second), ids('c', 10));
   await world.saveRule({ threshold: 80, destinationNames: [first, second, hook] });
   await world.saveRule({ destinationNames: [first, second] });
-  t.match(world.rule().context.spec, { destinationNames: [first, second] }, 'less is always taken');
+  t.match(
+    world.rule().context.spec,
+    { destinationNames: [first, second] },
+    'a reduction is always accepted',
+  );
 });
 
-t.test('a firing that notifies a hundred, at the largest size, fits one commit', async (t) => {
+t.test('a firing that notifies a hundred recipients at maximum size fits one commit', async (t) => {
   const world = await withMails(t);
   await world.putInForce({ destinationNames: world.mails, repeatIntervalSeconds: 3_600 });
   for (const id of [...ids('a', 50), ...ids('b', 50)]) {
@@ -128,7 +132,7 @@ t.test(
     await world.putInForce({ destinationNames: world.mails, repeatIntervalSeconds: 3_600 });
     const largest = sizes(world);
     await world.fire(['vm-1']);
-    t.equal(world.deliveries().length, 100, 'one group for each recipient');
+    t.equal(world.deliveries().length, 100, 'one group per recipient');
     await world.fire(['vm-2']);
     t.equal(world.deliveries().length, 100);
     t.ok(world.deliveries().every(({ value, members }) => value === 'gathering' && members === 2));
@@ -145,7 +149,7 @@ t.test(
 );
 
 t.test(
-  'a recovery that ends waiting deliveries and notifies everybody fits one commit',
+  'a recovery that ends queued deliveries and notifies every recipient fits one commit',
   async (t) => {
     const world = await withMails(t);
     const hook = await world.addDestination();
@@ -181,14 +185,14 @@ t.test(
     t.equal(
       deliveriesOf('RECOVERED').length,
       100,
-      'those notified before the rule was changed are among them',
+      'recipients notified before the rule was changed are among them',
     );
     const [hooked] = deliveriesOf('FIRING').filter(({ recipient }) => recipient === null);
     t.match(hooked, { value: 'suppressed', reason: 'SUPERSEDED' });
   },
 );
 
-t.test('what a recovery has no room to end, ends at its recheck', async (t) => {
+t.test('deliveries that do not fit into a recovery’s commit end at their recheck', async (t) => {
   const world = await withMails(t);
   await world.putInForce({ destinationNames: world.mails });
   await world.fire(['vm-1']);
@@ -199,7 +203,7 @@ t.test('what a recovery has no room to end, ends at its recheck', async (t) => {
   t.same([...new Set(reasons)], ['SUPERSEDED']);
 });
 
-t.test('an edge that fits no commit is a counted fault, and others go on', async (t) => {
+t.test('an edge that fits no commit counts as a fault, and others continue', async (t) => {
   const world = await withMails(t);
   const faults: string[] = [];
   world.startRules();

@@ -1,10 +1,12 @@
-/** Notices of VMs that two collectors report as running, on a host in memory and a virtual clock. */
+/**
+ * Notices of VMs that two collectors report as running, with a host in memory and a virtual clock.
+ */
 import t from 'tap';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
 import type { ContestedVm } from '../../actors/vms/vm-sources.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
-t.test('SRC-19: a VM that runs in two places has a notice for as long as it does', async (t) => {
+t.test('SRC-19: a VM that runs in two places has a notice while it does', async (t) => {
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   await world.ingest.write({
@@ -46,12 +48,12 @@ t.test('SRC-19: a VM that runs in two places has a notice for as long as it does
   await stop();
   const stopAgain = start();
   await world.pass(60_000);
-  t.match(notices(), [{ endedMs: null }], 'after a restart both are to be heard again');
+  t.match(notices(), [{ endedMs: null }], 'after a restart both must be heard again');
   contested = [];
   await world.pass(300_000);
   t.match(notices(), [{ endedMs: Number }]);
   contested = Array.from({ length: 30 }, (_, i) => at(`vm-${i + 10}`));
   await world.pass(16_000);
-  t.equal(notices().filter(({ endedMs }) => endedMs === null).length, 20, 'at most 20 a project');
+  t.equal(notices().filter(({ endedMs }) => endedMs === null).length, 20, 'at most 20 per project');
   await stopAgain();
 });

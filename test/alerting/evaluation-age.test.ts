@@ -1,7 +1,7 @@
 /**
  * Properties of rules on the age of telemetry, against the oracle: over arbitrary logs of one VM
- * that falls silent, is stopped and comes back, in any order of arrival. What is reported follows
- * the log, and differs from what the sorted observations say only by firings marked corrected.
+ * that falls silent, stops and returns, in any order of arrival. Notifications follow the log, and
+ * differ from the sorted observations only by firings marked corrected.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -28,7 +28,7 @@ interface Sign {
 interface World {
   readonly rule: EvaluationRule;
   readonly signs: readonly Sign[];
-  /** Ticks come so many seconds after each quarter of a minute. */
+  /** Offset of ticks from each quarter of a minute, s. */
   readonly phase: number;
 }
 
@@ -57,7 +57,7 @@ interface Placed extends OracleSign {
   readonly receivedMs: number;
 }
 
-/** In the order of arrival; the last sign is followed by ten quiet minutes. */
+/** In order of arrival; ten quiet minutes follow the last sign. */
 function placed({ signs }: World): Placed[] {
   let grid = 0;
   const all = signs.map(({ intervals, jitter, delay, isStopped }) => {
@@ -90,7 +90,7 @@ function logOf(it: World): LogEntry[] {
   return log;
 }
 
-/** Signs that the evaluator may know, sorted: those within the lateness bound when they came. */
+/** Signs that the evaluator may know, sorted: those within the lateness bound on arrival. */
 function known(it: World): OracleSign[] {
   const signs: OracleSign[] = [];
   let newestMs = Number.NEGATIVE_INFINITY;
@@ -190,7 +190,7 @@ t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times
       return edges.every((edge) => {
         const grows = edge.atMs > lastMs;
         lastMs = edge.atMs;
-        // What is over when it is found is recorded, as what it was, whenever that is.
+        // A run that is over when it is found is recorded as it was, at any time.
         const isPast = edges.some((one) => one.kind === 'fired' && !one.notify);
         if (edge.kind !== 'recovered' || isPast) return grows;
         recovered++;
@@ -210,27 +210,30 @@ t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times
   t.end();
 });
 
-t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never stopped', (t) => {
-  const property = fc.property(world(), (it) => {
-    const log = logOf(it);
-    const seed = { rules: [it.rule], firing: [] };
-    const never = new Decisions();
-    const state = createState(seed);
-    decideAll(state, log, never);
-    const every = Math.max(1, Math.floor(log.length / 12));
-    return log.every((_, stop) => {
-      if (stop % every !== 0) return true;
-      const decisions = new Decisions();
-      decideAll(createState(seed), log.slice(0, stop), decisions);
-      const rebuilt = createState({ ...seed, firing: decisions.incidents() });
-      decideAll(rebuilt, log, decisions);
-      const soft = (of: typeof state) => JSON.stringify(inspect(of, PROJECT));
-      return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
+t.test(
+  'EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped',
+  (t) => {
+    const property = fc.property(world(), (it) => {
+      const log = logOf(it);
+      const seed = { rules: [it.rule], firing: [] };
+      const never = new Decisions();
+      const state = createState(seed);
+      decideAll(state, log, never);
+      const every = Math.max(1, Math.floor(log.length / 12));
+      return log.every((_, stop) => {
+        if (stop % every !== 0) return true;
+        const decisions = new Decisions();
+        decideAll(createState(seed), log.slice(0, stop), decisions);
+        const rebuilt = createState({ ...seed, firing: decisions.incidents() });
+        decideAll(rebuilt, log, decisions);
+        const soft = (of: typeof state) => JSON.stringify(inspect(of, PROJECT));
+        return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
+      });
     });
-  });
-  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-  t.end();
-});
+    fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
+    t.end();
+  },
+);
 
 t.test(
   'EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged',
@@ -258,7 +261,8 @@ t.test(
         : [];
       const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
       const decisions = new Decisions(rows);
-      // Ticks before the floor were heard: the log's first one ends no silence of listening.
+      // Ticks before the floor were received, so the log's first tick does not end a gap in
+      // listening.
       rebuilt.lastTickMs = floorMs - 15_000;
       rebuilt.listeningSinceMs = START_MS;
       decideAll(rebuilt, log.slice(floor, stop), decisions);

@@ -1,11 +1,13 @@
-/** Pages of soft instances: in order, none lost, none twice, and only the page's VMs are looked at. */
+/**
+ * Pages of soft instances: in order, complete, without duplicates, and reading only the page's VMs.
+ */
 import t from 'tap';
 import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/inspect.ts';
 import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
 
 const VMS = 30;
 const world = new EvaluationWorld([cpuRule({ rule: 'b' }), cpuRule({ rule: 'a' })]);
-// In an order that is not that of their names.
+// In an order other than that of their names.
 for (let i = 0; i < VMS; i++) world.rows([{ at: 0, cpu: 10, vm: `vm-${10 + ((i * 7) % VMS)}` }]);
 const whole = world
   .instances()
@@ -15,7 +17,7 @@ const whole = world
 function pages(limit: number, rule?: string): string[][] {
   const found: string[][] = [];
   let after: InstancePosition | undefined;
-  // Bounded: pages that do not move on are wrong, not endless.
+  // Bounded, so that pages that do not advance fail instead of looping.
   while (found.length <= 2 * VMS) {
     const selection = { ...(rule && { rule }), ...(after && { after }), limit };
     const page = inspectPage(world.state, PROJECT, selection);

@@ -1,6 +1,6 @@
 /**
- * The evaluation pipeline and each of its operators, by marble diagrams on virtual time. Entries are
- * written in seconds since an arbitrary start; marbles say when they arrive and pass.
+ * The evaluation pipeline and each of its operators, by marble diagrams on virtual time. Entries
+ * are written in seconds since an arbitrary start; marbles show when they arrive and pass.
  */
 import { concatMap, from, map, NEVER, of, pipe, tap } from 'rxjs';
 import t from 'tap';
@@ -43,18 +43,18 @@ const marker = (at: number, ...upserts: EvaluationRule[]): LogEntry => ({
   removals: [],
 });
 
-/** Entries in one partition, in the order in which they arrive. */
+/** Entries of one partition in order of arrival. */
 const placed = pipe(
   map((entry: LogEntry, i: number) => ({ sequence: i + 1, partition: 0, storedMs: 0, entry })),
 );
 const ruled = () => new Map([[0, createState({ rules: [rule], firing: [] })]]);
-/** Each edge as a line; '' for an entry without any. */
+/** Each edge as a line; '' for an entry without edges. */
 const lines = map(({ edges }: EvaluatedEntry) => edges.map(edgeLine).join());
 
 const run = { a: batch(0, HIGH), b: batch(30, HIGH), c: batch(60, HIGH), d: batch(90, LOW) };
 const edges = { x: '', f: 'fired at 60 since 0', r: 'recovered at 90' };
 
-t.test('decodeEntries decodes bytes, and passes what its source has decoded already', (t) => {
+t.test('decodeEntries decodes bytes, and passes entries that its source has decoded', (t) => {
   const entry = tick(30);
   const place = { sequence: 7, partition: 3, storedMs: START_MS };
   const decoded = { ...place, entry };
@@ -75,7 +75,7 @@ t.test('decodeEntries decodes bytes, and passes what its source has decoded alre
   t.end();
 });
 
-t.test('catchUpRules lets entries wait while a marker reads its past, and no others', (t) => {
+t.test('catchUpRules delays only the entries behind a marker that reads its past', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-|', { a: run.a, b: run.b });
     const entries = { t: tick(59), m: marker(60, rule), c: run.c };
@@ -92,7 +92,7 @@ t.test('catchUpRules lets entries wait while a marker reads its past, and no oth
   t.end();
 });
 
-t.test('catchUpRules hands on the instances that the past has fired', (t) => {
+t.test('catchUpRules emits the instances that fired in the past', (t) => {
   const source = { m: marker(60, rule), n: marker(61, rule) };
   const past = { entries: () => from([run.a, run.b, run.c]) };
   marbles(t, ({ cold, expectObservable }) => {
@@ -101,13 +101,13 @@ t.test('catchUpRules hands on the instances that the past has fired', (t) => {
       catchUpRules({ states: new Map(), past }),
       map(({ joined }) => joined.map(({ current }) => (current.firedMs - START_MS) / 1000)),
     );
-    // The second marker has no new rule: it reads no past, and nothing joins.
+    // The second marker has no new rule: it reads no past, and no instance joins.
     expectObservable(fired).toBe('-x-y|', { x: [60], y: [] });
   });
   t.end();
 });
 
-t.test('catchUpRules stops reading the past when it is unsubscribed, or fails with it', (t) => {
+t.test('catchUpRules stops reading the past when it is unsubscribed or fails', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-#', { a: run.a, b: run.b });
     const entries = { m: marker(60, rule) };
@@ -121,7 +121,7 @@ t.test('catchUpRules stops reading the past when it is unsubscribed, or fails wi
   t.end();
 });
 
-t.test('catchUpRules takes over what is known of VMs without a row in the log', (t) => {
+t.test('catchUpRules uses the known state of VMs without a row in the log', (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 0 });
   const known = { project: rule.project, vm: 'vm-1', observedMs: START_MS };
   const past = { entries: () => from([]), observed: () => [known] };
@@ -140,17 +140,17 @@ t.test('catchUpRules takes over what is known of VMs without a row in the log', 
   from([marker(0, silent), ...ticks])
     .pipe(placed, evaluate({ states, past }), lines)
     .subscribe((line) => line && fired.push(line));
-  t.same(fired, ['fired at 60 since 60'], 'it was silent from its last observation on');
+  t.same(fired, ['fired at 60 since 60'], 'it was silent since its last observation');
   t.end();
 });
 
-t.test('DUR-13: entries of an owner whose lease had ended are ignored', (t) => {
+t.test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
   const other = cpuRule({ rule: 'other', sustainedMs: 0 });
   const under = (epoch: number, entry: LogEntry) => ({ ...entry, epoch });
   const log = {
     a: run.a,
     n: under(7, tick(15)),
-    // Hours ahead, by a clock that is wrong: it would end the run.
+    // Hours ahead by a wrong clock: it would end the run.
     s: under(6, tick(9_000)),
     m: under(6, marker(20, other)),
     o: tick(9_000),
@@ -161,13 +161,13 @@ t.test('DUR-13: entries of an owner whose lease had ended are ignored', (t) => {
     const fired = cold('ansmobc|', log).pipe(placed, evaluate({ states: ruled() }), lines);
     expectObservable(fired).toBe('xxxxxxf|', edges);
   });
-  t.same(decodeEntry(encodeEntry(log.n)), log.n, 'an epoch comes back from the log');
+  t.same(decodeEntry(encodeEntry(log.n)), log.n, 'an epoch is restored from the log');
   const reported = { ...log.n, livenessReport: { outages: [], placed: [], clockAhead: [] } };
   t.same(decodeEntry(encodeEntry(reported)), reported);
   t.end();
 });
 
-t.test('evaluateConditions says which instances an entry moved, and what time decided', (t) => {
+t.test('evaluateConditions reports which instances an entry moved, and what time decided', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-c-t|', { ...run, t: tick(60) });
     const moved = source.pipe(
@@ -176,14 +176,14 @@ t.test('evaluateConditions says which instances an entry moved, and what time de
       evaluateConditions(),
       map(({ changes }) => changes.touched.map(({ current }) => current.firing)),
     );
-    // A run that does not span the duration yet has nothing to report.
+    // A run shorter than the duration has nothing to report.
     expectObservable(moved).toBe('-x-x-f-x|', { x: [], f: [true] });
     expectSubscriptions(source.subscriptions).toBe('^-------!');
   });
   t.end();
 });
 
-t.test('a gap is no step: data that is absent neither fires nor recovers', (t) => {
+t.test('absent data neither fires nor recovers an instance', (t) => {
   const silence = { a: run.a, b: run.b, c: batch(151, HIGH), d: batch(181, HIGH), e: run.c };
   marbles(t, ({ cold, expectObservable }) => {
     const output = cold('abcd|', silence).pipe(placed, evaluate({ states: ruled() }), lines);
@@ -196,7 +196,7 @@ t.test('a gap is no step: data that is absent neither fires nor recovers', (t) =
   t.end();
 });
 
-t.test('emitEdges spreads the instances of an entry over the turns of its pacer', (t) => {
+t.test("emitEdges spreads an entry's instances over the turns of its pacer", (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const entries = { a: batch(0, HIGH, vms), c: batch(60, HIGH, vms), d: batch(90, LOW, vms) };
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
@@ -215,7 +215,7 @@ t.test('emitEdges spreads the instances of an entry over the turns of its pacer'
   t.end();
 });
 
-t.test('evaluate emits once for each entry, in the order of the log', (t) => {
+t.test('evaluate emits once per entry, in log order', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-(cd)|', run);
     const evaluated = source.pipe(placed, evaluate({ states: ruled() }), lines);
@@ -225,7 +225,7 @@ t.test('evaluate emits once for each entry, in the order of the log', (t) => {
   t.end();
 });
 
-t.test('evaluate leads to the same edges with a pacer, later', (t) => {
+t.test('evaluate produces the same edges later with a pacer', (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const batches = [batch(0, HIGH, vms), batch(60, HIGH, vms), batch(90, LOW, vms)];
   const [a, b, c] = batches as [LogEntry, LogEntry, LogEntry];
@@ -237,14 +237,14 @@ t.test('evaluate leads to the same edges with a pacer, later', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
     const source = hot('-mabc-|', entries);
     expectObservable(source.pipe(through({}))).toBe('-xxfr-|', expected);
-    // The last batch waits until the one before it has passed all stages.
+    // The last batch waits until its predecessor has passed all stages.
     expectObservable(source.pipe(through({ pacer }))).toBe('-xx---f--(r|)', expected);
     expectSubscriptions(source.subscriptions).toBe(['^-----!', '^-----!']);
   });
   t.end();
 });
 
-t.test('evaluate takes the next entry once the one before has been handled', (t) => {
+t.test('evaluate accepts the next entry once the previous one is handled', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const source = hot('-abc---|', run);
     const commit = cold('--d|');

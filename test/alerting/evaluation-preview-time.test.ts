@@ -1,9 +1,8 @@
 /**
- * Previews of rules that time decides, against live evaluation with its ticks: arbitrary histories
- * with gaps, stops and late rows go through the live fold, and into a real history from which a
- * preview reads them back. Both must report the same stretches. Late rows are stored as they came;
- * what is reported live before one comes depends on when it does, so there they come in their
- * places.
+ * Previews of time-based rules against live evaluation with its ticks: arbitrary histories with
+ * gaps, stops and late rows go through the live fold and into a real history, from which a preview
+ * reads them. Both must report the same stretches. Late rows are stored as they arrive. Live
+ * reports depend on their time of arrival, so the live log has them in that order.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -68,7 +67,7 @@ interface ReceivedRow {
   readonly row: ShortRow;
 }
 
-/** Rows in the order of their times; `receivedAt` is later for some. Seconds since the start. */
+/** Rows in time order; `receivedAt` is later for some. Seconds since the start. */
 function rowsOf(steps: readonly Step[], vm: string): ReceivedRow[] {
   let grid = 0;
   return steps.map(({ intervals, jitter, delay, power: [state, stateReason] }) => {
@@ -78,7 +77,7 @@ function rowsOf(steps: readonly Step[], vm: string): ReceivedRow[] {
   });
 }
 
-/** Batches of one row, received when they were observed, and ticks every 15 s up to `endAt`. */
+/** Batches of one row, received at observation, with ticks every 15 s up to `endAt`. */
 function logOf(rows: readonly ReceivedRow[], endAt: number): LogEntry[] {
   const log: LogEntry[] = [];
   let tickAt = 0;
@@ -98,7 +97,9 @@ interface Reported {
   endedMs?: number;
 }
 
-/** Live, to the end, with the rule's marker at `fromAt` seconds: stretches, oldest first. */
+/**
+ * Live evaluation to the end, with the rule's marker at `fromAt` seconds. Stretches, oldest first.
+ */
 function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): Reported[] {
   const world = new EvaluationWorld();
   let applied = false;
@@ -122,7 +123,7 @@ function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): R
 }
 
 t.test(
-  'A preview of what time decides reports what was notified live, ticks included',
+  'a preview of a time-based rule reports what was notified live, including ticks',
   async (t) => {
     const store = openStore({ folder: t.testdir() });
     const view = new HistoryView(store.share);

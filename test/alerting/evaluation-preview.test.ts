@@ -1,8 +1,8 @@
 /**
- * Previews against live evaluation: the same samples go row by row through the live fold, and into
- * a real history from which a preview reads them back. Both must report the same firings, for every
- * kind of metric and over arbitrary histories: gaps, reboots, resizes, devices and mounts that come
- * and go. The few cases below the property say where a window begins.
+ * Previews against live evaluation: the same samples go row by row through the live fold and into a
+ * real history, from which a preview reads them. Both must report the same firings, for every kind
+ * of metric and over arbitrary histories: gaps, reboots, resizes, devices and mounts that appear
+ * and disappear. The few cases after the property define where a window begins.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -34,19 +34,19 @@ import { occurrences, tries } from '../support/tries.ts';
 const OPTIONS = { seed: 20_261_121, numRuns: tries(1_500) };
 const CPU_SECONDS = 'svc_vm_cpu_seconds_total';
 
-/** What a sampling interval was like; `absent`: the row has no such reading. */
+/** Level of a sampling interval; `absent` if the row has no such reading. */
 type Level = 'high' | 'middle' | 'low' | 'absent';
 
 interface Step {
   readonly intervals: number;
   readonly jitter: number;
-  /** Of two devices or mounts; a metric of the VM takes the first. */
+  /** Levels of two devices or mounts; a metric of the VM uses the first. */
   readonly levels: readonly [Level, Level];
   readonly boots: boolean;
-  /** A counter begins anew. */
+  /** Whether a counter restarts. */
   readonly resets: boolean;
   readonly vcpus: number;
-  /** What the hypervisor says of the VM; index into `VM_STATES`. */
+  /** Power state that the hypervisor reports; index into `VM_STATES`. */
   readonly power: number;
 }
 
@@ -68,19 +68,19 @@ const durations = fc.record({
   hasRecoveryThreshold: fc.boolean(),
 });
 
-/** Readings of a metric, and the rule over them: above 90 is high, above 40 middle. */
+/** Readings of a metric, and a rule over them: above 90 is high, above 40 middle. */
 interface Kind {
   readonly metricId: string;
   readonly threshold?: number;
   readonly operator?: EvaluationRule['operator'];
-  /** It is the hypervisor's word on the VM. */
+  /** Set if the metric is the VM state that the hypervisor reports. */
   readonly reportsState?: true;
   readonly series: (step: Step, counters: Counters) => Record<string, number>;
 }
 
 const PERCENT = { high: 95, middle: 70, low: 10 } as const;
 
-/** Counters of two devices, and of the CPU, that add up what each interval was worth. */
+/** Counters of two devices and of the CPU, increased by each interval. */
 class Counters {
   readonly #values = new Map<string, number>();
 
@@ -91,7 +91,7 @@ class Counters {
   }
 }
 
-/** One entry for each of two label sets that has a reading. */
+/** One entry per label set that has a reading. */
 function each(
   { levels }: Step,
   entry: (index: number, percent: number) => Record<string, number>,
@@ -162,7 +162,7 @@ function rowsOf(steps: readonly Step[], { series, reportsState }: Kind, vm: stri
   return steps.map((one) => {
     grid += 30 * one.intervals;
     if (one.boots) boot++;
-    // What a metric of a VM that does not run reads says nothing; of its state it says all.
+    // A metric of a stopped VM has no meaning, except its state.
     const reported = { high: 3, middle: 2, low: 1, absent: 0 }[one.levels[0]];
     const state = reportsState ? reported : one.power;
     const { vcpus } = one;
@@ -182,7 +182,7 @@ interface Reported {
   readonly evaluatedSamples: number;
 }
 
-/** Live: batch by batch, with the rule's marker where the window begins. */
+/** Live evaluation batch by batch, with the rule's marker where the window begins. */
 function live(batches: readonly SampleBatch[], rule: EvaluationRule, fromMs: number): Reported {
   const world = new EvaluationWorld();
   const marker = () => world.marker((fromMs - START_MS) / 1000, { upserts: [rule] });
@@ -253,7 +253,7 @@ function stored(folder: string): StoredWorld {
 const byStart = (a: PreviewedFiring, b: PreviewedFiring) =>
   a.startedMs - b.startedMs || (a.labels < b.labels ? -1 : 1);
 
-t.test('A preview fires when the live fold does, over any history of any metric', async (t) => {
+t.test('a preview fires when the live fold does, over any history of any metric', async (t) => {
   const world = stored(t.testdir());
   const seen = new Map<string, number>();
   let runs = 0;
@@ -261,7 +261,7 @@ t.test('A preview fires when the live fold does, over any history of any metric'
     kind: fc.constantFrom(...kinds),
     steps: fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }),
     durations,
-    /** Where the window begins: between two rows, or before all. */
+    /** Start of the window: between two rows, or before all of them. */
     windowAt: fc.nat(40),
     isFlushed: rarely,
   });
@@ -296,7 +296,7 @@ t.test('A preview fires when the live fold does, over any history of any metric'
   await world.close();
 });
 
-/** A preview of CPU readings, in seconds since the start, where the window begins at `from`. */
+/** A preview of CPU readings, in seconds since the start; the window begins at `from`. */
 async function previewOf(
   folder: string,
   readings: readonly (readonly [at: number, cpu: number])[],
@@ -316,19 +316,19 @@ async function previewOf(
 const readings = (cpu: number, from: number, to: number) =>
   seconds(from, to).map((at) => [at, cpu] as const);
 
-t.test('A condition that holds where the window begins fires with its true start', async (t) => {
+t.test('a condition that holds at the start of the window fires with its true start', async (t) => {
   const samples = [...readings(95, 0, 1200), ...readings(10, 1230, 1500)];
   const { spans, evaluated } = await previewOf(t.testdir(), samples, { from: 300 });
   t.same(spans, [[0, 1230]]);
-  t.equal(evaluated.count, 40, 'what is in the window, and not what was caught up');
+  t.equal(evaluated.count, 40, 'samples in the window, without those caught up');
 });
 
-t.test('A firing that is over before the window is none of the preview', async (t) => {
+t.test('a firing that ended before the window is not in the preview', async (t) => {
   const samples = [...readings(95, 0, 600), ...readings(10, 630, 900)];
   t.same((await previewOf(t.testdir(), samples, { from: 700 })).spans, []);
 });
 
-t.test('Gaps restart the clock before firing, and are no recovery after it', async (t) => {
+t.test('gaps restart the clock before firing, and do not recover a firing', async (t) => {
   const before = [...readings(95, 0, 270), ...readings(95, 390, 600)];
   t.same((await previewOf(t.testdir({ a: {} }), before, { from: -30 })).spans, []);
   const after = [...readings(95, 0, 300), ...readings(95, 4000, 4030)];
@@ -337,16 +337,16 @@ t.test('Gaps restart the clock before firing, and are no recovery after it', asy
   t.same((await previewOf(t.testdir({ c: {} }), recovered, { from: -30 })).spans, [[0, 4060]]);
 });
 
-t.test('History reaches back when the metric has a value where the window begins', async (t) => {
+t.test('history covers the start of the window if the metric has a value there', async (t) => {
   const reaches = async (from: number, first: number) =>
     (await previewOf(t.testdir(), readings(10, first, 900), { from })).reachesBack;
   t.equal(await reaches(0, 90), true, 'within the tolerance');
   t.equal(await reaches(0, 120), false);
   t.equal(await reaches(600, 90), true, 'before it');
-  t.equal(await reaches(1000, 990), false, 'there is none');
+  t.equal(await reaches(1000, 990), false, 'the metric has no value there');
 });
 
-t.test('A preview whose asker has gone ends within some hundred rows', async (t) => {
+t.test('a preview ends within some hundred rows after its client disconnects', async (t) => {
   const world = stored(t.testdir());
   world.append(seconds(0, 30 * 1200).map((at) => batchOf(at, [{ at, cpu: 10 }])));
   t.teardown(() => world.close());
@@ -359,34 +359,31 @@ t.test('A preview whose asker has gone ends within some hundred rows', async (t)
   t.equal(checks, 3);
 });
 
-t.test(
-  'Rows read back are as they came: with what was observed then, and no other series',
-  async (t) => {
-    const history = openStore({ folder: t.testdir() });
-    t.teardown(() => history.close());
-    const rows: ShortRow[] = [
-      { at: 0, cpu: 1, series: { svc_vm_load1: 0 }, boot: 'a', vcpus: 2 },
-      { at: 30, series: { svc_vm_load1: 5 }, boot: 'b', state: 3 },
-      { at: 61, cpu: 2, series: { svc_vm_load1: 7 }, boot: 'b', vcpus: 4 },
-      { at: 90, boot: 'b' },
-    ];
-    for (const [i, row] of rows.entries()) {
-      history.append(batchOf(row.at, [row]), { partition: PARTITION, sequence: i + 1 });
-    }
-    const view = new HistoryView(history.share);
-    t.teardown(() => view.close());
-    const columns = view.read({ project: PROJECT, vm: 'vm-1', fromMs: 0, toMs: 9e12 });
-    const read = [...rowBatches(columns, { project: PROJECT, vm: 'vm-1' })].length;
-    t.equal(read, rows.length);
-    let i = 0;
-    for (const batch of rowBatches(columns, { project: PROJECT, vm: 'vm-1' })) {
-      const { at, cpu, series, boot, vcpus = Number.NaN, state = 1 } = rows[i++] as ShortRow;
-      const values = { ...(cpu !== undefined && { svc_vm_cpu_utilization_pct: cpu }), ...series };
-      const names = batch.layouts[batch.layout[0] ?? -1]?.series ?? [];
-      t.same(Object.fromEntries(names.map((name, k) => [name, batch.values[k]])), values);
-      t.same([batch.observedMs[0], batch.receivedMs], Array(2).fill(START_MS + at * 1000));
-      t.same([batch.strings[batch.boot[0] ?? -1], batch.state[0]], [boot, state]);
-      t.ok(Object.is(batch.vcpus[0], vcpus));
-    }
-  },
-);
+t.test('rows read from history equal the original rows, with no other series', async (t) => {
+  const history = openStore({ folder: t.testdir() });
+  t.teardown(() => history.close());
+  const rows: ShortRow[] = [
+    { at: 0, cpu: 1, series: { svc_vm_load1: 0 }, boot: 'a', vcpus: 2 },
+    { at: 30, series: { svc_vm_load1: 5 }, boot: 'b', state: 3 },
+    { at: 61, cpu: 2, series: { svc_vm_load1: 7 }, boot: 'b', vcpus: 4 },
+    { at: 90, boot: 'b' },
+  ];
+  for (const [i, row] of rows.entries()) {
+    history.append(batchOf(row.at, [row]), { partition: PARTITION, sequence: i + 1 });
+  }
+  const view = new HistoryView(history.share);
+  t.teardown(() => view.close());
+  const columns = view.read({ project: PROJECT, vm: 'vm-1', fromMs: 0, toMs: 9e12 });
+  const read = [...rowBatches(columns, { project: PROJECT, vm: 'vm-1' })].length;
+  t.equal(read, rows.length);
+  let i = 0;
+  for (const batch of rowBatches(columns, { project: PROJECT, vm: 'vm-1' })) {
+    const { at, cpu, series, boot, vcpus = Number.NaN, state = 1 } = rows[i++] as ShortRow;
+    const values = { ...(cpu !== undefined && { svc_vm_cpu_utilization_pct: cpu }), ...series };
+    const names = batch.layouts[batch.layout[0] ?? -1]?.series ?? [];
+    t.same(Object.fromEntries(names.map((name, k) => [name, batch.values[k]])), values);
+    t.same([batch.observedMs[0], batch.receivedMs], Array(2).fill(START_MS + at * 1000));
+    t.same([batch.strings[batch.boot[0] ?? -1], batch.state[0]], [boot, state]);
+    t.ok(Object.is(batch.vcpus[0], vcpus));
+  }
+});

@@ -1,10 +1,10 @@
 /**
- * Properties of the fold, against an oracle that shares no code with it, over arbitrary logs: any
- * arrival order, duplication and batching. A failure prints the seed and the shrunk log.
+ * Properties of the fold over arbitrary logs, against an oracle that shares no code with it, with
+ * any arrival order, duplication and batching. A failure prints the seed and the shrunk log.
  *
- * Firing promptly and being independent of arrival order exclude each other, so three things are
- * shown: the timeline follows from the sorted observations alone; what is told follows from the
- * log alone; the two differ only by firings that are marked corrected.
+ * Prompt firing and independence of arrival order exclude each other, so three things are shown:
+ * the timeline follows from the sorted observations alone; notifications follow from the log alone;
+ * the two differ only by firings that are marked corrected.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -24,7 +24,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: tries(2_000) };
 
-/** Timeline of the only instance as the evaluator holds it; undefined before its first row. */
+/** Timeline of the only instance in the evaluator; undefined before its first row. */
 function timelineOf(state: EvaluationState) {
   const [vm] = state.projects.get(PROJECT)?.vms.values() ?? [];
   const [buffer] = vm?.buffers.values() ?? [];
@@ -49,7 +49,7 @@ function observed({ rows }: Arrivals, entries = rows.length): OracleSample[] {
   return observations.sorted();
 }
 
-/** Every observation of the log, sorted, the first received of a time. */
+/** Every observation of the log, sorted; of several at one time the first received. */
 function everything({ rows }: Arrivals): OracleSample[] {
   const values = new Map(
     rows
@@ -98,7 +98,7 @@ interface ReportedSpan {
   notified: boolean;
 }
 
-/** What people and machines were notified of, as stretches. */
+/** What was notified to people and machines, as stretches. */
 function reportedSpans(edges: readonly Edge[], { sustainedMs }: EvaluationRule): ReportedSpan[] {
   const spans: ReportedSpan[] = [];
   for (const edge of edges) {
@@ -145,7 +145,7 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
   t.end();
 });
 
-t.test('a recovery is made of observed good samples that span its duration', (t) => {
+t.test('a recovery consists of observed good samples that span its duration', (t) => {
   let recovered = 0;
   const property = fc.property(arrivals(), (world) => {
     const values = new Map(observed(world).map(({ observedMs, value }) => [observedMs, value]));
@@ -171,7 +171,7 @@ t.test('a recovery is made of observed good samples that span its duration', (t)
   t.end();
 });
 
-t.test('no value comes out that did not come in, at its own time', (t) => {
+t.test('every output value was an input value of the same time', (t) => {
   let values = 0;
   const property = fc.property(arrivals(), (world) => {
     const input = new Set(world.rows.flat().map(({ at, cpu }) => `${START_MS + at * 1000} ${cpu}`));
@@ -199,7 +199,7 @@ t.test('MEAS-06: removed samples never produce a recovery', (t) => {
   const property = fc.property(removal, ({ world, removed }) => {
     const rule = { ...world.rule, recoveryMs: 0 };
     const rows = world.rows.map((batch) => batch.filter(({ at }) => !removed(at)));
-    // All of the samples, whatever their lateness: without some, others may no longer be late.
+    // All samples, however late: without some of them, others may no longer be late.
     const whole = oracleSpans(everything(world), rule);
     const state = createState({ rules: [rule], firing: [] });
     const edges = world.log.flatMap((entry, i) => {

@@ -1,6 +1,6 @@
 /**
- * The bound on a project's instances, as part of the pure fold: which instances are evaluated is a
- * function of the log, and a retired VM leaves without a word.
+ * The limit on a project's instances as part of the pure fold: the evaluated instances are a
+ * function of the log, and a retired VM leaves without a notification.
  */
 import t from 'tap';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
@@ -27,7 +27,7 @@ const retire = (at: number, vm: string, generation = 1) =>
     retired: [{ project: PROJECT, vm, generation, atMs: START_MS + at * 1000 }],
   });
 
-/** One value of each VM, in this order, in a batch. */
+/** One value per VM in a batch, in this order. */
 const observe = (world: EvaluationWorld, at: number, vms: readonly string[], cpu: number) =>
   world.rows(vms.map((vm) => ({ at, vm, cpu })));
 
@@ -35,7 +35,7 @@ const evaluated = (world: EvaluationWorld) => world.instances().map(({ vm }) => 
 const unevaluated = (world: EvaluationWorld) =>
   Object.fromEntries(world.state.projects.get(PROJECT)?.unevaluated ?? []);
 
-/** A state that folded the log again, through its bytes. */
+/** A state that folded the log again, restored from its bytes. */
 function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): EvaluationWorld {
   const other = new EvaluationWorld(rules);
   for (const [i, entry] of world.log.entries()) {
@@ -44,29 +44,37 @@ function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): Evalua
   return other;
 }
 
-t.test('the first instances in the log have room, the others are counted and wait', (t) => {
+t.test('the log’s first instances are evaluated, the others are counted and wait', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], LOW);
   t.same(observe(world, 60, ['d', 'c', 'b', 'a'], LOW), []);
-  t.same(evaluated(world), ['a', 'b'], 'those there were go on');
+  t.same(evaluated(world), ['a', 'b'], 'existing instances continue');
   t.same(unevaluated(world), { 'rule-1': 2 });
-  t.same(observe(world, 90, ['d', 'c'], HIGH), [], 'what has no room has no incident');
+  t.same(observe(world, 90, ['d', 'c'], HIGH), [], 'an instance beyond the limit has no incident');
   t.same(observe(world, 90, ['a'], HIGH), ['fired at 90 since 90 on a']);
   observe(world, 120, ['c', 'd'], HIGH);
   t.same(unevaluated(world), { 'rule-1': 2 }, 'each is counted once');
   const other = again(world, [now]);
-  t.same(other.instances(), world.instances(), 'the log alone decides which');
+  t.same(other.instances(), world.instances(), 'only the log decides which');
   t.same(other.edges, world.edges);
 
   world.entry(limit(130, 3));
-  t.same(observe(world, 150, ['c', 'd'], HIGH), ['fired at 150 since 150 on c'], 'room for one');
+  t.same(
+    observe(world, 150, ['c', 'd'], HIGH),
+    ['fired at 150 since 150 on c'],
+    'room for one more',
+  );
   t.same(unevaluated(world), { 'rule-1': 1 });
   world.entry(retire(160, 'b'));
-  t.same(observe(world, 180, ['d'], HIGH), ['fired at 180 since 180 on d'], 'the place of another');
+  t.same(
+    observe(world, 180, ['d'], HIGH),
+    ['fired at 180 since 180 on d'],
+    "it takes another's slot",
+  );
   t.same(unevaluated(world), {});
   world.entry(limit(190, 1));
-  t.same(evaluated(world).sort(), ['a', 'c', 'd'], 'a lower limit ends nothing');
+  t.same(evaluated(world).sort(), ['a', 'c', 'd'], 'a lower limit ends no instance');
   observe(world, 210, ['e'], HIGH);
   t.same(unevaluated(world), { 'rule-1': 1 });
   t.same(again(world, [now]).instances(), world.instances());
@@ -74,7 +82,7 @@ t.test('the first instances in the log have room, the others are counted and wai
   t.end();
 });
 
-t.test('a rule that comes to a full project knows nothing of what was stored, and waits', (t) => {
+t.test('a rule added to a full project ignores stored samples, and waits', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], HIGH);
@@ -87,7 +95,7 @@ t.test('a rule that comes to a full project knows nothing of what was stored, an
   t.same(
     observe(world, 90, ['a', 'b'], HIGH),
     ['fired at 90 since 90 on a', 'fired at 90 since 90 on b'],
-    'it gets the room of a rule that was deleted',
+    'it gets the slot of a deleted rule',
   );
   t.same(unevaluated(world), {});
   world.marker(95, { removals: ['rule-2'] });
@@ -95,7 +103,7 @@ t.test('a rule that comes to a full project knows nothing of what was stored, an
   t.end();
 });
 
-t.test('an edit keeps the room that its rule had', (t) => {
+t.test('an edit keeps the slots of its rule', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b', 'c'], LOW);
@@ -109,7 +117,7 @@ t.test('an edit keeps the room that its rule had', (t) => {
   t.end();
 });
 
-t.test('what was open before a restart is evaluated, whatever room there is', (t) => {
+t.test('instances that were open before a restart are evaluated regardless of the limit', (t) => {
   const key = { project: PROJECT, rule: 'rule-1', evaluationRevision: 1, labels: '' };
   const startedMs = START_MS - 60_000;
   const world = new EvaluationWorld(
@@ -123,19 +131,19 @@ t.test('what was open before a restart is evaluated, whatever room there is', (t
   t.end();
 });
 
-t.test('a retired VM leaves silently; what was observed before is history alone', (t) => {
+t.test('a retired VM leaves silently; its earlier observations remain only in history', (t) => {
   const world = new EvaluationWorld([now]);
   observe(world, 30, ['a', 'b'], HIGH);
   t.same(world.entry(retire(40, 'a')), [], 'no recovery is manufactured');
   t.same(evaluated(world), ['b']);
-  t.same(observe(world, 35, ['a'], HIGH), [], 'a buffered row of before');
+  t.same(observe(world, 35, ['a'], HIGH), [], 'a buffered row from before');
   t.same(world.rows([{ at: 40, vm: 'a', cpu: LOW }], 60), []);
   t.equal(world.state.counters.tooLate, 2);
   t.same(
     world.tick(600).filter((line) => line.endsWith('on a')),
     [],
   );
-  t.same(world.entry(retire(40, 'a')), [], 'reported twice, it is one retirement');
+  t.same(world.entry(retire(40, 'a')), [], 'a duplicate report is one retirement');
 
   t.same(observe(world, 660, ['a'], HIGH), ['fired at 660 since 660 on a'], 'a new VM');
   const [first, second] = world.edges.filter(({ key }) => key.vm === 'a');
@@ -144,7 +152,7 @@ t.test('a retired VM leaves silently; what was observed before is history alone'
   const ids = [first, second].map((edge) => edge && instanceIdOf(edge.key));
   t.not(ids[0], ids[1], 'an instance of its own');
   const other = again(world, [now]);
-  t.same(other.edges, world.edges, 'restarted, it comes to the same');
+  t.same(other.edges, world.edges, 'a restart reaches the same state');
   t.end();
 });
 
@@ -168,7 +176,7 @@ t.test('the telemetry of a retired VM is not unavailable', (t) => {
   t.end();
 });
 
-t.test('a rule that is made after a VM was retired does not catch up over it', (t) => {
+t.test('a rule created after a VM was retired does not catch up on that VM', (t) => {
   const world = new EvaluationWorld([]);
   observe(world, 30, ['a', 'b'], HIGH);
   world.entry(retire(40, 'a'));
@@ -206,7 +214,7 @@ t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
   t.end();
 });
 
-t.test('markers of older logs, without limits, bound nothing', (t) => {
+t.test('markers of older logs without limits do not limit anything', (t) => {
   const old = Buffer.from(encodeEntry(rulesEntry(0, { upserts: [now] })));
   const entry = decodeEntry(old);
   t.same(entry, rulesEntry(0, { upserts: [now] }));

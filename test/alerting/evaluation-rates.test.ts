@@ -1,6 +1,6 @@
 /**
- * Evaluation of counters and capacities, case by case: what an interval between two observations
- * is worth, and when it is worth nothing. Times are seconds since the start of the scenario.
+ * Evaluation of counters and capacities, case by case: the value of an interval between two
+ * observations, and when it has none. Times are seconds since the start of the scenario.
  */
 import t from 'tap';
 import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
@@ -22,7 +22,7 @@ const diskRule = cpuRule({
   threshold: 100,
 });
 
-/** Value of the rule's metric at each row, as the evaluator sees it; null where there is none. */
+/** Value of the rule's metric at each row, as the evaluator sees it; null if there is none. */
 function valuesAt(world: EvaluationWorld, rows: readonly ShortRow[]): (number | null)[] {
   return rows.map((row) => {
     world.rows([row]);
@@ -52,49 +52,52 @@ t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (
   t.end();
 });
 
-t.test('MEAS-12: a reading that cannot be is no breach, no good, and a gap when it lasts', (t) => {
-  const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
-  const cpu = (at: number, used: number): ShortRow => ({
-    at,
-    series: { [CPU_SECONDS]: used },
-    vcpus: 2,
-  });
-  const dip = new EvaluationWorld([rule]);
-  const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
-  t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip, and the way back from it');
-  t.same(dip.edges, [], '1650 % fires nothing');
+t.test(
+  'MEAS-12: an impossible reading neither breaches nor recovers, and is a gap when it lasts',
+  (t) => {
+    const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
+    const cpu = (at: number, used: number): ShortRow => ({
+      at,
+      series: { [CPU_SECONDS]: used },
+      vcpus: 2,
+    });
+    const dip = new EvaluationWorld([rule]);
+    const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
+    t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip and the return from it');
+    t.same(dip.edges, [], '1650 % does not fire');
 
-  const gauge = (at: number, pct: number): ShortRow => {
-    return { at, series: { svc_vm_cpu_utilization_pct: pct } };
-  };
-  const kept = new EvaluationWorld([rule]);
-  kept.tick(0);
-  t.same(
-    kept.rows([gauge(0, 113), gauge(30, -5)]),
-    ['fired at 0 since 0'],
-    'and -5 recovers nothing',
-  );
-  t.same(kept.rows([gauge(60, 126)]), []);
-  const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
-  t.same(kept.rows(lasting), []);
-  const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
-  t.same(ticked, ['dataMissing since 60'], 'longer than 90 s it is missing data');
-  t.same(
-    kept
-      .rows([gauge(210, 5)])
-      .at(-1)
-      ?.split(' ')[0],
-    'recovered',
-    'a real one recovers',
-  );
-  t.end();
-});
+    const gauge = (at: number, pct: number): ShortRow => {
+      return { at, series: { svc_vm_cpu_utilization_pct: pct } };
+    };
+    const kept = new EvaluationWorld([rule]);
+    kept.tick(0);
+    t.same(
+      kept.rows([gauge(0, 113), gauge(30, -5)]),
+      ['fired at 0 since 0'],
+      '-5 does not recover',
+    );
+    t.same(kept.rows([gauge(60, 126)]), []);
+    const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
+    t.same(kept.rows(lasting), []);
+    const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
+    t.same(ticked, ['dataMissing since 60'], 'it is missing data after 90 s');
+    t.same(
+      kept
+        .rows([gauge(210, 5)])
+        .at(-1)
+        ?.split(' ')[0],
+      'recovered',
+      'a real reading recovers',
+    );
+    t.end();
+  },
+);
 
 t.test('EVAL-11: the first sample of a counter has no rate, which is not 0', (t) => {
   const low = new EvaluationWorld([{ ...diskRule, operator: 'LESS_THAN' }]);
   t.same(low.rows([reads(0, 1e9)]), [], 'a rate of 0 would fire');
   t.match(low.instance(), { state: 'IDLE', dataState: 'MISSING' });
-  t.same(low.rows([reads(30, 1e9)]), ['fired at 30 since 30'], 'an observed 0 is one');
+  t.same(low.rows([reads(30, 1e9)]), ['fired at 30 since 30'], 'an observed 0 is a rate');
   t.end();
 });
 
@@ -118,21 +121,21 @@ t.test(
     t.same(
       valuesAt(world, rows),
       [null, 3, null, 1],
-      'what it read until it was detached is unknown',
+      'its rate since the last reading before the detach is unknown',
     );
     const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
-    t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
+    t.same(valuesAt(world, attached), [null, 2], 'after a new attach it has no rate yet');
     const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
     t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
     t.end();
   },
 );
 
-/** Rates of rows of one layout, as queries over columns see them: NaN = not in the row. */
+/** Rates of rows of one layout, as queries over columns see them; NaN for a missing value. */
 function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[] {
   const derivation = { from: 'rate', series: 'svc_vm_disk_read_bytes_total' } as const;
   const [input] = inputsOf(derivation, [VDA, VDB]);
-  if (!input) throw new Error('The layout carries the metric');
+  if (!input) throw new Error('The layout lacks the metric');
   const out = newDerived();
   const observed = rows.map((values, i) => ({
     row: { observedMs: START_MS + i * 30_000, boot: 'boot-1', vcpus: 1, state: 1, values },
@@ -149,7 +152,7 @@ t.test('EVAL-12: an unknown increase of one device is not zero and recovers noth
   const reset = new EvaluationWorld([diskRule]);
   t.same(reset.rows(busy), ['fired at 30 since 30']);
   t.same(reset.rows([bothRead(60, 50, 7)]), [], 'vda dropped under the same boot id, vdb idles');
-  t.same(reset.rows([bothRead(90, 80, 7)]), ['recovered at 90'], 'an observed low rate does');
+  t.same(reset.rows([bothRead(90, 80, 7)]), ['recovered at 90'], 'an observed low rate recovers');
   const absent = new EvaluationWorld([diskRule]);
   absent.rows(busy);
   const without = { at: 60, series: { [VDB]: 7 } };
@@ -168,7 +171,7 @@ t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (
     series: { svc_vm_memory_total_bytes: total, svc_vm_memory_free_bytes: free },
   });
   t.same(valuesAt(memory, [pair(0, 0, 0), pair(30, 8, 9), pair(60, 8, 4)]), [null, null, 50]);
-  t.same(memory.edges, [], '0/0 and more free than there is are no values');
+  t.same(memory.edges, [], '0/0 and more free than total are not values');
 
   const cpu = new EvaluationWorld([cpuRule({ sustainedMs: 0, threshold: 100 })]);
   const used = (at: number, total: number): ShortRow => ({
@@ -178,8 +181,8 @@ t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (
   });
   const rows = [used(0, 0), used(30, 60.2), used(60, 60.2 + 60.4), used(90, 60.2 + 60.4 + 67.8)];
   const percents = valuesAt(cpu, rows).map((value) => value && Math.round(value * 10) / 10);
-  t.same(percents, [null, 100, 100.7, 113], '100.3 reads 100; what is more is kept as it is');
-  t.equal(cpu.edges.length, 1, 'and 100 is not above 100');
+  t.same(percents, [null, 100, 100.7, 113], '100.3 becomes 100; larger values are unchanged');
+  t.equal(cpu.edges.length, 1, '100 is not above 100');
   t.end();
 });
 
@@ -193,7 +196,7 @@ t.test('EVAL-14: the interval of a vCPU change has no utilisation', (t) => {
   });
   t.same(lines, ['fired at 150 since 30'], 'the run continues: it breaches under both');
   const idle = world.rows([{ at: 210, vcpus: 4, series: { [CPU_SECONDS]: total } }]);
-  t.same(idle, [], 'the unknown interval is no good sample');
+  t.same(idle, [], 'the unknown interval is not a good sample');
   const good = world.rows([{ at: 240, vcpus: 4, series: { [CPU_SECONDS]: total + 1 } }]);
   t.same(good, ['recovered at 240']);
   t.end();

@@ -1,14 +1,14 @@
 /**
- * Case 18: an evaluator that stops at any position of the log, is rebuilt and goes on, decides
- * what one that never stopped decides. Rebuilt from the log's start, and from a floor that lies
- * the longest window back, with the incidents that rows have open and nothing else. What is
- * decided is kept the way the actor keeps it: rows that say an edge has been decided before.
+ * Case 18: an evaluator that stops at any position of the log, is rebuilt and continues makes the
+ * same decisions as one that never stopped. It is rebuilt from the log's start, or from a floor one
+ * longest window back, with only the open incidents of the rows. Decisions are kept the way the
+ * actor keeps them: rows record that an edge was decided.
  *
- * From a floor, sameness has limits, and these worlds keep within them: samples are at most 95 s
- * late and come one by one; the floor cuts no sample from an older one; no firing waits for fresh
- * data, or is found to go on, that began below it.
- * Beyond them a late sample of minutes ago may be reported once more or not at all, as an incident of
- * the past; a firing that lasts is always found again.
+ * From a floor, equality has limits, and these worlds stay within them: samples are at most 95 s
+ * late and arrive one by one; the floor separates no sample from an older one; no firing that began
+ * below it waits for fresh data or is found to continue. Beyond them, a late sample from minutes
+ * ago may be reported twice or not at all, as an incident of the past; a firing that lasts is
+ * always found again.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -26,44 +26,47 @@ import { tries } from '../support/tries.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: tries(300) };
 
-/** Does a firing go on that began before `floorMs`, after a recovery that proved to be none? */
+/** Whether a firing from before `floorMs` continues because a recovery was disproved. */
 function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
 }
 
-t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never stopped', (t) => {
-  const property = fc.property(arrivals(), ({ rule, log }) => {
-    const never = new Decisions();
-    const seed = { rules: [rule], firing: [] };
-    const state = createState(seed);
-    decideAll(state, log, never);
-    return log.every((_, stop) => {
-      const decisions = new Decisions();
-      decideAll(createState(seed), log.slice(0, stop), decisions);
-      const rebuilt = createState(seed);
-      decideAll(rebuilt, log, decisions);
-      const same =
-        JSON.stringify(inspect(rebuilt, PROJECT)) === JSON.stringify(inspect(state, PROJECT));
-      return same && agree(decisions.made, never.made);
+t.test(
+  'EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped',
+  (t) => {
+    const property = fc.property(arrivals(), ({ rule, log }) => {
+      const never = new Decisions();
+      const seed = { rules: [rule], firing: [] };
+      const state = createState(seed);
+      decideAll(state, log, never);
+      return log.every((_, stop) => {
+        const decisions = new Decisions();
+        decideAll(createState(seed), log.slice(0, stop), decisions);
+        const rebuilt = createState(seed);
+        decideAll(rebuilt, log, decisions);
+        const same =
+          JSON.stringify(inspect(rebuilt, PROJECT)) === JSON.stringify(inspect(state, PROJECT));
+        return same && agree(decisions.made, never.made);
+      });
     });
-  });
-  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-  t.end();
-});
+    fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
+    t.end();
+  },
+);
 
 function receivedMs(entry: LogEntry): number {
   return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
 }
 
-/** How far back a floor lies: the longest run or recovery, and all that can still move it. */
+/** Distance of a floor: the longest run or recovery, plus everything that can still move it. */
 function windowMs({ sustainedMs, recoveryMs }: EvaluationRule): number {
   return Math.max(sustainedMs, recoveryMs) + FLOOR_MARGIN_MS;
 }
 
 /**
- * The nearest floor, not after `at`, with all observations before it older than all after it. A
- * sample older than the floor that arrives after it may be a repeat of one that only the part of
- * the log below the floor knows.
+ * The nearest floor at or before `at` whose preceding observations are all older than the following
+ * ones. A sample that is older than the floor but arrives after it may repeat one that is known
+ * only from the log below the floor.
  */
 function cleanCut({ rows }: Arrivals, at: number): number {
   const isClean = (floor: number): boolean => {
@@ -75,15 +78,15 @@ function cleanCut({ rows }: Arrivals, at: number): number {
   return floor;
 }
 
-/** Newest observation before entry `stop`, Unix ms: a floor is counted from there, and from now. */
+/** Newest observation before entry `stop`, Unix ms: a floor is counted from there and from now. */
 function newestMs({ rows }: Arrivals, stop: number): number {
   const times = rows.slice(0, stop).flatMap((batch) => batch.map(({ at }) => at));
   return START_MS + Math.max(...times) * 1000;
 }
 
 /**
- * Start of a firing that waits for fresh data: what only the log knows, and not the rows. Infinity
- * when none waits.
+ * Start of a firing that waits for fresh data, which the log knows but rows do not. Infinity if
+ * none waits.
  */
 function waitsSinceMs(state: EvaluationState): number {
   const [vm] = state.projects.get(PROJECT)?.vms.values() ?? [];

@@ -1,6 +1,6 @@
 /**
- * Rule markers, label sets and restarts, case by case: which samples a rule's revision sees, and
- * that a rebuilt evaluator is the one that never stopped.
+ * Rule markers, label sets and restarts, case by case: which samples a rule's revision uses, and
+ * that a rebuilt evaluator equals one that never stopped.
  */
 import t from 'tap';
 import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
@@ -32,12 +32,16 @@ t.test(
     t.same(
       world.marker(310, { upserts: [edited] }),
       ['fired at 300 since 0'],
-      'still true: at once',
+      'still true: fires at once',
     );
     t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
-    t.equal(world.instances().length, 1, 'the old instance is gone, without a recovery');
+    t.equal(world.instances().length, 1, 'the old instance ended without a recovery');
     t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
-    t.same(world.marker(320, { upserts: [cpuRule()] }), [], 'nor does an older one');
+    t.same(
+      world.marker(320, { upserts: [cpuRule()] }),
+      [],
+      'an older revision changes nothing either',
+    );
     t.same(world.cpu(LOW, [330]), ['recovered at 330']);
 
     const raised = new EvaluationWorld([cpuRule()]);
@@ -49,7 +53,7 @@ t.test(
   },
 );
 
-t.test('a marker that comes late neither ends what was resumed nor brings back what ended', (t) => {
+t.test('a late marker neither ends a resumed rule nor restores an ended one', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   const ends = (evaluationRevision: number) => ({
     kind: 'rules' as const,
@@ -59,12 +63,16 @@ t.test('a marker that comes late neither ends what was resumed nor brings back w
   });
   world.entry(ends(2));
   world.marker(20, { upserts: [cpuRule()] });
-  t.same(world.cpu(HIGH, seconds(30, 400)), [], 'revision 1 ended with the pause, revision 2');
+  t.same(
+    world.cpu(HIGH, seconds(30, 400)),
+    [],
+    'revision 1 ended with the pause; revision 2 continues',
+  );
   world.marker(410, { upserts: [cpuRule({ evaluationRevision: 3 })] }, []);
   world.entry(ends(2));
-  t.same(world.cpu(HIGH, seconds(430, 730)), ['fired at 730 since 430'], 'revision 3 goes on');
+  t.same(world.cpu(HIGH, seconds(430, 730)), ['fired at 730 since 430'], 'revision 3 continues');
   world.entry(ends(4));
-  t.same(world.cpu(LOW, [760]), [], 'and ends with its own marker');
+  t.same(world.cpu(LOW, [760]), [], 'it ends with its own marker');
   t.end();
 });
 
@@ -106,11 +114,11 @@ t.test(
 
     const resumed = new EvaluationWorld([cpuRule()]);
     resumed.cpu(HIGH, seconds(0, 300));
-    t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'pausing is no recovery');
+    t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'a pause is not a recovery');
     t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
     t.same(resumed.instances(), []);
     const again = cpuRule({ evaluationRevision: 2 });
-    t.same(resumed.marker(610, { upserts: [again] }), [], 'though the samples are stored');
+    t.same(resumed.marker(610, { upserts: [again] }), [], 'although the samples are stored');
     t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
 
     const late = new EvaluationWorld();
@@ -126,7 +134,7 @@ t.test(
   },
 );
 
-t.test('a new rule joins the buffers that others watch, and late samples reach both', (t) => {
+t.test('a new rule joins the buffers of other rules, and late samples reach both', (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other', sustainedMs: 600_000 })]);
   world.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270, 300]);
   const joined = world.marker(301, { upserts: [cpuRule({ sustainedMs: 330_000 })] });
@@ -137,12 +145,12 @@ t.test('a new rule joins the buffers that others watch, and late samples reach b
   t.equal(
     world.state.projects.get(PROJECT)?.vms.get('vm-1')?.buffers.size,
     1,
-    'one buffer for both',
+    'both share one buffer',
   );
   t.end();
 });
 
-t.test('a rule for named VMs watches only them; one for all watches those that come', (t) => {
+t.test('a rule for named VMs watches only these; one for all VMs also watches new ones', (t) => {
   const named: EvaluationRule = cpuRule({ sustainedMs: 0, vms: ['vm-2'] });
   const all = cpuRule({ sustainedMs: 0, rule: 'all', threshold: 99 });
   const world = new EvaluationWorld([named, all]);
@@ -158,7 +166,7 @@ t.test('EVAL-18: decided edges are recognised, and ids derive from key and ordin
   world.cpu(LOW, [30]);
   world.cpu(HIGH, [60]);
   const [fired, recovered, again] = world.edges;
-  if (!fired || !recovered || !again) throw new Error('The scenario has three edges');
+  if (!fired || !recovered || !again) throw new Error('The scenario lacks its three edges');
   const none = { ordinal: 0, decidedThrough: 0, firing: false };
   const first = acceptEdge(none, fired);
   t.same(first, { ordinal: 1, incidentId: incidentIdOf(fired.key, 1) });
@@ -179,9 +187,9 @@ t.test('EVAL-18: downtime of the evaluator is not a gap in the data', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.tick(0);
   world.cpu(HIGH, seconds(0, 300));
-  t.same(world.tick(7200), [], 'nobody listened until this tick');
+  t.same(world.tick(7200), [], 'no tick was received until this one');
   const backlog = seconds(330, 7200).map((at) => ({ at, cpu: HIGH }));
-  t.same(world.rows(backlog, 7205), [], 'and the data was there');
+  t.same(world.rows(backlog, 7205), [], 'the data was there');
   t.same(world.tick(7230), []);
   t.match(world.instance(), { state: 'FIRING', dataState: 'OBSERVED' });
   t.end();
@@ -204,7 +212,8 @@ t.test('the deciding window of a long run is thinned, but keeps its ends and ext
 });
 
 t.test('a recovery threshold and a recovery duration work with every operator', (t) => {
-  // Of each: a value in breach at 50, one between the thresholds where there is such, a good one.
+  // For each operator: a breaching value at 50, one between the thresholds if possible, and a good
+  // one.
   const cases = [
     ['GREATER_THAN', 40, { breach: 51, between: 45, good: 40 }],
     ['GREATER_THAN_OR_EQUAL', 40, { breach: 50, between: 40, good: 39 }],
@@ -260,7 +269,11 @@ t.test(
       { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
     ];
     t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
-    t.same(world.tick(405), ['fired at 260 since 260'], 'from the moment that the new one says');
+    t.same(
+      world.tick(405),
+      ['fired at 260 since 260'],
+      'from the time that the new revision defines',
+    );
     t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
     t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
     t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
@@ -288,7 +301,7 @@ t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
   t.same(
     seconds(615, 900, 15).flatMap((at) => world.tick(at)),
     [],
-    'what was before is not its own',
+    'earlier silence does not count for it',
   );
   t.same(world.tick(915), ['fired at 901 since 601']);
 
@@ -301,11 +314,11 @@ t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
     { upserts: [{ ...silent, rule: 'shorter', sustainedMs: 0, threshold: 90 }] },
     [],
   );
-  t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows what the queue of others knows');
+  t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows the state that other rules know');
   t.end();
 });
 
-t.test('a marker and a tick are folded in steps of one VM, to the same end', (t) => {
+t.test('a marker and a tick are folded in steps of one VM with the same result', (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i}`);
   const heard = () => {
@@ -314,7 +327,7 @@ t.test('a marker and a tick are folded in steps of one VM, to the same end', (t)
     world.rows(vms.map((vm) => ({ at: 0, vm, cpu: 95 })));
     return world;
   };
-  /** How many steps it takes, and the largest number of instances that appear in one. */
+  /** Number of steps, and the largest number of instances in one step. */
   const walk = <T>(world: EvaluationWorld, steps: Steps<T>) => {
     const instances = (): number => world.state.projects.get(PROJECT)?.instances ?? 0;
     for (let count = 1, largest = 0; ; count++) {

@@ -1,7 +1,7 @@
 /**
- * Rules that time decides, case by case: telemetry that stays away, VMs that are stopped, data
- * centers that fall silent as a whole. Times are seconds since the start of the scenario; sources
- * sample every 30 s, ticks come every 15 s and a little beside.
+ * Time-based rules, case by case: telemetry that stays away, stopped VMs, data centers that fall
+ * silent as a whole. Times are seconds since the start of the scenario; sources sample every 30 s,
+ * and ticks arrive about every 15 s.
  */
 import t from 'tap';
 import type { EvaluationRule, LivenessReport } from '../../streams/telemetry/entry.ts';
@@ -18,7 +18,7 @@ const HIGH = 95;
 const LOW = 10;
 const [RUNNING, PAUSED, OFF, CRASHED] = [1, 2, 3, 4] as const;
 
-/** Nothing heard for more than 300 s. */
+/** Rule that fires after more than 300 s without telemetry. */
 function unavailable(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
   return cpuRule({
     rule: 'silent',
@@ -40,7 +40,7 @@ function stopped(overrides: Partial<EvaluationRule> = {}): EvaluationRule {
   });
 }
 
-/** Ticks from `from` to `to`, both included where they fall on a tick. */
+/** Ticks from `from` to `to`, inclusive if a tick falls on them. */
 function ticks(world: EvaluationWorld, from: number, to: number, phase = 0): string[] {
   return seconds(from + phase, to, 15).flatMap((at) => world.tick(at));
 }
@@ -63,9 +63,9 @@ t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is 
     const world = new EvaluationWorld([unavailable()]);
     world.tick(phase);
     world.rows([{ at: 3, cpu: LOW }]);
-    t.same(ticks(world, 15, 303, phase), [], 'it is old by 300 s at most');
+    t.same(ticks(world, 15, 303, phase), [], 'its age is at most 300 s');
     const edges = ticks(world, 315, 600, phase);
-    t.same(edges, ['fired at 303 since 303'], `whatever the ticks, here ${phase}`);
+    t.same(edges, ['fired at 303 since 303'], `independent of the ticks, here ${phase}`);
     t.equal(world.edges[0]?.value, 300);
     t.match(world.instance(), { state: 'FIRING', dataState: 'MISSING' });
   }
@@ -75,7 +75,7 @@ t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is 
   sustained.rows([{ at: 0, cpu: LOW }]);
   t.same(ticks(sustained, 15, 285), []);
   t.match(sustained.instance(), { state: 'SUSTAINING', sinceMs: START_MS + 120_000 });
-  t.same(ticks(sustained, 300, 330), ['fired at 300 since 120'], 'the duration comes on top');
+  t.same(ticks(sustained, 300, 330), ['fired at 300 since 120'], 'plus the duration');
   t.end();
 });
 
@@ -112,7 +112,7 @@ t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => 
   live(world, 0, 0);
   t.same(ticks(world, 15, 900), ['fired at 300 since 300']);
   const old = seconds(30, 480).map((at) => ({ at, cpu: LOW }));
-  t.same(world.rows(old, 905), ['corrected'], 'it was late, not away: nothing is taken back');
+  t.same(world.rows(old, 905), ['corrected'], 'it was late, not away: nothing is retracted');
   t.same(ticks(world, 915, 960), []);
   t.match(world.instance(), { state: 'FIRING' });
   t.same(world.rows([{ at: 960, cpu: LOW }]), ['recovered at 960']);
@@ -121,19 +121,19 @@ t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => 
   live(buffered, 0, 0);
   ticks(buffered, 15, 900);
   const all = seconds(30, 900).map((at) => ({ at, cpu: LOW }));
-  t.same(buffered.rows(all, 905), ['corrected', 'recovered at 330'], 'to the present');
+  t.same(buffered.rows(all, 905), ['corrected', 'recovered at 330'], 'until the present');
   t.end();
 });
 
-t.test('EVAL-09: telemetry refused for its clock names that cause', (t) => {
+t.test('EVAL-09: telemetry rejected for its clock has that cause', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
   const edges = seconds(45, 360, 15).flatMap((at) => world.tick(at, ahead));
   t.same(edges, ['dataMissing since 30', 'fired at 330 since 330', 'dataMissing since 30']);
   const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
-  t.same(reasons, ['CLOCK_AHEAD', 'CLOCK_AHEAD'], 'of the reading, and of the telemetry');
-  t.same(world.rows([{ at: 600, cpu: LOW }], 380), [], 'a row of the future is no telemetry');
+  t.same(reasons, ['CLOCK_AHEAD', 'CLOCK_AHEAD'], 'of the reading and of the telemetry');
+  t.same(world.rows([{ at: 600, cpu: LOW }], 380), [], 'a row from the future is not telemetry');
   t.equal(world.state.counters.future, 1);
   t.end();
 });
@@ -144,14 +144,14 @@ function reasonOf(world: EvaluationWorld): string {
   return edge?.kind === 'dataMissing' ? edge.reason : '';
 }
 
-t.test('an unexpected stop fires on one row, and ends by a row that says otherwise', (t) => {
+t.test('an unexpected stop fires on one row and ends on a row with another state', (t) => {
   const world = new EvaluationWorld([stopped()]);
   t.same(live(world, 0, 60), []);
   t.same(world.rows([{ at: 90, state: CRASHED, stateReason: 'crashed' }]), [
     'fired at 90 since 90',
   ]);
   t.same(ticks(world, 105, 195), ['dataMissing since 90']);
-  t.same(world.rows([{ at: 200, state: 0 }]), [], 'a row that reports no state ends nothing');
+  t.same(world.rows([{ at: 200, state: 0 }]), [], 'a row without a state ends nothing');
   t.same(world.rows([{ at: 210, state: OFF, stateReason: 'destroyed' }]), ['dataObserved at 210']);
   t.same(world.rows([{ at: 240, state: RUNNING }]), ['recovered at 240']);
   t.same(world.rows([{ at: 270, state: OFF, stateReason: 'shutdown' }]), [], 'by its owner');
@@ -169,7 +169,7 @@ t.test('an unreported reason recovers no crash, and is the owner’s stop only b
     const off = { state: OFF, stateReason };
     live(world, 0, 60);
     t.same(live(world, 90, 300, off), [], 'it had not crashed');
-    t.same(ticks(world, 315, 3600), [], 'and nothing is expected of it');
+    t.same(ticks(world, 315, 3600), [], 'no telemetry is expected of it');
     const crash = { at: 3605, state: CRASHED, stateReason: 'crashed' };
     t.same(world.rows([crash]), ['fired at 3605 since 3605']);
     const edges = live(world, 3630, 3900, off).filter((edge) => !edge.startsWith('data'));
@@ -184,7 +184,7 @@ t.test('an unreported reason recovers no crash, and is the owner’s stop only b
   t.end();
 });
 
-t.test('a pause that nobody asked for is an unexpected stop, and suppresses no silence', (t) => {
+t.test('an unrequested pause is an unexpected stop and suppresses no silence', (t) => {
   for (const stateReason of ['ioerror', 'watchdog', 'postcopy_failed', 'api_error']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     live(world, 0, 60);
@@ -201,22 +201,26 @@ t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothin
   const off = { at: 90, state: OFF, stateReason: 'shutdown' };
   t.same(world.rows([off]), ['dataMissing since 90']);
   t.equal(reasonOf(world), 'VM_STOPPED');
-  t.same(live(world, 105, 3600, { state: OFF, stateReason: 'shutdown' }), [], 'and its telemetry');
-  t.same(ticks(world, 3615, 7200), [], 'nor when nothing is heard of it any more');
+  t.same(
+    live(world, 105, 3600, { state: OFF, stateReason: 'shutdown' }),
+    [],
+    'its telemetry is missing too',
+  );
+  t.same(ticks(world, 3615, 7200), [], 'nor once it is silent');
   t.same(
     world.rows([{ at: 7200, cpu: LOW, state: PAUSED, stateReason: 'user' }]),
     [],
     'no reading',
   );
   t.same(live(world, 7230, 7230, { cpu: HIGH }), ['dataObserved at 7230']);
-  t.same(live(world, 7260, 7260, { cpu: LOW }), ['recovered at 7260'], 'by what it reads now');
+  t.same(live(world, 7260, 7260, { cpu: LOW }), ['recovered at 7260'], 'by its current reading');
 
   const open = new EvaluationWorld([unavailable()]);
   live(open, 0, 0);
   t.same(ticks(open, 15, 400), ['fired at 300 since 300']);
-  t.same(open.rows([{ ...off, at: 405 }]), ['dataMissing since 405'], 'it is no recovery');
+  t.same(open.rows([{ ...off, at: 405 }]), ['dataMissing since 405'], 'it is not a recovery');
   t.equal(reasonOf(open), 'VM_STOPPED');
-  t.same(live(open, 435, 435), ['recovered at 435'], 'that it runs and is heard is one');
+  t.same(live(open, 435, 435), ['recovered at 435'], 'running and being heard is a recovery');
   t.end();
 });
 
@@ -230,7 +234,7 @@ t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
     return ticks(world, 120, 300);
   };
   t.same(story({}), ['fired at 240 since 240'], 'it ran again at 120');
-  t.same(story({ state: RUNNING }), ['fired at 180 since 180'], 'without a stop there is none');
+  t.same(story({ state: RUNNING }), ['fired at 180 since 180'], 'without a stop there is no grace');
   t.end();
 });
 
@@ -238,14 +242,18 @@ t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) =>
   const world = new EvaluationWorld([cpuRule(), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { state: OFF, stateReason: 'shutdown' };
-  t.same(live(world, 90, 900, { cpu: HIGH, ...off }), [], 'its readings are not its own any more');
-  t.same(world.rows([{ at: 911, cpu: HIGH, state: 0 }]), [], 'nor those of who cannot know');
+  t.same(live(world, 90, 900, { cpu: HIGH, ...off }), [], 'its readings are no longer its own');
+  t.same(
+    world.rows([{ at: 911, cpu: HIGH, state: 0 }]),
+    [],
+    'nor are those in a row of unknown state',
+  );
   const crashed = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   live(crashed, 0, 0, { cpu: HIGH });
   t.same(
     live(crashed, 30, 120, { cpu: LOW, state: CRASHED, stateReason: 'crashed' }),
     ['dataMissing since 0'],
-    'a crashed one recovers by no reading either',
+    'a reading does not recover a crashed VM either',
   );
   t.equal(reasonOf(crashed), 'NO_DATA');
   t.end();
@@ -258,14 +266,14 @@ t.test(
     live(world, 0, 0);
     world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
     t.same(ticks(world, 15, 60), []);
-    t.same([...world.tick(3600), ...world.tick(3615)], [], 'nobody listened for an hour');
-    t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'one is heard again: nobody missed it');
-    t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true moment');
+    t.same([...world.tick(3600), ...world.tick(3615)], [], 'no tick was received for an hour');
+    t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'a VM that is heard again is not reported');
+    t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true time');
     t.end();
   },
 );
 
-/** `count` VMs in DC-1; those from `from` on stay silent after 60 s. */
+/** `count` VMs in DC-1; VMs from index `from` on are silent after 60 s. */
 function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [unavailable()]) {
   const world = new EvaluationWorld(rules);
   const all = Array.from({ length: count }, (_, i) => `vm-${i}`);
@@ -311,13 +319,17 @@ t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
     { key: { rule: 'silent' }, held: { vms: ['vm-5', 'vm-6', 'vm-7', 'vm-8', 'vm-9'] } },
   ]);
   const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
-  t.same(reasons, Array(5).fill('DATACENTER_STALE'), 'open incidents of its readings say why');
-  t.same(step(615), [], 'without one what was known still holds');
+  t.same(
+    reasons,
+    Array(5).fill('DATACENTER_STALE'),
+    'open incidents of its readings name the cause',
+  );
+  t.same(step(615), [], 'without a report the last known state applies');
 
   t.same(
     rows(620, ['vm-5', 'vm-6', 'vm-7']).filter((line) => !line.includes('data')),
     ['recovered at 620 on vm-5', 'recovered at 620 on vm-6', 'recovered at 620 on vm-7'],
-    'that they are heard again is nobody’s incident of the past',
+    'VMs that are heard again cause no past incidents',
   );
   t.same(
     world.tick(630, calm).filter((line) => !line.includes('dataMissing')),
@@ -327,13 +339,13 @@ t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
       'fired at 360 since 360 on vm-8',
       'fired at 360 since 360 on vm-9',
     ],
-    'those that are still silent fire by themselves, from their true moment',
+    'VMs that are still silent fire individually, from their true times',
   );
   t.same(rows(640, ['vm-8', 'vm-9']).filter((line) => line.startsWith('rec')).length, 4);
   t.end();
 });
 
-t.test('a rule that cannot be evaluated fails its incidents, and recovers none', (t) => {
+t.test('a rule that cannot be evaluated fails its incidents and recovers none', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];

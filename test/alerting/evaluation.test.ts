@@ -6,7 +6,7 @@
 import t from 'tap';
 import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-scenario.ts';
 
-/** A line of a transition that another one of the same batch supersedes. */
+/** A line of a transition that a later one of the same batch supersedes. */
 function unnotified(line: string): string {
   return line.endsWith(' unnotified') ? line : `${line} unnotified`;
 }
@@ -14,7 +14,7 @@ function unnotified(line: string): string {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('EVAL-01: a run fires when it spans the duration, whatever its number of samples', (t) => {
+t.test('EVAL-01: a run fires when it spans the duration, with any number of samples', (t) => {
   const live = new EvaluationWorld([cpuRule()]);
   t.same(live.cpu(HIGH, seconds(0, 270)), [], 'ten samples span 270 s');
   t.same(live.cpu(HIGH, [300]), ['fired at 300 since 0'], 'the eleventh completes 300 s');
@@ -48,8 +48,12 @@ t.test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap resta
   restarted.tick(361);
   const { missingSinceMs, lastObservedMs, ...soft } = restarted.instance();
   t.match(soft, { state: 'SUSTAINING', dataState: 'MISSING', lastValue: HIGH });
-  t.equal(missingSinceMs, lastObservedMs, 'sustaining, data missing since the last observation');
-  t.same(restarted.tick(3600), [], 'silence neither promotes nor drops');
+  t.equal(
+    missingSinceMs,
+    lastObservedMs,
+    'sustaining, with data missing since the last observation',
+  );
+  t.same(restarted.tick(3600), [], 'silence neither promotes nor drops a run');
   t.same(restarted.cpu(HIGH, seconds(3600, 3870)), [], 'the run begins after the gap');
   t.same(restarted.cpu(HIGH, [3900]), ['fired at 3900 since 3600']);
   t.end();
@@ -81,7 +85,7 @@ t.test('EVAL-03: a gap does not recover a firing alert, observed good samples do
 
   const hysteresis = new EvaluationWorld([cpuRule({ sustainedMs: 0, recoveryThreshold: 80 })]);
   hysteresis.cpu(HIGH, [0]);
-  t.same(hysteresis.cpu(85, seconds(30, 600)), [], 'between the thresholds nothing changes');
+  t.same(hysteresis.cpu(85, seconds(30, 600)), [], 'nothing changes between the thresholds');
   t.same(hysteresis.cpu(79, [630]), ['recovered at 630']);
   t.end();
 });
@@ -99,8 +103,8 @@ t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
   t.same(reported.rows([{ at: 90, cpu: LOW }], 310), ['corrected'], 'nothing is retracted');
   t.match(reported.instance(), { state: 'FIRING' });
   t.same(reported.rows([{ at: 100, cpu: LOW }], 311), [], 'corrected once');
-  t.same(reported.cpu(HIGH, seconds(330, 600)), [], 'what was reported is not reported again');
-  t.same(reported.cpu(LOW, [630]), ['recovered at 630'], 'it ends by a good observation');
+  t.same(reported.cpu(HIGH, seconds(330, 600)), [], 'nothing is reported twice');
+  t.same(reported.cpu(LOW, [630]), ['recovered at 630'], 'a good observation ends it');
 
   const completed = new EvaluationWorld([cpuRule()]);
   completed.cpu(HIGH, seconds(0, 120));
@@ -110,8 +114,8 @@ t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
 
   const tooLate = new EvaluationWorld([cpuRule()]);
   tooLate.cpu(HIGH, seconds(300, 630));
-  t.same(tooLate.rows([{ at: 329, cpu: LOW }], 631), [], 'behind the lateness bound');
-  t.equal(tooLate.state.counters.tooLate, 1, 'is counted, and left to history');
+  t.same(tooLate.rows([{ at: 329, cpu: LOW }], 631), [], 'beyond the lateness bound');
+  t.equal(tooLate.state.counters.tooLate, 1, 'it is counted and remains only in history');
   t.end();
 });
 
@@ -121,7 +125,11 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
   past.cpu(HIGH, [125, 150]);
   past.cpu(LOW, [180, 210, 240, 270]);
   const lines = past.rows([{ at: 60, cpu: HIGH }], 275);
-  t.same(lines, ['fired at 125 since 0 unnotified', 'recovered at 180'], 'recorded, over already');
+  t.same(
+    lines,
+    ['fired at 125 since 0 unnotified', 'recovered at 180'],
+    'recorded as already over',
+  );
   t.match(past.instance(), { state: 'IDLE' });
 
   const stale = new EvaluationWorld([cpuRule()]);
@@ -140,7 +148,7 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
   good.cpu(HIGH, [...seconds(0, 180), 330]);
   good.cpu(LOW, seconds(360, 450));
   const late = seconds(210, 300).map((at) => ({ at, cpu: HIGH }));
-  t.same(good.rows(late, 451), [], 'people see it good: it is nothing of the present');
+  t.same(good.rows(late, 451), [], 'the current value is good: a late breach is not reported');
   t.same(
     good.cpu(LOW, seconds(480, 660)),
     ['fired at 300 since 0 unnotified', 'recovered at 660'],
@@ -153,9 +161,9 @@ t.test('a late breach within a notified recovery starts nothing by itself', (t) 
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
   t.same(world.cpu(HIGH, [0, 30]), ['fired at 30 since 0']);
   t.same(world.cpu(LOW, seconds(60, 150)), ['recovered at 150']);
-  t.same(world.rows([{ at: 100, cpu: HIGH }], 151), [], 'the recovery stands');
-  t.same(world.cpu(HIGH, [180]), [], 'what breaches since has to last');
-  t.same(world.cpu(HIGH, [210]), ['fired at 210 since 180'], 'and is an incident of its own');
+  t.same(world.rows([{ at: 100, cpu: HIGH }], 151), [], 'the recovery remains valid');
+  t.same(world.cpu(HIGH, [180]), [], 'later breaches must last for the duration');
+  t.same(world.cpu(HIGH, [210]), ['fired at 210 since 180'], 'it is a separate incident');
   const { window } = world.edges.at(-1) as { window?: unknown };
   const values = [180, 210].map((at) => ({ observedMs: START_MS + at * 1000, value: HIGH }));
   t.same(window, values, 'by the samples that decided it');
@@ -165,7 +173,7 @@ t.test('a late breach within a notified recovery starts nothing by itself', (t) 
   later.cpu(HIGH, [0, 30]);
   later.cpu(LOW, seconds(60, 150));
   later.rows([{ at: 100, cpu: HIGH }], 151);
-  t.same(later.cpu(HIGH, [600, 630]), ['fired at 630 since 600'], 'however long it is silent');
+  t.same(later.cpu(HIGH, [600, 630]), ['fired at 630 since 600'], 'however long the silence');
   t.end();
 });
 
@@ -186,7 +194,7 @@ t.test(
     firing.cpu(HIGH, seconds(0, 300));
     const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
     const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
-    t.same(firing.rows(again, 661), expected, 'firing before, firing after: one message');
+    t.same(firing.rows(again, 661), expected, 'firing before and after: one message');
 
     const missing = new EvaluationWorld([cpuRule()]);
     missing.tick(0);
@@ -210,17 +218,17 @@ t.test(
     t.equal(world.state.counters.conflicts, 0);
     t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
     t.equal(world.state.counters.conflicts, 1);
-    t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is whole');
+    t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is complete');
 
     const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
     both.rows([{ at: 0, cpu: HIGH }]);
     const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
-    t.same(other, ['fired at 0 since 0'], 'another series at the same time is no conflict');
+    t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
     t.end();
   },
 );
 
-t.test('EVAL-09: a sample from the future is refused, and a clock set back is ordered', (t) => {
+t.test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', (t) => {
   const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
   t.equal(future.state.counters.future, 1);
@@ -230,7 +238,7 @@ t.test('EVAL-09: a sample from the future is refused, and a clock set back is or
   back.cpu(HIGH, seconds(3600, 3840));
   const shifted = seconds(270, 600).map((at, i) => ({ at, cpu: HIGH, sequence: 4000 + i }));
   const lines = shifted.flatMap((row) => back.rows([row]));
-  t.same(lines, ['fired at 570 since 270'], 'rows after the step count, from a new run on');
+  t.same(lines, ['fired at 570 since 270'], 'rows after the step count, in a new run');
   t.equal(back.state.counters.clockBackwards, 1, 'flagged once');
   t.equal(back.state.counters.tooLate, 0);
 
@@ -246,7 +254,7 @@ t.test('EVAL-09: a sample from the future is refused, and a clock set back is or
   t.same(
     over.rows([HIGH, LOW].map((cpu, i) => ({ at: 3640 + i, cpu, sequence: 4 + i }))),
     ['fired at 3640 since 3640 unnotified', 'recovered at 3641'],
-    'nothing is taken for what was reported of a later time',
+    'nothing is mistaken for a report about a later time',
   );
 
   const saved = new EvaluationWorld([cpuRule({ rule: 'older' })]);
@@ -255,7 +263,7 @@ t.test('EVAL-09: a sample from the future is refused, and a clock set back is or
   t.same(
     saved.rows([{ at: 3600, cpu: HIGH, sequence: 2 }], 3600),
     ['fired at 3600 since 3600'],
-    'a rule saved before is not blind until the clock is where it was',
+    'an earlier rule does not wait until the clock has caught up',
   );
 
   const rebooted = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
@@ -264,14 +272,14 @@ t.test('EVAL-09: a sample from the future is refused, and a clock set back is or
   t.same(rebooted.rows(early.slice(0, 1), 3630), [], 'another boot may be late');
   t.same(rebooted.rows(early.slice(1), 3691), [], 'until the known one has been silent');
   t.equal(rebooted.state.counters.clockBackwards, 1);
-  t.match(rebooted.instance(), { state: 'SUSTAINING' }, 'its old times are no fresh data');
+  t.match(rebooted.instance(), { state: 'SUSTAINING' }, 'its old times are not fresh data');
 
   const batch = new EvaluationWorld([cpuRule()]);
   const mixed = [
     ...seconds(3600, 3660).map((at, i) => ({ at, cpu: HIGH, sequence: i })),
     ...seconds(0, 300).map((at, i) => ({ at, cpu: HIGH, sequence: 10 + i })),
   ];
-  t.same(batch.rows(mixed.toReversed(), 3660), [], 'ordered by boot and sequence in a batch too');
+  t.same(batch.rows(mixed.toReversed(), 3660), [], 'a batch is also ordered by boot and sequence');
   t.equal(batch.state.counters.clockBackwards, 1);
   t.equal(batch.instance().sinceMs, (batch.instance().lastObservedMs ?? 0) - 300_000);
   t.end();

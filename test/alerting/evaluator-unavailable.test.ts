@@ -1,7 +1,7 @@
 /**
- * Telemetry that stays away, on its whole path: ticks carry the silent VMs over all projects of the
- * node, whole data centers raise one incident for each rule, and a restart, also one whose log no
- * longer reaches back to the last observation, changes nothing of it.
+ * Unavailable telemetry on its whole path: ticks carry the silent VMs of all projects of the node,
+ * a silent data center raises one incident per rule, and a restart changes nothing, even if the log
+ * no longer reaches the last observation.
  */
 import t from 'tap';
 import type { EvaluatorDeps } from '../../actors/alerting/evaluator/evaluator.ts';
@@ -24,9 +24,7 @@ const vms = (from: number, to: number) =>
 
 type Ports = Pick<EvaluatorDeps, 'newest' | 'clockAhead'>;
 
-/**
- * Two projects in two partitions, each with a rule on its telemetry, and ticks with the silent VMs.
- */
+/** Two projects in two partitions, each with a rule on telemetry, and ticks with the silent VMs. */
 async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports = {}) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -45,7 +43,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports
       await running.stop();
       Object.assign(running, await world.startEvaluator(undefined, ports));
     },
-    /** Rounds of 30 s in which these VMs are heard. */
+    /** Rounds of 30 s in which these VMs report. */
     async hear(rounds: number, heard: Readonly<Record<string, readonly string[]>>) {
       for (let i = 0; i < rounds; i++) {
         for (const [project, names] of Object.entries(heard)) {
@@ -59,7 +57,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports
 
 type Watching = Awaited<ReturnType<typeof watching>>;
 
-/** Incidents as they stand, with the VMs that those of data centers hold. */
+/** Current incidents, with the VMs held by those of data centers. */
 function incidentsOf(world: Watching, project = PROJECT) {
   const held = world.host.view(project).records('incidentHeldVms', { limit: 100 }).items;
   return world.incidents(project).map((incident) => {
@@ -78,7 +76,7 @@ async function outage(world: Watching): Promise<void> {
 }
 
 t.test(
-  'EVAL-19: an outage is judged over all projects, and each is notified of its own VMs',
+  'EVAL-19: an outage is judged over all projects, and each project is notified of its own VMs',
   async (t) => {
     t.not(partitionOf(PROJECT), partitionOf(OTHER));
     const world = await watching(t);
@@ -92,7 +90,7 @@ t.test(
     t.match(
       incidentsOf(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
       [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
-      'the one that is still silent fires by itself',
+      'the VM that is still silent fires individually',
     );
     t.equal(incidentsOf(world, OTHER)[1]?.datacenter, undefined);
   },
@@ -124,23 +122,19 @@ t.test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VM
   t.match(
     incidentsOf(world),
     [held],
-    'VMs of another project say nothing of it, and it is reported once',
+    'VMs of another project do not affect it, and it is reported once',
   );
   await world.restart();
   await world.hear(30, { [OTHER]: vms(5, 12) });
-  t.match(incidentsOf(world), [held], 'for as long as it lasts');
+  t.match(incidentsOf(world), [held], 'for its whole duration');
   await world.hear(1, { [PROJECT]: vms(1, 1), [OTHER]: vms(5, 12) });
   const alone = { vm: 'vm-2', state: 'FIRING', since: 360 };
-  t.match(
-    incidentsOf(world),
-    [{ ...held, state: 'RECOVERED' }, alone],
-    'the other is by itself then',
-  );
+  t.match(incidentsOf(world), [{ ...held, state: 'RECOVERED' }, alone], 'the other is alone then');
   await world.hear(2, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   t.match(incidentsOf(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
-t.test('EVAL-19: retired VMs of an outage recover nothing', async (t) => {
+t.test('EVAL-19: retired VMs of an outage cause no recovery', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
     retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
@@ -150,14 +144,14 @@ t.test('EVAL-19: retired VMs of an outage recover nothing', async (t) => {
   t.match(incidentsOf(world), [held]);
   await retire(vms(4, 8));
   await world.hear(3, { [PROJECT]: vms(1, 2) });
-  t.match(incidentsOf(world), [held], 'one of three is still silent, and nobody was heard');
+  t.match(incidentsOf(world), [held], 'one of three is still silent, and none was heard');
   await retire(['vm-3']);
   await world.hear(3, { [PROJECT]: vms(1, 2) });
   const gone = { state: 'RETIRED', retireReason: 'VM_DELETED', recoveredMs: null };
   t.match(world.incidents(), [gone]);
   await world.restart();
   await world.hear(3, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
-  t.match(world.incidents(), [gone], 'a restart reports nothing of it again');
+  t.match(world.incidents(), [gone], 'a restart does not report it again');
   await world.hear(14, { [PROJECT]: vms(1, 2) });
   t.match(
     incidentsOf(world),
@@ -192,10 +186,14 @@ t.test('EVAL-19: an outage in steps stays one incident', async (t) => {
   t.match(incidentsOf(world), [held], 'six of sixteen');
   await world.hear(14, { [PROJECT]: vms(1, 4) });
   t.match(incidentsOf(world), [held]);
-  t.equal(incidentsOf(world).length, 1, 'six more of the ten that were left');
+  t.equal(incidentsOf(world).length, 1, 'six more of the remaining ten');
   await world.hear(2, { [PROJECT]: vms(1, 15) });
   const ended = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
-  t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is reported then');
+  t.same(
+    ended.sort(),
+    [' RECOVERED', 'vm-16 FIRING'],
+    'VMs that are still silent are reported then',
+  );
 });
 
 t.test('EVAL-18: a restart at any moment of an outage changes nothing', async (t) => {
@@ -248,13 +246,13 @@ t.test('EVAL-18: a VM silent since before the log’s floor is still known', asy
   await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence });
   await world.restart();
   await world.hear(2, { [PROJECT]: vms(1, 1) });
-  t.same(incidentsOf(world), [], 'it is old by five minutes only then');
+  t.same(incidentsOf(world), [], 'its age reaches five minutes only then');
   await world.hear(4, { [PROJECT]: vms(1, 1) });
   t.same(incidentsOf(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
   const before = world.incidents();
   await world.restart();
   await world.hear(2, { [PROJECT]: vms(1, 1) });
-  t.same(world.incidents(), before, 'and is reported once');
+  t.same(world.incidents(), before, 'it is reported once');
   await world.hear(1, { [PROJECT]: vms(1, 2) });
   t.match(incidentsOf(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
 });
@@ -279,11 +277,11 @@ t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', 
       .map(({ state, since }) => `${state} ${since}`)
       .at(-1),
     `FIRING ${30 * 65}`,
-    'a resume counts from there on',
+    'a resume counts from then on',
   );
 });
 
-t.test('EVAL-09: an incident names a clock that is ahead as its cause', async (t) => {
+t.test('EVAL-09: an incident names a fast clock as its cause', async (t) => {
   const ahead = [{ project: PROJECT, vm: 'vm-2' }];
   const world = await watching(t, { clockAhead: () => ahead });
   await world.hear(3, { [PROJECT]: vms(1, 2) });

@@ -1,6 +1,6 @@
 /**
- * The evaluator on its whole path: rows come in, the log is folded, edges are committed on a real
- * host. A restart at any position changes nothing, an outage loses nothing.
+ * The evaluator on its whole path: rows arrive, the log is folded, edges are committed on a real
+ * host. A restart at any position changes nothing, and an outage loses nothing.
  */
 import t from 'tap';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
@@ -15,7 +15,7 @@ import {
   START_MS,
 } from '../support/alerting-on-host.ts';
 
-/** A world with one rule in force that notifies one destination, ticks included. */
+/** A world with one active rule that notifies one destination, including ticks. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -29,7 +29,7 @@ async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
 
 type Evaluating = Awaited<ReturnType<typeof evaluating>>;
 
-/** `count` values, one each 30 s. */
+/** `count` values, one every 30 s. */
 async function observe(world: AlertingWorld, value: number, count: number, project = PROJECT) {
   for (let i = 0; i < count; i++) {
     await world.cpu(value, ['vm-1'], project);
@@ -41,7 +41,7 @@ const events = (world: AlertingWorld, project = PROJECT) =>
   world.deliveries(project).map(({ event }) => event);
 
 t.test(
-  'it fires, goes on firing while data is missing, and recovers by what is observed',
+  'an alert fires, keeps firing while data is missing, and recovers by observations',
   async (t) => {
     const world = await evaluating(t);
     await observe(world, 95, 2);
@@ -60,11 +60,15 @@ t.test(
     t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: null }]);
     await observe(world, 20, 1);
     t.match(world.incidents(), [{ state: 'RECOVERED', value: 20 }]);
-    t.same(events(world), ['FIRING'], 'nobody was notified, so nobody is notified of the end');
+    t.same(
+      events(world),
+      ['FIRING'],
+      'without a firing notification there is no recovery notification',
+    );
   },
 );
 
-/** A story with everything in it: a firing, a gap, late and repeated rows, a second incident. */
+/** A story with every kind of event: a firing, a gap, late and repeated rows, a second incident. */
 async function live(world: Evaluating): Promise<void> {
   await observe(world, 95, 4);
   await world.pass(150_000, 15_000);
@@ -98,7 +102,7 @@ function rowAt(world: AlertingWorld, offsetMs: number) {
   };
 }
 
-/** All that people and programs can see of alerting. */
+/** Everything about alerting that users and programs can see. */
 function picture(world: AlertingWorld) {
   const { view, appliedSequence } = world.host;
   return {
@@ -129,21 +133,21 @@ t.test('a restart after the whole log changes nothing', async (t) => {
   for (let i = 0; i < 2; i++) {
     await world.stop();
     Object.assign(world, await world.startEvaluator());
-    await world.until('all is read', () => world.evaluator.throughSequence() >= through);
+    await world.until('the whole log is read', () => world.evaluator.throughSequence() >= through);
     await world.settle();
     t.same(picture(world), before);
     t.same(world.evaluator.instances(PROJECT), soft);
   }
 });
 
-t.test('restarted at every position it comes to what it comes to without', async (t) => {
+t.test('a restart at any position does not change the result', async (t) => {
   const undisturbed = await evaluating(t);
   await live(undisturbed);
   const world = await evaluating(t);
   let restarts = 0;
   const { cpu } = world;
   world.cpu = async (...args) => {
-    // Rows and ticks lie in the log while nobody evaluates; then it is read from its start.
+    // Rows and ticks are written while no evaluator runs; then the log is read from its start.
     await world.stop();
     const written = await cpu(...args);
     Object.assign(world, await world.startEvaluator());
@@ -164,7 +168,7 @@ t.test('restarted at every position it comes to what it comes to without', async
 
 for (const moment of ['before', 'after'] as const) {
   t.test(
-    `a rule that comes into force while a member starts, ${moment} it reads the markers`,
+    `a rule that becomes active while a member starts, ${moment} it reads the markers, is applied`,
     async (t) => {
       const world = await openAlertingWorld(t);
       world.startRules();
@@ -180,12 +184,12 @@ for (const moment of ['before', 'after'] as const) {
       await world.settle();
       t.equal(world.rule().value, 'active');
       t.match(evaluator.instances(PROJECT), [{ state: 'IDLE' }]);
-      t.same(world.incidents(), [], 'what was observed long before it is not its own');
+      t.same(world.incidents(), [], 'much older observations are not its own');
     },
   );
 }
 
-/** Does something once: right before, or right after, all markers of the log are read. */
+/** Runs an action once, right before or right after all markers of the log are read. */
 function atMarkers(stream: Stream, moment: 'before' | 'after', act: () => Promise<void>): Stream {
   let isDue = true;
   const actOnce = async (): Promise<void> => {
@@ -209,7 +213,7 @@ function atMarkers(stream: Stream, moment: 'before' | 'after', act: () => Promis
   });
 }
 
-t.test('an evaluator that was down fires late, and reports both times', async (t) => {
+t.test('an evaluator that was down fires late and reports both times', async (t) => {
   const world = await evaluating(t);
   await world.stop();
   await observe(world, 95, 3);
@@ -220,7 +224,7 @@ t.test('an evaluator that was down fires late, and reports both times', async (t
   t.match(world.incidents(), [{ startedMs: START_MS, firedMs, dataMissingSinceMs: null }]);
 });
 
-t.test('edges that the stream does not take are neither lost nor reported twice', async (t) => {
+t.test('edges that the stream rejects are neither lost nor reported twice', async (t) => {
   const faults: AppendFault[] = [() => 'refused', () => 'unknown'];
   for (const fault of faults) {
     const world = await evaluating(t);
@@ -237,7 +241,7 @@ t.test('edges that the stream does not take are neither lost nor reported twice'
   }
 });
 
-t.test('through the outage nothing counts as evaluated, and a stop ends the waiting', async (t) => {
+t.test('nothing counts as evaluated during an outage, and a stop ends the wait', async (t) => {
   const world = await evaluating(t);
   await observe(world, 95, 2);
   world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
@@ -253,7 +257,7 @@ t.test('through the outage nothing counts as evaluated, and a stop ends the wait
   await world.until('it fires', () => world.incidents().length === 1);
 });
 
-t.test('a stop waits for the commit that is under way', async (t) => {
+t.test('a stop waits for the commit in progress', async (t) => {
   const world = await evaluating(t);
   await observe(world, 95, 2);
   const { submit } = world.host;
@@ -279,35 +283,40 @@ t.test('a stop waits for the commit that is under way', async (t) => {
   t.equal(world.incidents().length, 1);
 });
 
-t.test('edges of many instances are committed in order, in commits that fit', async (t) => {
-  const world = await evaluating(t);
-  const hooks = [world.hook];
-  for (let i = 0; i < 4; i++) hooks.push(await world.addDestination());
-  await world.saveRule({ sustainedSeconds: 0, destinationNames: hooks });
-  await world.pass(1_000);
-  const vms = Array.from({ length: 300 }, (_, i) => `vm-${i}`);
-  await world.cpu(95, vms);
-  await world.until('all fire', () => world.incidents().length === vms.length);
-  t.equal(world.deliveries().length, 5 * vms.length);
-  // Down, up and down again in one batch: the history is recorded, only its end is reported.
-  const rows = [20, 95, 20].map((value, i) => ({
-    ...rowAt(world, (i + 1) * 1_000),
-    values: [value],
-  }));
-  await world.ingest.write({ project: PROJECT, batchId: '', rows });
-  await world.settle();
-  const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
-  t.match(ofVm, [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
-  const { items } = world.host
-    .view(PROJECT)
-    .transitions({ limit: 100, machine: 'alertInstance', instance: ofVm[0]?.alertInstance ?? '' });
-  t.same(
-    items.map(({ event }) => event.type).filter((type) => type !== 'xstate.init'),
-    ['breachStarted', 'sustained', 'recovered', 'breachStarted', 'sustained', 'recovered'],
-  );
-});
+t.test(
+  'edges of many instances are committed in order, in commits within the size limit',
+  async (t) => {
+    const world = await evaluating(t);
+    const hooks = [world.hook];
+    for (let i = 0; i < 4; i++) hooks.push(await world.addDestination());
+    await world.saveRule({ sustainedSeconds: 0, destinationNames: hooks });
+    await world.pass(1_000);
+    const vms = Array.from({ length: 300 }, (_, i) => `vm-${i}`);
+    await world.cpu(95, vms);
+    await world.until('all fire', () => world.incidents().length === vms.length);
+    t.equal(world.deliveries().length, 5 * vms.length);
+    // Down, up and down again in one batch: all is recorded, only the end is reported.
+    const rows = [20, 95, 20].map((value, i) => ({
+      ...rowAt(world, (i + 1) * 1_000),
+      values: [value],
+    }));
+    await world.ingest.write({ project: PROJECT, batchId: '', rows });
+    await world.settle();
+    const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
+    t.match(ofVm, [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+    const { items } = world.host.view(PROJECT).transitions({
+      limit: 100,
+      machine: 'alertInstance',
+      instance: ofVm[0]?.alertInstance ?? '',
+    });
+    t.same(
+      items.map(({ event }) => event.type).filter((type) => type !== 'xstate.init'),
+      ['breachStarted', 'sustained', 'recovered', 'breachStarted', 'sustained', 'recovered'],
+    );
+  },
+);
 
-t.test('projects in one partition and in others do not see each other', async (t) => {
+t.test('projects do not see each other, in one partition or several', async (t) => {
   const world = await evaluating(t);
   const projects = ['p-1', 'p-2'];
   for (const project of projects) await world.saveRule({}, { project });
@@ -322,7 +331,7 @@ t.test('projects in one partition and in others do not see each other', async (t
   t.same(world.incidents(), []);
 });
 
-t.test('an edge that cannot be decided is a fault of its own, and stops no other', async (t) => {
+t.test('an edge that cannot be decided is a fault and blocks no other', async (t) => {
   const world = await openAlertingWorld(t);
   const faults: string[] = [];
   world.startRules();
@@ -376,51 +385,58 @@ async function beside(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, ...running, member };
 }
 
+t.test('DUR-13: a member that takes over decides its predecessor’s undecided edges', async (t) => {
+  const world = await beside(t);
+  world.member.isOwner = false;
+  await observe(world, 95, 4);
+  t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING' }], 'it evaluates all the time');
+  t.same(world.incidents(), [], 'but decides nothing');
+  const through = world.evaluator.throughSequence();
+  t.ok(through > 0, 'edges that other members decide delay nothing');
+  world.member.isOwner = true;
+  t.ok(world.evaluator.throughSequence() < through, 'edges that it must decide now do');
+  await world.pass(15_000);
+  t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
+  t.same(events(world), ['FIRING']);
+  t.ok(world.evaluator.throughSequence() >= through);
+});
+
 t.test(
-  'DUR-13: a member that takes over decides the edges that its predecessor has not',
+  'edges that the owner reports as decided are not decided again by its successor',
   async (t) => {
     const world = await beside(t);
     world.member.isOwner = false;
     await observe(world, 95, 4);
-    t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING' }], 'it evaluates all along');
-    t.same(world.incidents(), [], 'and decides nothing');
-    const through = world.evaluator.throughSequence();
-    t.ok(through > 0, 'what others are to decide holds nothing up');
+    world.member.decided = world.evaluator.throughSequence();
+    await observe(world, 95, 1);
     world.member.isOwner = true;
-    t.ok(world.evaluator.throughSequence() < through, 'what it has to decide now does');
-    await world.pass(15_000);
-    t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
-    t.same(events(world), ['FIRING']);
-    t.ok(world.evaluator.throughSequence() >= through);
+    world.member.decided = 0;
+    await world.pass(30_000, 15_000);
+    t.same(
+      world.incidents(),
+      [],
+      'the edge is missing, because the owner in this test did not decide it',
+    );
   },
 );
 
-t.test('what the owner says to have decided, its successor does not decide again', async (t) => {
-  const world = await beside(t);
-  world.member.isOwner = false;
-  await observe(world, 95, 4);
-  world.member.decided = world.evaluator.throughSequence();
-  await observe(world, 95, 1);
-  world.member.isOwner = true;
-  world.member.decided = 0;
-  await world.pass(30_000, 15_000);
-  t.same(world.incidents(), [], 'the edge is gone: here nobody had decided it after all');
-});
-
-t.test('edges that waited for a rule are gone when its next owner has decided them', async (t) => {
-  const world = await beside(t);
-  world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
-  await world.saveRule({ displayName: 'Renamed', destinationNames: [] });
-  await observe(world, 95, 4);
-  t.same(world.incidents(), [], 'the edge waits for the rule');
-  const through = world.evaluator.throughSequence();
-  world.member.isOwner = false;
-  world.faults.append = () => undefined;
-  await world.pass(10_000, 1_000);
-  world.member.decided = Number.POSITIVE_INFINITY;
-  await observe(world, 95, 1);
-  world.member.isOwner = true;
-  const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
-  t.ok(through < lastSequence - 2, `${through} is far behind ${lastSequence}`);
-  t.ok(world.evaluator.throughSequence() >= lastSequence - 1, 'and held up nothing any more');
-});
+t.test(
+  'edges that waited for a rule are dropped when its next owner has decided them',
+  async (t) => {
+    const world = await beside(t);
+    world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
+    await world.saveRule({ displayName: 'Renamed', destinationNames: [] });
+    await observe(world, 95, 4);
+    t.same(world.incidents(), [], 'the edge waits for the rule');
+    const through = world.evaluator.throughSequence();
+    world.member.isOwner = false;
+    world.faults.append = () => undefined;
+    await world.pass(10_000, 1_000);
+    world.member.decided = Number.POSITIVE_INFINITY;
+    await observe(world, 95, 1);
+    world.member.isOwner = true;
+    const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
+    t.ok(through < lastSequence - 2, `${through} is far behind ${lastSequence}`);
+    t.ok(world.evaluator.throughSequence() >= lastSequence - 1, 'it no longer delays anything');
+  },
+);

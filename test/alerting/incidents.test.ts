@@ -1,7 +1,6 @@
 /**
- * Acts of people on a firing incident, end to end: through the host, its timers and a deliverer
- * whose endpoint answers from a script, under a virtual clock. The machine alone is walked in
- * test/platform/machines.
+ * User actions on a firing incident, end to end: through the host, its timers and a deliverer whose
+ * endpoint is scripted, under a virtual clock. test/platform/machines walks the machine alone.
  */
 import t from 'tap';
 import { decideEdge } from '../../actors/alerting/incident.ts';
@@ -65,7 +64,7 @@ t.test('STATE-03: an acknowledged incident keeps firing and records attention on
     await acts.acknowledge({ ...second, note: 'me too' });
     t.match(world.incidents(), [{ acknowledged }]);
   });
-  await t.test('reminders go on, each interval one', async (t) => {
+  await t.test('reminders continue, one per interval', async (t) => {
     await world.pass(300_000, MINUTE);
     await world.pass(300_000, MINUTE);
     const reminders = ['incident.repeated of vm-1', 'incident.repeated of vm-1'];
@@ -78,7 +77,7 @@ t.test('STATE-03: an acknowledged incident keeps firing and records attention on
     await world.fire(['vm-1']);
     t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
   });
-  await t.test('an exact resend does nothing twice; another body is refused', async (t) => {
+  await t.test('an exact resend has no further effect; another body is rejected', async (t) => {
     const act = { ...about(), note: 'once' };
     const first = await acts.acknowledge(act);
     t.match(await acts.acknowledge(act), { replayed: true, sequence: first.sequence });
@@ -100,7 +99,7 @@ t.test('EVENT-01: incidents are recorded without external destinations', async (
   t.same([world.deliveries(), world.notifier.requests], [[], []]);
 });
 
-t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
+t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
   const world = await openDeliveryWorld(t);
   const { acts, about, acknowledge, snooze, unsnooze } = await firing(world);
   const id = world.incidents().at(-1)?.id ?? '';
@@ -115,7 +114,7 @@ t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
   await t.rejects(unsnooze(), over);
   await world.fire(['vm-1']);
   await t.rejects(acts.snooze({ ...about(id), untilMs: world.clock.now() + MINUTE }), over);
-  t.match(world.incidents().at(-1), { snoozedUntilMs: null }, 'the next one is another');
+  t.match(world.incidents().at(-1), { snoozedUntilMs: null }, 'the next incident is separate');
   await world.sendAlert('vm-1', { type: 'retired', reason: 'RULE_CHANGED' });
   await t.rejects(acknowledge(), {
     name: 'Refusal',
@@ -148,7 +147,7 @@ t.test('STATE-04: a snoozed incident is still evaluated and sends no notificatio
   const { snooze } = await firing(world, { repeatIntervalSeconds: 120 });
   await world.pass(MINUTE);
   await snooze(10 * MINUTE);
-  await t.test('nobody is reminded, though a reminder was pending', async (t) => {
+  await t.test('a snooze stops a pending reminder', async (t) => {
     await world.pass(9 * MINUTE, MINUTE);
     t.same(world.notifier.events(), ['incident.firing of vm-1']);
   });
@@ -161,7 +160,7 @@ t.test('STATE-04: a snoozed incident is still evaluated and sends no notificatio
       await world.pass(MINUTE);
       t.equal(world.notifier.events().length, 2, 'once');
       await world.pass(MINUTE);
-      t.equal(world.notifier.events().length, 3, 'reminders go on from there');
+      t.equal(world.notifier.events().length, 3, 'reminders continue from there');
     },
   );
   await t.test(
@@ -174,7 +173,7 @@ t.test('STATE-04: a snoozed incident is still evaluated and sends no notificatio
       t.equal(
         world.notifier.events().at(-1),
         'incident.recovered of vm-1',
-        'to those who had been notified',
+        'for the notified recipients',
       );
       const count = world.notifier.requests.length;
       await world.fire(['vm-1']);
@@ -184,33 +183,40 @@ t.test('STATE-04: a snoozed incident is still evaluated and sends no notificatio
       await world.pass(10 * MINUTE, 2 * MINUTE);
       const after = world.notifier.requests.slice(count + 1);
       t.ok(after.every(({ event }) => event === 'incident.repeated'));
-      t.equal(after.length, 5, 'the old end of the snooze is gone with its incident');
+      t.equal(after.length, 5, 'the old snooze end is dropped with its incident');
     },
   );
 });
 
-t.test('A firing notification that waits when the incident is snoozed ends SNOOZED', async (t) => {
-  const world = await openDeliveryWorld(t);
-  world.notifier.answer = () => failed();
-  const { snooze, unsnooze } = await firing(world);
-  t.match(world.deliveries(), [{ value: 'waiting', event: 'FIRING' }]);
-  await snooze(60 * MINUTE);
-  await world.pass(30 * MINUTE, 5 * MINUTE);
-  t.match(world.deliveries(), [{ value: 'suppressed', reason: 'SNOOZED' }]);
-  const attempts = world.notifier.requests.length;
-  world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
-  await unsnooze();
-  await world.settle();
-  t.equal(world.notifier.requests.length, attempts + 1, 'its early end notifies once');
-  t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
-  await world.pass(60 * MINUTE, 10 * MINUTE);
-  t.equal(world.notifier.requests.length, attempts + 1, 'and the old end nobody');
-  await unsnooze();
-  await world.settle();
-  t.equal(world.notifier.requests.length, attempts + 1, 'without a snooze there is none to end');
-});
+t.test(
+  'a firing notification that is queued when the incident is snoozed ends SNOOZED',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    world.notifier.answer = () => failed();
+    const { snooze, unsnooze } = await firing(world);
+    t.match(world.deliveries(), [{ value: 'waiting', event: 'FIRING' }]);
+    await snooze(60 * MINUTE);
+    await world.pass(30 * MINUTE, 5 * MINUTE);
+    t.match(world.deliveries(), [{ value: 'suppressed', reason: 'SNOOZED' }]);
+    const attempts = world.notifier.requests.length;
+    world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
+    await unsnooze();
+    await world.settle();
+    t.equal(world.notifier.requests.length, attempts + 1, 'its early end notifies once');
+    t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
+    await world.pass(60 * MINUTE, 10 * MINUTE);
+    t.equal(world.notifier.requests.length, attempts + 1, 'the old end does not notify');
+    await unsnooze();
+    await world.settle();
+    t.equal(
+      world.notifier.requests.length,
+      attempts + 1,
+      'without a snooze there is nothing to end',
+    );
+  },
+);
 
-t.test('Another snooze is another end', async (t) => {
+t.test('another snooze has another end', async (t) => {
   const world = await openDeliveryWorld(t);
   const { snooze } = await firing(world);
   await snooze(10 * MINUTE);
@@ -264,12 +270,16 @@ t.test(
     await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
     t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
     await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
-    t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
-    t.same(world.notifier.events(), notified, 'and nobody is notified of a recovery');
+    t.match(
+      world.incidents(),
+      [{ state: 'FIRING', recoveredMs: null }],
+      'time changes nothing either',
+    );
+    t.same(world.notifier.events(), notified, 'no recovery is notified');
   },
 );
 
-t.test('Every act names the alert instance, its incident and who it was', async (t) => {
+t.test('every action names the alert instance, its incident and the actor', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const key = { project: PROJECT, rule: RULE, evaluationRevision: 1, vm: 'vm-1', labels: '' };

@@ -1,6 +1,6 @@
 /**
- * Maintenance windows: what fires in one is evaluated, recorded and not sent, and is announced once
- * at the end if it still fires. Real machines on a real host under virtual time.
+ * Maintenance windows: firings in one are evaluated and recorded but not sent, and are announced
+ * once at the end if they continue. Real machines on a real host under virtual time.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -19,13 +19,13 @@ const OTHER = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0002';
 interface Window {
   readonly rule?: string;
   readonly vm?: string;
-  /** From now on, ms. */
+  /** Start, ms from now. */
   readonly fromMs?: number;
   readonly untilMs?: number;
   readonly note?: string;
 }
 
-/** A rule in force that notifies one destination; everything runs. */
+/** An active rule that notifies one destination, with all actors running. */
 async function maintaining(t: Test, groupWaitMs = 0) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -55,7 +55,7 @@ t.test(
   async (t) => {
     const world = await maintaining(t);
     const id = await world.plan();
-    t.equal(world.stateOf(id), 'active', 'its time has come');
+    t.equal(world.stateOf(id), 'active', 'its time is reached');
     await world.fire(['vm-1', 'vm-2']);
     await world.pass(60_000, 5_000);
     t.match(world.incidents(), [{ state: 'FIRING' }, { state: 'FIRING' }]);
@@ -63,7 +63,7 @@ t.test(
     t.ok(world.deliveries().every(({ reason }) => reason === 'MAINTENANCE'));
     await world.recover(['vm-2']);
     await world.pass(60_000, 5_000);
-    t.same(world.notifier.requests, [], 'nobody hears of a recovery of what they never heard of');
+    t.same(world.notifier.requests, [], 'no recovery is notified without a firing notification');
     await world.pass(HOUR_MS, 60_000);
     t.same(world.notifier.events(), ['incident.repeated of vm-1']);
     t.equal(world.stateOf(id), 'over');
@@ -87,7 +87,7 @@ t.test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end'
   t.match(sent, [{ event: 'REPEATED', members: 200 }]);
   await world.recover(vms);
   await world.pass(60_000, 1_000);
-  t.equal(world.notifier.requests.length, 2, 'and one when all are well again');
+  t.equal(world.notifier.requests.length, 2, 'one when all have recovered');
 });
 
 t.test('HOOK-29: a window covers exactly its rule, its VM or both', async (t) => {
@@ -157,7 +157,7 @@ t.test(
     await world.end(first);
     await world.pass(2_000, 500);
     t.equal(world.stateOf(first), 'over');
-    t.equal(world.notifier.requests.length, 0, 'the other one goes on');
+    t.equal(world.notifier.requests.length, 0, 'the other one continues');
     await world.end(second);
     await world.pass(2_000, 500);
     t.same(world.notifier.events(), ['incident.repeated of vm-1']);
@@ -258,7 +258,7 @@ t.test(
         if (kind === 'recover') await world.recover([name]);
         if (kind === 'pass') await world.pass(vm * 10 * 60_000, 60_000);
         if (kind === 'plan' || kind === 'planVm') {
-          // What is on the wire when a window begins may finish.
+          // Requests in flight when a window begins may finish.
           await world.pass(1_000, 500);
           const of = kind === 'planVm' ? { vm: name } : {};
           const untilMs = world.clock.now() + HOUR_MS;

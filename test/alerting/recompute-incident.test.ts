@@ -1,7 +1,7 @@
 /**
- * Deciding an incident again over stored samples: whatever the live fold fires over any history,
- * deciding again agrees with; and where history has become another, it reports that it differs. The
- * history is a real one, read as a query thread reads it.
+ * Recomputed decisions over stored samples: recomputing agrees with every firing of the live fold
+ * over any history, and reports a difference where history has changed. The history is real, read
+ * as a query thread reads it.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -137,13 +137,13 @@ t.test('API-18: a recomputed decision agrees with the live one over any history'
   await history.close();
 });
 
-t.test('Where history has become another, deciding again differs and says how', async (t) => {
+t.test('a recomputed decision over changed history differs and says how', async (t) => {
   const rule = cpuRule({ sustainedMs: 120_000 });
   const rows = [95, 95, 95, 95, 95].map((cpu, i): ShortRow => ({ at: 300 + 30 * i, cpu }));
   const world = new EvaluationWorld([rule]);
   for (const row of rows) world.rows([row]);
   const [edge] = fired(world);
-  if (!edge) throw new Error('It did not fire');
+  if (!edge) throw new Error('The rule did not fire');
   const compared = async (stored: readonly ShortRow[]) => {
     const history = openHistoryOf(t.testdir());
     history.append(stored);
@@ -168,14 +168,14 @@ t.test('Where history has become another, deciding again differs and says how', 
   });
 });
 
-t.test('Silence is decided again by what is stored of its time', async (t) => {
+t.test('silence is recomputed from the rows stored around it', async (t) => {
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 120, sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);
   const rows = [0, 30, 60].map((at): ShortRow => ({ at, cpu: 5 }));
   for (const row of rows) world.rows([row]);
   for (let at = 65; at <= 600; at += 5) world.tick(at);
   const [edge] = fired(world);
-  if (!edge) throw new Error('It did not fire');
+  if (!edge) throw new Error('The rule did not fire');
   const history = openHistoryOf(t.testdir());
   history.append(rows);
   t.match(recompute(history.view, rule, edge), { status: 'AGREES' });
@@ -184,12 +184,12 @@ t.test('Silence is decided again by what is stored of its time', async (t) => {
   await history.close();
 });
 
-t.test('What cannot be read is reported as that, and an abandoned query ends', async (t) => {
+t.test('unreadable history is reported as such, and an abandoned query ends', async (t) => {
   const rule = cpuRule({ sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   world.rows([{ at: 300, cpu: 95 }]);
   const [edge] = fired(world);
-  if (!edge) throw new Error('It did not fire');
+  if (!edge) throw new Error('The rule did not fire');
   const damaged = {
     read(): never {
       throw new HistoryError('DAMAGED', 'A chunk is damaged');

@@ -1,7 +1,7 @@
 /**
- * Recordings replay for ever: each file of test/alerting/replays goes through the evaluation
- * pipeline, and its edges are compared with the text beside it. `SVC_TEST_UPDATE=replays` writes that
- * text again, to be reviewed as a diff.
+ * Recordings replay forever: each file of test/alerting/replays goes through the evaluation
+ * pipeline, and its edges are compared with the text beside it. `SVC_TEST_UPDATE=replays` updates
+ * that text, to be reviewed as a diff.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -35,19 +35,19 @@ function edgesText(entries: readonly LogEntry[]): string {
 }
 
 for (const name of names) {
-  t.test(`the recording ${name} leads to the edges beside it`, (t) => {
+  t.test(`the recording ${name} produces the edges beside it`, (t) => {
     const recording = readFileSync(new URL(`${name}.recording`, folder), 'utf8');
     const edges = new URL(`${name}.edges`, folder);
     const entries = parseRecording(recording);
     if (process.env.SVC_TEST_UPDATE === 'replays') writeFileSync(edges, edgesText(entries));
     t.equal(edgesText(entries), readFileSync(edges, 'utf8'));
     const again = parseRecording(formatRecording(entries));
-    t.equal(edgesText(again), edgesText(entries), 'and so does the recording of what was read');
+    t.equal(edgesText(again), edgesText(entries), 'a new recording of the same entries does too');
     t.end();
   });
 }
 
-t.test('a recording that cannot be read names the line', (t) => {
+t.test('an unreadable recording is rejected with the line', (t) => {
   t.ok(names.length > 2, 'there are recordings');
   t.throws(
     () => parseRecording('svc-recording 2\n'),

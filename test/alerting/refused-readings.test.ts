@@ -1,6 +1,6 @@
 /**
- * Readings that arrive and are not stored: noted by project, VM and cause, and reported to the project
- * by a notice as long as they arrive.
+ * Rejected readings: recorded by project, VM and cause, and reported to the project by a notice
+ * while they arrive.
  */
 import t from 'tap';
 import { type NoticeBody, raiseNotice } from '../../actors/alerting/notices.ts';
@@ -48,7 +48,7 @@ const bad = (change: Partial<RejectedSample> = {}): RejectedSample => ({
 });
 
 t.test(
-  'SRC-16: rejected and left-out readings are noted by VM and cause, with counts',
+  'SRC-16: rejected and omitted readings are recorded by VM and cause, with counts',
   async (t) => {
     const world = await openWorld(t);
     const message = 'The label has 221 characters.';
@@ -62,12 +62,12 @@ t.test(
     t.same(world.leftOut, ['BAD_LABEL 1', 'BAD_LABEL 1', 'BAD_LABEL 1']);
     t.same(world.refused.of('other'), []);
     await world.pass(16 * MINUTE, MINUTE);
-    t.same(world.refused.of(PROJECT), [], 'what is not repeated is over');
+    t.same(world.refused.of(PROJECT), [], 'causes that do not recur end');
   },
 );
 
 t.test(
-  'SRC-16: a hostile sender fills no memory, and hides no cause of another project',
+  'SRC-16: a hostile sender cannot exhaust memory or hide another project’s causes',
   async (t) => {
     const world = await openWorld(t);
     await world.write({ project: 'other', rejected: [bad()] });
@@ -81,28 +81,25 @@ t.test(
   },
 );
 
-t.test(
-  'SRC-19: rows of a VM that another collector reports take no place of a fault',
-  async (t) => {
-    const world = await openWorld(t);
-    await world.write({ reach: { ...key, name: 'the source of the VM' } });
-    const reach = { ...key, name: 'another source' };
-    const rows = [...Array(101).keys()].map((i) => cpuRow('vm-1', START_MS + i, 1));
-    const { rejected } = await world.write({ reach, rows, rejected: [bad({ row: 101 })] });
-    t.equal(rejected.filter(({ reason }) => reason === 'REPORTED_ELSEWHERE').length, 101);
-    t.match(world.refused.of(PROJECT), [{ reason: 'BAD_FIELD', sender: reach.name }]);
-    t.equal(world.refused.of(PROJECT).length, 1);
-  },
-);
+t.test('SRC-19: rows of a VM that another collector reports do not displace a fault', async (t) => {
+  const world = await openWorld(t);
+  await world.write({ reach: { ...key, name: 'the source of the VM' } });
+  const reach = { ...key, name: 'another source' };
+  const rows = [...Array(101).keys()].map((i) => cpuRow('vm-1', START_MS + i, 1));
+  const { rejected } = await world.write({ reach, rows, rejected: [bad({ row: 101 })] });
+  t.equal(rejected.filter(({ reason }) => reason === 'REPORTED_ELSEWHERE').length, 101);
+  t.match(world.refused.of(PROJECT), [{ reason: 'BAD_FIELD', sender: reach.name }]);
+  t.equal(world.refused.of(PROJECT).length, 1);
+});
 
-t.test('SRC-16: a notice names the VM and the cause, and ends when they do', async (t) => {
+t.test('SRC-16: a notice names the VM and the cause, and ends with them', async (t) => {
   const world = await openWorld(t);
   await world.pass(MINUTE);
   t.same(world.notices(), []);
   await world.write({ rows: [{ ...cpuRow('vm-2', START_MS, 1), displayName: 'web 2' }] });
   await world.write({ rejected: [bad({ reason: 'CLOCK_AHEAD' })] });
   await world.pass(MINUTE);
-  t.same(world.notices(), [], 'a clock ahead is shown elsewhere');
+  t.same(world.notices(), [], 'a fast clock is reported elsewhere');
   const again = async (minutes: number, rejected: readonly RejectedSample[]) => {
     for (let i = 0; i < minutes; i++) {
       await world.write({ rejected });
@@ -123,7 +120,7 @@ t.test('SRC-16: a notice names the VM and the cause, and ends when they do', asy
   t.ok(world.notices()[0]?.endedMs, 'ended');
 });
 
-t.test('SRC-16: a notice of an earlier run is ended after a restart', async (t) => {
+t.test('SRC-16: a notice of an earlier run ends after a restart', async (t) => {
   const world = await openWorld(t);
   const subject = { collection: 'projects', id: PROJECT } as const;
   await world.host.submit({

@@ -1,5 +1,5 @@
 /**
- * Replays: what is read, what comes of it, and that it is what the live service made of the same.
+ * Replays: their inputs, their results, and their equality with the live service on the same input.
  */
 import { join } from 'node:path';
 import t from 'tap';
@@ -41,7 +41,7 @@ const cpuRule = {
   destinationNames: ['ops'],
 };
 
-/** Readings of one VM, 30 s apart from the start; null = an empty cell, no row at all. */
+/** Readings of one VM, every 30 s from the start; null is an empty cell without a row. */
 function csv(values: readonly (number | null)[]): Recording {
   const lines = values.flatMap((value, i) => {
     const time = new Date(START + i * 30_000).toISOString();
@@ -90,7 +90,7 @@ t.test('silence and empty cells neither fire nor recover', async (t) => {
   t.match(incidents, [{ state: 'FIRING', recoveredMs: null }], 'it still fires after ten minutes');
 });
 
-t.test('reminders come at the repeat interval, also while nothing is observed', async (t) => {
+t.test('reminders continue at the repeat interval, even without observations', async (t) => {
   const recording = csv([95, 95, 95, ...Array(20).fill(null), 10]);
   const repeating = rules({ ...cpuRule, repeatIntervalSeconds: 240 });
   const { deliveries } = await replayRecording({ recording, rules: repeating });
@@ -113,7 +113,11 @@ t.test('a trace sampled every five minutes is judged by its own interval', async
     recording: { kind: 'rows', rows },
     rules: rules({ ...cpuRule, sustainedSeconds: 600 }),
   } as const;
-  t.same((await replayRecording(options)).incidents, [], 'at 30 s each reading stands alone');
+  t.same(
+    (await replayRecording(options)).incidents,
+    [],
+    'with a 30 s interval each reading is isolated',
+  );
   const { incidents } = await replayRecording({ ...options, intervalSeconds: 300 });
   t.same(
     incidents.map(({ startedMs, firedMs, recoveredMs }) =>
@@ -123,7 +127,7 @@ t.test('a trace sampled every five minutes is judged by its own interval', async
   );
 });
 
-t.test('what is recorded of a live run, replayed, leads to the same incidents', async (t) => {
+t.test('a recorded live run replays to the same incidents', async (t) => {
   const world = await openAlertingWorld(t);
   const destination = await world.addDestination();
   await world.startEvaluator();
@@ -151,12 +155,13 @@ t.test('what is recorded of a live run, replayed, leads to the same incidents', 
   t.equal(deliveries.length, 8, 'each is reported as firing and as recovered');
 });
 
-t.test('outages and retired VMs of a live log are replayed as they were', async (t) => {
+t.test('outages and retired VMs of a live log replay unchanged', async (t) => {
   const telemetry = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 };
   const world = new EvaluationWorld([cpuLiveRule(telemetry)]);
   const vms = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
   const placed = vms.map((vm) => ({ project: 'demo', vm, datacenter: 'DC-1' }));
-  // Five of seven fall silent; live, their data center has so many others that it is no outage.
+  // Five of seven fall silent. In the live run this is no outage, because their data center has
+  // many other VMs.
   for (let at = 0; at <= 900; at += 15) {
     world.tick(at, { outages: [], placed: at === 0 ? placed : [], clockAhead: [] });
     if (at % 30 === 0) world.rows((at <= 150 ? vms : ['f', 'g']).map((vm) => ({ at, vm, cpu: 1 })));
@@ -178,7 +183,7 @@ t.test('outages and retired VMs of a live log are replayed as they were', async 
       .flatMap((entry) => recordingLine(entry, 'other') ?? [])
       .filter((line) => !/^{"tick/.test(line)),
     [],
-    'nothing of it is reported to another project',
+    'another project is not notified of it',
   );
   const { incidents } = await replayRecording({
     recording: { kind: 'log', entries: recorded },
@@ -190,7 +195,7 @@ t.test('outages and retired VMs of a live log are replayed as they were', async 
   );
 });
 
-t.test('what cannot be replayed is reported with its position', async (t) => {
+t.test('an invalid replay input is reported with its position', async (t) => {
   const options = { vm: 'vm-1', name: 'a.csv' };
   t.throws(() => parseCsv('when,cpu\n1,2', options), /a\.csv: .*time column/);
   t.throws(() => parseCsv('time,cpu\nnoon,2', options), /a\.csv, line 2: "noon"/);
@@ -212,7 +217,7 @@ t.test('what cannot be replayed is reported with its position', async (t) => {
   );
 });
 
-t.test('API-43: a CSV with a reserved column is refused with the nearest name', (t) => {
+t.test('API-43: a CSV with a reserved column is rejected with the nearest name', (t) => {
   const folder = t.testdir({
     'near.csv': 'time,vm,svc_vm_cpu_second_total\n1,a,2\n',
     'derived.csv': 'time,vm,svc_vm_running\n1,a,1\n',
@@ -243,7 +248,7 @@ t.test('an unexpected report shows its first differing line', async (t) => {
 
 for (const set of traceSets.filter(({ isSmall }) => isSmall)) {
   t.test(
-    `${set.name}: its incidents are those of the report`,
+    `${set.name}: its incidents equal those of the report`,
     needs('shared folder'),
     async (t) => {
       t.equal(await checkTraces(set, `${componentPath('shared folder')}/data/traces`), '');

@@ -1,6 +1,6 @@
 /**
- * One alert instance on the wire: how it stands, the path of its machine that led there, and the
- * path over a stretch of history, recomputed, whether or not it fired.
+ * One alert instance over the wire: its current state, the machine path that led there, and the
+ * recomputed path over a stretch of history, whether or not it fired.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -33,7 +33,7 @@ async function saveRule(world: RpcWorld, change: object = {}): Promise<string> {
   return `${PROJECT}/alertRules/${id}`;
 }
 
-/** One row for each pair: seconds ago, and the CPU then. */
+/** One row per pair: seconds ago, and the CPU then. */
 const cpu = (...pairs: readonly (readonly [secondsAgo: number, value: number])[]) =>
   pairs.map(([secondsAgo, value]) => ({
     vm: 'vm-1',
@@ -58,27 +58,24 @@ const lines = (path: readonly Step[]) =>
 
 const of = (ruleName: string) => ({ ruleName, vmName: VM });
 
-t.test(
-  'API-32: an instance that never fired shows the runs that the evaluator keeps',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const rule = await saveRule(world, { sustainedSeconds: 600 });
-    await world.write(cpu([300, 10], [270, 95], [240, 10], [210, 95]));
-    const { body } = await world.call('GetAlertInstance', of(rule));
-    t.match(body, { ...of(rule), name: '', state: 'SUSTAINING', dataState: 'MISSING' });
-    t.match(body, { sinceUnix: String(START_SECONDS - 210), lastValue: 95 });
-    t.same(lines(body.path), [
-      'breachStarted 270 sustaining.observed EVALUATOR',
-      'breachEnded 240 idle EVALUATOR',
-      'breachStarted 210 sustaining.observed EVALUATOR',
-      'dataMissing 120 sustaining.missing EVALUATOR',
-    ]);
-    t.same(body.path[0].fromStates, ['alertInstance.idle']);
-    t.notOk('recordedUnixMs' in body.path[0]);
-    const { instances } = (await world.call('ListAlertInstances', { projectName: PROJECT })).body;
-    t.same(instances, [{ ...body, path: [] }], 'lists say the same, without the path');
-  },
-);
+t.test('API-32: an instance that never fired shows the runs in the evaluator', async (t) => {
+  const world = await startRpcWorld(t);
+  const rule = await saveRule(world, { sustainedSeconds: 600 });
+  await world.write(cpu([300, 10], [270, 95], [240, 10], [210, 95]));
+  const { body } = await world.call('GetAlertInstance', of(rule));
+  t.match(body, { ...of(rule), name: '', state: 'SUSTAINING', dataState: 'MISSING' });
+  t.match(body, { sinceUnix: String(START_SECONDS - 210), lastValue: 95 });
+  t.same(lines(body.path), [
+    'breachStarted 270 sustaining.observed EVALUATOR',
+    'breachEnded 240 idle EVALUATOR',
+    'breachStarted 210 sustaining.observed EVALUATOR',
+    'dataMissing 120 sustaining.missing EVALUATOR',
+  ]);
+  t.same(body.path[0].fromStates, ['alertInstance.idle']);
+  t.notOk('recordedUnixMs' in body.path[0]);
+  const { instances } = (await world.call('ListAlertInstances', { projectName: PROJECT })).body;
+  t.same(instances, [{ ...body, path: [] }], 'lists have the same data, without the path');
+});
 
 t.test('API-32: a firing instance has a recorded path with a time per step', async (t) => {
   const world = await startRpcWorld(t);
@@ -95,11 +92,11 @@ t.test('API-32: a firing instance has a recorded path with a time per step', asy
   ]);
   t.ok(body.path.every(({ recordedUnixMs }: { recordedUnixMs: string }) => recordedUnixMs));
 
-  await t.test('it is found by its name, too', async (t) => {
+  await t.test('the instance is also found by its name', async (t) => {
     t.match(body.name, /^projects\/demo\/alertInstances\/ins_/);
     t.same((await world.call('GetAlertInstance', { name: body.name })).body, body);
   });
-  await t.test('what comes after its recovery follows what is recorded', async (t) => {
+  await t.test('events after its recovery follow the recorded ones', async (t) => {
     await world.write(cpu([0, 10]));
     await world.write(cpu([-30, 95]));
     const after = (await world.call('GetAlertInstance', { name: body.name })).body;
@@ -109,7 +106,7 @@ t.test('API-32: a firing instance has a recorded path with a time per step', asy
       'breachStarted -30 sustaining.observed EVALUATOR',
     ]);
   });
-  await t.test('of a rule that was edited it shows the end', async (t) => {
+  await t.test('an instance of an edited rule shows its end', async (t) => {
     const [, id = ''] = rule.split('alertRules/');
     const { spec } = (await world.call('GetAlertRule', { name: rule })).body;
     await world.call('SaveAlertRule', {
@@ -167,7 +164,7 @@ t.test('API-32: the same machine draws any stretch of history, fired or not', as
       ['IDLE OBSERVED dataObserved', 60, 0],
     ],
   );
-  t.equal(body.samples.length, 11, 'that of the beginning is before it');
+  t.equal(body.samples.length, 11, 'the initial segment precedes it');
   t.match(body.samples[0], { value: 95, breaches: true });
   t.same(
     body.gaps.map((gap: Record<string, string>) => [
@@ -180,7 +177,7 @@ t.test('API-32: the same machine draws any stretch of history, fired or not', as
   );
 });
 
-t.test('Silence while it fires is data that is missing, and never a recovery', async (t) => {
+t.test('silence during a firing is missing data, never a recovery', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([600, 95], [570, 95], [540, 95], [60, 95]));
@@ -204,7 +201,7 @@ t.test('Silence while it fires is data that is missing, and never a recovery', a
   t.match(observed, { event: 'dataObserved' });
 });
 
-t.test('What cannot be shown is refused by its field', async (t) => {
+t.test('invalid fields are rejected by name', async (t) => {
   const world = await startRpcWorld(t);
   const ruleName = await saveRule(world);
   await world.write(cpu([0, 10]));

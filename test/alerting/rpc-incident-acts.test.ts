@@ -1,6 +1,6 @@
 /**
- * Acts on incidents over the wire, the timeline that records them, and the explanation of
- * why an incident fired, over real history, query threads and evaluator.
+ * Actions on incidents over the wire, the timeline that records them, and the explanation of why an
+ * incident fired, over real history, query threads and evaluator.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -42,7 +42,7 @@ async function saveRule(world: RpcWorld, spec: object = {}) {
   return id;
 }
 
-/** Observed so many seconds ago; of `vm-1` unless it says otherwise. */
+/** Observations this many seconds ago, by default of `vm-1`. */
 const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
   vm,
   observedUnixMs: START_MS - secondsAgo * 1000,
@@ -65,7 +65,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
   const name = await firing(world);
   const untilUnix = String(START_SECONDS + 3600);
 
-  await t.test('a watcher receives each act', async (t) => {
+  await t.test('a watcher receives each action', async (t) => {
     const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
     const path = '/svc.monitoring.v1.AlertService/WatchIncidents';
     const headers = { authorization: `Bearer ${world.keys.read}` };
@@ -83,7 +83,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
     await watch.received(3);
     t.match(watch.messages[2], { incidents: [{ snoozedUntilUnix: untilUnix }] });
   });
-  await t.test('each answers the incident with its timeline, oldest first', async (t) => {
+  await t.test('each action returns the incident with its timeline, oldest first', async (t) => {
     const { status, body } = await world.call('UnsnoozeIncident', act(name), person);
     t.equal(status, 200, JSON.stringify(body));
     t.match(body, { name, state: 'FIRING', acknowledged: { by: /^people\//, note: 'mine' } });
@@ -96,11 +96,11 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
     });
     t.match(body.timeline[1], { by: /^people\//, detail: /: mine$/ });
   });
-  await t.test('credentials see who it was by kind alone, as in audit', async (t) => {
+  await t.test('credentials see actors by kind only, as in audit', async (t) => {
     const { timeline } = (await world.call('GetIncident', { name }, { key: world.keys.read })).body;
     t.match(timeline[1], { event: 'acknowledged', by: 'human' });
   });
-  await t.test('an exact resend changes nothing, another body is refused', async (t) => {
+  await t.test('an exact resend changes nothing, and another body is rejected', async (t) => {
     const request = act(name, { note: 'again' });
     const before = (await world.call('AcknowledgeIncident', request, person)).body;
     t.same((await world.call('AcknowledgeIncident', request, person)).body, before);
@@ -109,7 +109,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
       reason: 'REQUEST_ID_REUSED',
     });
   });
-  await t.test('what cannot be is refused with a sentence', async (t) => {
+  await t.test('invalid actions are rejected with a readable message', async (t) => {
     const refused = async (method: string, request: object, expected: object) =>
       t.match(await world.call(method, request, person), expected);
     const past = act(name, { untilUnix: String(START_SECONDS) });
@@ -136,7 +136,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
     const { body } = await world.call('GetIncident', { name });
     t.match(body.timeline.at(-1), { event: 'recovered', detail: 'Recovered: observed 5 %' });
   });
-  await t.test('a timeline is of its own incident alone', async (t) => {
+  await t.test('a timeline contains only its own incident', async (t) => {
     world.clock.jump(90_000);
     await world.write([cpu(-60, 99), cpu(-90, 99), cpu(-120, 99)]);
     const next = await firing(world);
@@ -150,7 +150,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
   });
 });
 
-t.test('Why data is missing, and a retirement, reach watchers and the timeline', async (t) => {
+t.test('missing-data causes and retirements reach watchers and the timeline', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write([cpu(60, 95), cpu(30, 95), cpu(0, 95)]);
@@ -204,7 +204,7 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
   );
 });
 
-t.test('A long timeline is shortened to its beginning and its end', async (t) => {
+t.test('a long timeline is shortened to its beginning and its end', async (t) => {
   const world = await startRpcWorld(t);
   await saveRule(world);
   await world.write([cpu(60, 95), cpu(30, 95), cpu(0, 95)]);
@@ -253,42 +253,45 @@ t.test(
     const name = await firing(world);
     const explain = async () => (await world.call('ExplainIncident', { name })).body;
 
-    await t.test('sample by sample, with its gaps and the condition of that time', async (t) => {
-      const body = await explain();
-      t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
-      t.match(body.condition, {
-        metricId: 'cpu_utilization_pct',
-        unit: 'percent',
-        operator: 'GREATER_THAN',
-        threshold: 90,
-        sustainedSeconds: 150,
-        recoveryThreshold: 80,
-        recoverySeconds: 60,
-        gapToleranceSeconds: 90,
-      });
-      t.same(
-        body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
-          value,
-          breaches,
-        ]),
-        [91, 92, 95, 96, 97].map((value) => [value, true]),
-      );
-      const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
-      t.same(body.gaps, [
-        { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
-        { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
-      ]);
-      t.match(body.recomputation, {
-        status: 'AGREES',
-        startedUnixMs: at(150),
-        firedObservedUnixMs: at(0),
-      });
-      t.match(
-        body.summary,
-        /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule asks for 2 min 30 s\. A gap of up to 60 s did not interrupt that: 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
-      );
-    });
-    await t.test('an edit of the rule does not change what it said then', async (t) => {
+    await t.test(
+      'an explanation shows each sample, with its gaps and the condition of that time',
+      async (t) => {
+        const body = await explain();
+        t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
+        t.match(body.condition, {
+          metricId: 'cpu_utilization_pct',
+          unit: 'percent',
+          operator: 'GREATER_THAN',
+          threshold: 90,
+          sustainedSeconds: 150,
+          recoveryThreshold: 80,
+          recoverySeconds: 60,
+          gapToleranceSeconds: 90,
+        });
+        t.same(
+          body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
+            value,
+            breaches,
+          ]),
+          [91, 92, 95, 96, 97].map((value) => [value, true]),
+        );
+        const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
+        t.same(body.gaps, [
+          { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
+          { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
+        ]);
+        t.match(body.recomputation, {
+          status: 'AGREES',
+          startedUnixMs: at(150),
+          firedObservedUnixMs: at(0),
+        });
+        t.match(
+          body.summary,
+          /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule asks for 2 min 30 s\. A gap of up to 60 s did not interrupt that: 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
+        );
+      },
+    );
+    await t.test('an edit of the rule does not change the earlier explanation', async (t) => {
       const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
       const [{ name: ruleName, spec, version }] = rules;
       const id = ruleName.slice(ruleName.lastIndexOf('/') + 1);
@@ -298,20 +301,20 @@ t.test(
       t.match(await world.call('SaveAlertRule', edited), { status: 200 });
       t.match((await explain()).condition, { threshold: 90, recoveryThreshold: 80 });
     });
-    await t.test('a sample that came late makes history differ', async (t) => {
+    await t.test('a late sample makes history differ', async (t) => {
       await world.write([cpu(90, 20)]);
       const { recomputation, summary } = await explain();
       t.match(recomputation, { status: 'DIFFERS', detail: /do not lead to a firing by/ });
       t.match(summary, /do not lead to a firing/);
     });
-    await t.test('what is older than history is not decided again', async (t) => {
+    await t.test('samples older than history are not evaluated again', async (t) => {
       world.clock.jump(8 * DAY_MS);
       const { recomputation, window, summary } = await explain();
       t.match(recomputation, { status: 'NOT_POSSIBLE', detail: /older than history keeps them/ });
-      t.equal(window.length, 5, 'but what decided it is kept with the incident');
+      t.equal(window.length, 5, 'the deciding samples are stored with the incident');
       t.match(summary, /It cannot be evaluated again/);
     });
-    await t.test('names of others are refused as ever', async (t) => {
+    await t.test('names of other projects are rejected as everywhere', async (t) => {
       const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
       t.match(other, { reason: 'PROJECT_BOUNDARY' });
       t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {
@@ -321,7 +324,7 @@ t.test(
   },
 );
 
-t.test('A data center’s incident is explained as far as it can be', async (t) => {
+t.test('a data center’s incident is explained as far as possible', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world, { metricId: 'telemetry_age_seconds', threshold: 120 });
   const vms = ['vm-1', 'vm-2'];
@@ -373,14 +376,14 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   t.match(got, { vmName: '', datacenter: 'DC-1', heldVmCount: '2' });
   t.same(got.heldVms, [VM, `${PROJECT}/vms/vm-2`]);
   const listed = (await world.call('ListIncidents', { projectName: PROJECT })).body.incidents;
-  t.match(listed[0], { datacenter: 'DC-1', heldVms: [], timeline: [] }, 'lists leave them out');
+  t.match(listed[0], { datacenter: 'DC-1', heldVms: [], timeline: [] }, 'lists omit them');
   for (const [vm, found] of [
     ['vm-2', 1],
     ['vm-3', 0],
   ] as const) {
     const of = { projectName: PROJECT, vmName: `${PROJECT}/vms/${vm}` };
     const { incidents } = (await world.call('ListIncidents', of)).body;
-    t.equal(incidents.length, found, `${vm}: one that holds a VM is among the VM's`);
+    t.equal(incidents.length, found, `${vm}: the incident that holds the VM is listed for it`);
   }
   const explained = (await world.call('ExplainIncident', { name })).body;
   t.match(explained, {
@@ -398,7 +401,7 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   });
 });
 
-t.test('Notices are listed newest first, with what they are about', async (t) => {
+t.test('notices are listed newest first, with their subjects', async (t) => {
   const world = await startRpcWorld(t);
   const notice = (kind: NoticeKind, collection: NoticeSubject['collection']) => ({
     kind,

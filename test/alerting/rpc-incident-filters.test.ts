@@ -1,4 +1,4 @@
-/** Lists of incidents, alert instances and deliveries by what they are filtered by: no page is empty. */
+/** Lists of incidents, alert instances and deliveries with their filters: no page is empty. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
@@ -41,7 +41,7 @@ interface Listed {
   readonly severity: string;
 }
 
-/** Every page, of which only the last may be empty. */
+/** All pages; only the last may be empty. */
 async function pagesOf(world: RpcWorld, method: string, field: string, filter: object) {
   const pages: Listed[][] = [];
   let pageToken = '';
@@ -86,7 +86,7 @@ t.test(
     t.same(
       recovered.map((page) => page.length),
       [1],
-      'one page, though 61 others fire',
+      'one page, although 61 others fire',
     );
     t.same(vmsIn(recovered), ['vm-1']);
     t.same(vmsIn(await list({ severities: ['CRITICAL'] })), ['vm-2']);
@@ -121,7 +121,7 @@ t.test(
     t.equal((await list({ attention: true })).flat().length, 60);
 
     const early = { endTimeUnix: String(START_SECONDS) };
-    t.equal((await list(early)).flat().length, 62, 'what fired in that second');
+    t.equal((await list(early)).flat().length, 62, 'firings in that second');
     t.equal((await list({ startTimeUnix: String(START_SECONDS + 1) })).flat().length, 1);
     const { body } = await world.call('GetIncident', { name: first });
     t.match(body.alertInstanceName, /alertInstances/);
@@ -129,7 +129,7 @@ t.test(
 );
 
 t.test(
-  'API-34: an incident is found by the data center that its VM had when it began',
+  'API-34: an incident is found by its VM’s data center at the time of its start',
   async (t) => {
     const world = await startRpcWorld(t);
     const place = (datacenter: string, vm: string) =>

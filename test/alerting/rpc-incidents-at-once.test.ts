@@ -1,4 +1,6 @@
-/** Acts on several incidents in one call: a result each, one commit, and never another project. */
+/**
+ * Actions on several incidents in one call: one result each, one commit, and never another project.
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
@@ -72,11 +74,11 @@ t.test(
       { name: none, errorReason: 'NOT_FOUND' },
       { name: names[3], errorReason: '', incident: { acknowledged: { by: /^people\// } } },
     ]);
-    t.notOk('incident' in answer.body.results[2], 'there is none');
+    t.notOk('incident' in answer.body.results[2], 'the incident does not exist');
     t.equal(commitsOf(world), before + 1, 'in one commit');
     const resent = await call('AcknowledgeIncidents', request, editor);
-    t.same(resent.body, answer.body, 'a resend has the same answer');
-    t.equal(commitsOf(world), before + 1, 'and changes nothing');
+    t.same(resent.body, answer.body, 'a resend gets the same answer');
+    t.equal(commitsOf(world), before + 1, 'it changes nothing');
     const other = await call('AcknowledgeIncidents', { ...request, note: 'x' }, editor);
     t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
   },
@@ -110,7 +112,7 @@ t.test('API-33: incident names in a call are bounded, unique and of one project'
   const refused = await call('AcknowledgeIncidents', foreign, editor);
   t.match(refused, { status: 403, reason: 'PROJECT_BOUNDARY' });
   const incident = (await call('GetIncident', { name })).body;
-  t.notOk(incident.acknowledged, 'and nothing is done for the others');
+  t.notOk(incident.acknowledged, 'the others are unchanged');
   const note = 'x'.repeat(1001);
   const long = await call('AcknowledgeIncidents', about([name], { note }), editor);
   t.match(long, { status: 400, metadata: { field: 'note' } });
@@ -125,7 +127,7 @@ t.test('API-33: 200 incidents are acknowledged once, in commits of bounded size'
   ).body;
   const names = incidents.map(({ name }: { name: string }) => name);
   t.equal(names.length, 200);
-  // Four bytes a character: the most that a note can take.
+  // Four bytes per character: the maximum size of a note.
   const request = about(names, { note: '🔥'.repeat(1000) });
   const before = commitsOf(world);
   const answer = await world.call('AcknowledgeIncidents', request, world.editor);
@@ -145,5 +147,5 @@ t.test('API-33: 200 incidents are acknowledged once, in commits of bounded size'
     requestId: request.requestId,
     pageSize: 1000,
   });
-  t.equal(body.transitions.length, 200, 'all under the id of the request');
+  t.equal(body.transitions.length, 200, 'all under the request’s id');
 });

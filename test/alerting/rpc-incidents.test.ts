@@ -34,7 +34,7 @@ const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
   values: [{ series: CPU, value }],
 });
 
-t.test('Incidents, instances and transitions', async (t) => {
+t.test('incidents, instances and transitions are read over the wire', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(60, 10), cpu(60, 10, 'vm-2'), { vm: 'vm-3', observedUnixMs: START_MS }]);
   const request = save();
@@ -44,7 +44,7 @@ t.test('Incidents, instances and transitions', async (t) => {
   const list = (method: string, more: object = {}) =>
     world.call(method, { projectName: PROJECT, ...more });
 
-  await t.test('an incident is answered as it was decided', async (t) => {
+  await t.test('an incident is returned as it was decided', async (t) => {
     const { incidents } = (await list('ListIncidents')).body;
     t.equal(incidents.length, 1);
     const [incident] = incidents;
@@ -69,13 +69,13 @@ t.test('Incidents, instances and transitions', async (t) => {
       t.notOk(field in incident, `${field} has not happened`);
     }
     const { timeline, ...got } = (await world.call('GetIncident', { name: incident.name })).body;
-    t.same({ ...got, timeline: [] }, incident, 'but for the timeline, which lists leave out');
+    t.same({ ...got, timeline: [] }, incident, 'except for the timeline, which lists omit');
     t.match(timeline, [{ event: 'sustained' }]);
     t.match(await world.call('GetIncident', { name: `${PROJECT}/incidents/none` }), {
       status: 404,
     });
   });
-  await t.test('filters list what fits', async (t) => {
+  await t.test('filters list the matching incidents', async (t) => {
     const count = async (filter: object) =>
       (await list('ListIncidents', filter)).body.incidents.length;
     t.equal(await count({ state: 'FIRING', ruleName, vmName: VM }), 1);

@@ -1,6 +1,6 @@
 /**
- * On the wire: rule templates that can be saved as they stand, limits with what a program needs to
- * know of them, and VMs that a collector says are no more.
+ * Over the wire: rule templates that can be saved unchanged, limits with their use, and VMs that a
+ * collector reports as retired.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -48,9 +48,9 @@ t.test('API-23: each of the five rule templates can be saved unchanged', async (
     'telemetry-unavailable',
   ]);
   for (const { templateId, description, spec } of body.templates) {
-    t.ok(EVALUATED_METRICS.has(spec.metricId), `${templateId} is about an evaluated metric`);
+    t.ok(EVALUATED_METRICS.has(spec.metricId), `${templateId} uses an evaluated metric`);
     const limitation = metricCatalogue.get(spec.metricId)?.limitation ?? 'none';
-    t.ok(description.endsWith(` ${limitation}`), `${templateId} says what it cannot report`);
+    t.ok(description.endsWith(` ${limitation}`), `${templateId} names its limitations`);
     const saved = await world.call('SaveAlertRule', save(spec));
     t.match(saved, { status: 200, body: { syncStatus: 'APPLIED' } }, templateId);
     const read = await world.call('GetAlertRule', { name: saved.body.name });
@@ -62,7 +62,7 @@ t.test('API-23: each of the five rule templates can be saved unchanged', async (
 });
 
 t.test(
-  'A save beyond the instance limit is refused with the numbers; growth is reported',
+  'a save beyond the instance limit is rejected with the numbers; growth is reported',
   async (t) => {
     const world = await startRpcWorld(t);
     const limit = (instances: number) =>
@@ -90,53 +90,50 @@ t.test(
   },
 );
 
-t.test(
-  'A collector retires VMs: they are listed no longer, and their history is read',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const vmName = `${PROJECT}/vms/vm-1`;
-    await write(world, row('vm-1', -60_000), row('vm-2'));
-    const listed = async () => {
-      const list = { projectName: PROJECT, inventoryOnly: true };
-      const { body } = await world.call('ListVMMonitoring', list);
-      return body.vms.map(({ name }: { name: string }) => name);
-    };
-    t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`]);
-    const key = world.keys.collector;
-    const request = retirement(vmName, 'vm-9');
-    const answer = await world.call('RetireVms', request, { key });
-    t.same(answer.body, {
-      retiredVmNames: [vmName],
-      refused: [{ vmName: 'vm-9', reason: 'UNKNOWN_VM' }],
-    });
-    t.same((await world.call('RetireVms', request, { key })).body, answer.body, 'sent again');
-    const other = { ...request, vmNames: ['vm-2'] };
-    t.match(await world.call('RetireVms', other, { key }), { reason: 'REQUEST_ID_REUSED' });
-    t.same((await world.call('RetireVms', retirement('vm-1'), { key })).body, {
-      retiredVmNames: [],
-      refused: [],
-    });
-    t.same(await listed(), [`${PROJECT}/vms/vm-2`]);
-    await world.settled();
-    const seconds = START_MS / 1000;
-    const history = await world.call('QueryVMMonitoring', {
-      name: vmName,
-      metricIds: ['cpu_utilization_pct'],
-      stepSeconds: 30,
-      startTimeUnix: String(seconds - 600),
-      endTimeUnix: String(seconds),
-    });
-    t.match(history.body.series, [{ points: [{ value: 99 }] }]);
-    const rule = { ...RULE_TEMPLATES[0]?.spec, allVms: false, vmNames: [vmName] };
-    t.match(await world.call('SaveAlertRule', save(rule)), { reason: 'INVALID_FIELD' });
+t.test('retired VMs are no longer listed, and their history stays readable', async (t) => {
+  const world = await startRpcWorld(t);
+  const vmName = `${PROJECT}/vms/vm-1`;
+  await write(world, row('vm-1', -60_000), row('vm-2'));
+  const listed = async () => {
+    const list = { projectName: PROJECT, inventoryOnly: true };
+    const { body } = await world.call('ListVMMonitoring', list);
+    return body.vms.map(({ name }: { name: string }) => name);
+  };
+  t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`]);
+  const key = world.keys.collector;
+  const request = retirement(vmName, 'vm-9');
+  const answer = await world.call('RetireVms', request, { key });
+  t.same(answer.body, {
+    retiredVmNames: [vmName],
+    refused: [{ vmName: 'vm-9', reason: 'UNKNOWN_VM' }],
+  });
+  t.same((await world.call('RetireVms', request, { key })).body, answer.body, 'sent again');
+  const other = { ...request, vmNames: ['vm-2'] };
+  t.match(await world.call('RetireVms', other, { key }), { reason: 'REQUEST_ID_REUSED' });
+  t.same((await world.call('RetireVms', retirement('vm-1'), { key })).body, {
+    retiredVmNames: [],
+    refused: [],
+  });
+  t.same(await listed(), [`${PROJECT}/vms/vm-2`]);
+  await world.settled();
+  const seconds = START_MS / 1000;
+  const history = await world.call('QueryVMMonitoring', {
+    name: vmName,
+    metricIds: ['cpu_utilization_pct'],
+    stepSeconds: 30,
+    startTimeUnix: String(seconds - 600),
+    endTimeUnix: String(seconds),
+  });
+  t.match(history.body.series, [{ points: [{ value: 99 }] }]);
+  const rule = { ...RULE_TEMPLATES[0]?.spec, allVms: false, vmNames: [vmName] };
+  t.match(await world.call('SaveAlertRule', save(rule)), { reason: 'INVALID_FIELD' });
 
-    await world.clock.advance(30_000);
-    await write(world, row('vm-1', 30_000));
-    t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes it known again');
-  },
-);
+  await world.clock.advance(30_000);
+  await write(world, row('vm-1', 30_000));
+  t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes the VM known again');
+});
 
-t.test('What cannot be meant by RetireVms is refused', async (t) => {
+t.test('an ambiguous RetireVms is rejected', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, row('vm-1'));
   const ask = (request: object, key = world.keys.collector) =>
@@ -157,7 +154,7 @@ t.test('What cannot be meant by RetireVms is refused', async (t) => {
   t.equal(body.vms.length, 1, 'nothing was retired');
 });
 
-t.test('The key of an agent ends with its VM', async (t) => {
+t.test('an agent’s key ends with its VM', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   await write(world, row('vm-1'));
@@ -175,13 +172,17 @@ t.test('The key of an agent ends with its VM', async (t) => {
   const send = () => world.call('WriteSamples', { projectName: PROJECT, rows }, { key });
   t.match(await send(), { status: 200, body: { accepted: '1' } });
   const refused = await world.call('RetireVms', retirement('vm-1'), { key });
-  t.match(refused, { reason: 'MISSING_CAPABILITY' }, 'which is not its own to end');
+  t.match(refused, { reason: 'MISSING_CAPABILITY' }, 'an agent cannot retire its own VM');
   const second = (await enrol()).body.enrolmentToken;
 
   await world.call('RetireVms', retirement('vm-1'), { key: world.keys.collector });
   t.match(await send(), { status: 401, reason: 'CREDENTIAL_REVOKED' });
   const late = { enrolmentToken: second, system: 'x' };
-  t.match(await world.call('EnrolAgent', late, { key: null }), { status: 401 }, 'nor a token');
+  t.match(
+    await world.call('EnrolAgent', late, { key: null }),
+    { status: 401 },
+    'a token cannot either',
+  );
   t.match(await enrol(), { status: 400, reason: 'INVALID_STATE' });
   await world.clock.advance(30_000);
   await write(world, row('vm-1', 30_000));

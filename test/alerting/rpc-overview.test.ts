@@ -1,4 +1,4 @@
-/** `GetProjectOverview`: what is counted, of one project alone, as of now. */
+/** `GetProjectOverview`: the current counts of one project only. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';

@@ -1,6 +1,6 @@
 /**
- * `PreviewAlertRule` on the wire: what a rule would have done over stored history, how complete
- * that is, and that nothing comes of it but the answer.
+ * `PreviewAlertRule` over the wire: what a rule would have done over stored history, the coverage
+ * of that history, and that a preview has no other effect.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -67,7 +67,7 @@ function rows(
 /** Busy from 2400 to 1800 seconds ago, and since 600 seconds. */
 const busyTwice = (at: number) => ((at <= 2400 && at > 1800) || at <= 600 ? 95 : 10);
 
-t.test('A preview reports when the rule would have fired, and when recovered', async (t) => {
+t.test('a preview reports when the rule would have fired and recovered', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, () => 20, 'vm-2'));
@@ -89,12 +89,12 @@ t.test('A preview reports when the rule would have fired, and when recovered', a
   t.same(longer.body.wouldHaveFired, [], 'neither lasted for 15 minutes');
   const chosen = await preview(world, { allVms: false, vmNames: [OTHER], threshold: 15 });
   t.match(chosen.body, { evaluatedSamples: '120', wouldHaveFired: [{ vmName: OTHER }] });
-  t.equal(chosen.body.wouldHaveFired.length, 1, 'the VM that was not chosen is not looked at');
+  t.equal(chosen.body.wouldHaveFired.length, 1, 'the VM that was not chosen is not evaluated');
   const paused = await preview(world, { enabled: false });
-  t.equal(paused.body.wouldHaveFired.length, 2, 'what it would do once it is enabled');
+  t.equal(paused.body.wouldHaveFired.length, 2, 'what it would do once enabled');
 });
 
-t.test('A preview says of the past what the rule, in force, then decided', async (t) => {
+t.test('a preview reports what the active rule then decided', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(0, 0, () => 10));
   const id = '00000000-0000-4000-8000-000000000001';
@@ -126,7 +126,7 @@ t.test('A preview says of the past what the rule, in force, then decided', async
 });
 
 t.test(
-  'A run that began before the window counts as far back as a rule saved there would look',
+  'a run that began before the window counts as far back as a saved rule would look',
   async (t) => {
     const world = await startRpcWorld(t);
     await world.write(rows(600, 0, () => 95));
@@ -142,12 +142,12 @@ t.test(
     await world.clock.advance(900_000);
     const change = { allVms: false, vmNames: [OTHER] };
     const whole = await preview(world, change, { historySeconds: week });
-    const reason = 'what is older than retention may still lie on disk, and is not looked at';
+    const reason = 'samples older than retention may still be on disk, and are ignored';
     t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], reason);
   },
 );
 
-t.test('Each mount is evaluated by itself, and named by its labels', async (t) => {
+t.test('each mount is evaluated separately and named by its labels', async (t) => {
   const world = await startRpcWorld(t);
   const mount = (mountpoint: string, used: number) =>
     [
@@ -174,7 +174,7 @@ t.test('Each mount is evaluated by itself, and named by its labels', async (t) =
   t.equal(body.wouldHaveFired.length, 1);
 });
 
-t.test('What is missing is reported: it is no zero, no firing and no recovery', async (t) => {
+t.test('missing data is reported as such, never as zero, a firing or a recovery', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
   const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
@@ -187,13 +187,13 @@ t.test('What is missing is reported: it is no zero, no firing and no recovery', 
   });
   const { body } = await preview(world);
   t.match(body.wouldHaveFired, [{ startUnix: ago(3600), endUnix: undefined }]);
-  t.equal(body.wouldHaveFired.length, 1, 'half an hour of silence ended nothing');
+  t.equal(body.wouldHaveFired.length, 1, 'half an hour of silence ended no firing');
 
   await world.write(rows(600, 0, () => 95, 'vm-2'));
   t.match(
     (await preview(world, { allVms: false, vmNames: [OTHER] })).body,
     { historyStatus: 'PARTIAL', evaluatedSamples: '21', expectedSamples: '21' },
-    'a VM is expected to have reported since it is known',
+    'a VM is expected to report since it is known',
   );
   t.match((await preview(world)).body, { historyStatus: 'PARTIAL', queryStatus: 'OK' });
   t.match((await preview(world, { metricId: 'memory_used_bytes' })).body, {
@@ -205,7 +205,7 @@ t.test('What is missing is reported: it is no zero, no firing and no recovery', 
   });
 });
 
-t.test('A project without VMs has no history', async (t) => {
+t.test('a project without VMs has no history', async (t) => {
   const world = await startRpcWorld(t);
   t.match((await preview(world)).body, {
     queryStatus: 'OK',
@@ -216,7 +216,7 @@ t.test('A project without VMs has no history', async (t) => {
   });
 });
 
-/** Breaks the chunks of a VM, or of all. */
+/** Damages the chunks of a VM, or of all. */
 function damage(world: RpcWorld, vm = '%'): void {
   const file = new Database(world.history.share.path);
   file
@@ -246,7 +246,7 @@ t.test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet'
   });
 });
 
-t.test('A list of firings that is cut off says so', async (t) => {
+t.test('a truncated list of firings is marked', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (at: number) => ((at / 30) % 2 === 0 ? 95 : 10);
   for (const vm of ['vm-1', 'vm-2']) {
@@ -258,7 +258,7 @@ t.test('A list of firings that is cut off says so', async (t) => {
   const { body } = await preview(world, change, { historySeconds: 36_000 });
   t.equal(body.truncated, true);
   t.equal(body.wouldHaveFired.length, 1_000);
-  t.match(body, { evaluatedSamples: '2400', expectedSamples: '2400' }, 'all of it was looked at');
+  t.match(body, { evaluatedSamples: '2400', expectedSamples: '2400' }, 'all of it was evaluated');
   const shorter = await preview(world, change, { historySeconds: 3600 });
   t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
 });
@@ -280,7 +280,7 @@ t.test('API-01: a preview commits, logs and sends nothing', async (t) => {
   }
 });
 
-t.test('What cannot be previewed is refused by its field, as a save refuses it', async (t) => {
+t.test('an invalid preview is rejected by its field, as a save rejects it', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(60, 0, () => 10));
   const cases: readonly (readonly [field: string | undefined, change: object, request?: object])[] =
@@ -322,10 +322,10 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
   const destinationNames = ['projects/demo/destinations/none'];
   const unlooked = { ...request, spec: { ...spec, destinationNames } };
   const reader = await world.call('PreviewAlertRule', unlooked, read);
-  t.equal(reader.status, 200, 'a reader learns nothing of destinations');
+  t.equal(reader.status, 200, 'a reader learns nothing about destinations');
 });
 
-t.test('More samples than a thread can look at are refused before one is read', async (t) => {
+t.test('more samples than a thread can evaluate are rejected before any is read', async (t) => {
   const world = await startRpcWorld(t);
   const fleet = Array.from({ length: 500 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
   await world.write(fleet as SampleRow[]);
@@ -339,7 +339,7 @@ t.test('More samples than a thread can look at are refused before one is read', 
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
 });
 
-t.test('Previews are queries: 10 seconds each, and as many at once', async (t) => {
+t.test('previews are limited like queries: 10 s each, and the same number at once', async (t) => {
   const signals: AbortSignal[] = [];
   const world = await startRpcWorld(t, (deps) =>
     withThreads(deps, (signal) => {
@@ -348,7 +348,7 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
     }),
   );
   await world.write(rows(0, 0, () => 10));
-  // The bodies of 128 calls of one caller may be under way.
+  // Bodies of 128 calls of one caller may be in flight.
   const keys = [world.keys.read, world.keys.write];
   const asked = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
@@ -356,17 +356,17 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
   await nextTurn();
   t.equal(signals.length, 8);
   await world.clock.advance(10_000);
-  // Some may get the places of those that time out, in the last moment of their wait.
+  // Some may get the slots of calls that time out, at the last moment of their wait.
   await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
   t.ok(timedOut.length >= 8);
-  t.equal(timedOut.length, signals.length, 'all that ran');
+  t.equal(timedOut.length, signals.length, 'all running calls');
   t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
   t.ok(signals.every((signal) => signal.aborted));
 });
 
-t.test('A preview looks at a VM for as long as it was there', async (t) => {
+t.test('a preview evaluates a VM for as long as it existed', async (t) => {
   const world = await startRpcWorld(t);
   const silence = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedSeconds: 0 };
   const by = { kind: 'service', name: 'test' } as const;
@@ -380,22 +380,22 @@ t.test('A preview looks at a VM for as long as it was there', async (t) => {
     const { body } = await preview(world, change);
     return body.wouldHaveFired.filter((one: { vmName: string }) => one.vmName === VM);
   };
-  t.same(await ofVm(silence), [], 'its silence since is nobody’s alert');
+  t.same(await ofVm(silence), [], 'its later silence causes no alert');
   const end = String(Math.floor(retiredMs / 1000));
   t.match(await ofVm({}), [{ startUnix: ago(1800), endUnix: end }], 'its alerts end with it');
   const named = await preview(world, { allVms: false, vmNames: [VM] });
-  t.equal(named.status, 400, 'refused as a save is');
+  t.equal(named.status, 400, 'rejected as a save is');
 
   await world.write([
     { vm: 'vm-1', observedUnixMs: world.clock.now(), state: 'RUNNING', vcpus: 2, values: [] },
   ]);
-  t.same(await ofVm(silence), [], 'come back, it was not silent before');
-  t.same(await ofVm({}), [], 'what was observed of the VM before is not its own');
+  t.same(await ofVm(silence), [], 'after its return, it was not silent before');
+  t.same(await ofVm({}), [], 'earlier observations of the VM do not count');
   await world.clock.advance(30_000);
   await retire();
   await world.clock.advance(3_600_000);
   const { body } = await preview(world, silence);
-  t.equal(body.expectedSamples, '120', 'of vm-2 alone: the other was retired before the window');
+  t.equal(body.expectedSamples, '120', 'only vm-2: the other was retired before the window');
 });
 
 interface Segment {
@@ -405,7 +405,7 @@ interface Segment {
   readonly endUnixMs: string;
 }
 
-/** State, data state and how many seconds before now it ended, of each segment. */
+/** State, data state and end of each segment, in seconds before now. */
 const brief = (segments: readonly Segment[]) =>
   segments.map(({ state, dataState, endUnixMs }) => {
     return `${state} ${dataState} ${(START_MS - Number(endUnixMs)) / 1000}`;
@@ -468,7 +468,7 @@ t.test('API-01: a preview lists each series with its segments, firing ones first
     unknownVms: '1',
     unknownVmNames: ['projects/demo/vms/vm-3'],
   });
-  t.equal(body.instances.length, 2, 'of the third VM nothing is known');
+  t.equal(body.instances.length, 2, 'no data of the third VM');
   t.same(
     brief(body.instances[0].segments),
     [
@@ -481,7 +481,7 @@ t.test('API-01: a preview lists each series with its segments, firing ones first
   );
   t.same(brief(body.instances[1].segments), ['IDLE OBSERVED 0']);
   const explained = await preview(world, {}, { withInstances: true, traceVmName: OTHER });
-  t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold, one answer');
+  t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold gives one answer');
 });
 
 t.test(

@@ -1,7 +1,8 @@
 /**
- * `ReplayAlertRule` on the wire. Its notifications are compared with those that the real evaluator,
- * timers and deliverer made of the same samples as they came; only the endpoint is made up. Then its
- * refusals, who sees what, and that nothing comes of it but the answer.
+ * `ReplayAlertRule` over the wire. Its notifications are compared with those that the real
+ * evaluator, timers and deliverer made of the same samples as they arrived; only the endpoint is
+ * simulated. Then its rejections, the visibility of its parts, and that a replay has no other
+ * effect.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -69,13 +70,13 @@ function replay(world: RpcWorld, change: object, request: object = {}, key = wor
   return world.call('ReplayAlertRule', { ...whole, ...request }, { key });
 }
 
-/** A row of a VM, observed now; without a value the metric was not observed. */
+/** A row of a VM, observed now; without a value, the metric was not observed. */
 function row(world: RpcWorld, vm: string, value: number | undefined): SampleRow {
   const values = value === undefined ? [] : [{ series: CPU, value }];
   return { vm, observedUnixMs: world.clock.now(), state: 'RUNNING', vcpus: 2, values };
 }
 
-/** Lets what is under way come to rest. */
+/** Waits until all pending work has settled. */
 async function rest(world: RpcWorld): Promise<void> {
   await world.settled();
   for (let turn = 0; turn < 40; turn++) await nextTurn();
@@ -83,7 +84,7 @@ async function rest(world: RpcWorld): Promise<void> {
 
 const STEP_MS = 15_000;
 
-/** Time goes by, with a row of each VM every 30 s; `undefined` = nothing is sent. */
+/** Time passes with a row of each VM every 30 s; `undefined` sends no row. */
 async function live(
   world: RpcWorld,
   seconds: number,
@@ -161,7 +162,7 @@ async function startLive(t: Test) {
   return { ...world, bodies };
 }
 
-/** What was delivered live of a rule, in the form of a replay. */
+/** The live deliveries of a rule, in the form of a replay. */
 async function delivered(
   world: Awaited<ReturnType<typeof startLive>>,
   rule: string,
@@ -202,7 +203,7 @@ interface Delivery {
   readonly attempts: readonly { readonly startedUnix: string }[];
 }
 
-/** In one order, without the names of rule and incident in bodies, which a replay makes up. */
+/** In a common order, without the names of rule and incident in bodies, which a replay invents. */
 function comparable(all: readonly Notification[]): string[] {
   return all
     .map(({ atUnix, event, vmName, destinationName, outcome, reason, body }) => {
@@ -232,11 +233,12 @@ t.test(
   async (t) => {
     const world = await startLive(t);
     const cpuAt = {
-      // Breaches before the rule exists, fires, is silent for ten minutes, breaches on, recovers.
+      // Breaches before the rule exists, fires, is silent for ten minutes, keeps breaching,
+      // recovers.
       'vm-1': (s: number) => (between(s, 1500, 2100) ? undefined : s < 2700 ? 95 : 10),
-      // Breaches for less than the sustained time, with a gap in between.
+      // Breaches for less than the sustained time, with a gap.
       'vm-2': (s: number) => (between(s, 900, 1080) ? undefined : between(s, 720, 1200) ? 97 : 10),
-      // Flaps, too shortly, then long enough; it still fires at the end.
+      // Flaps too briefly, then for long enough; it still fires at the end.
       'vm-3': (s: number) => (s < 2400 ? ((s / 30) % 4 === 0 ? 10 : 99) : 93),
     };
     await live(world, 600, cpuAt);
@@ -272,16 +274,16 @@ t.test(
         .map((one: Notification) => one.event);
     t.same(events('vm-1').at(0), 'FIRING');
     t.same(events('vm-1').at(-1), 'RECOVERED');
-    t.ok(events('vm-1').includes('REPEATED'), 'reminders went on while nothing was observed');
+    t.ok(events('vm-1').includes('REPEATED'), 'reminders continued without observations');
     t.same(events('vm-2'), [], 'two short runs with a gap between them never fired');
-    t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'and it was notified of no recovery');
+    t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'no recovery was notified');
     const ofPaused = ofBusy.body.notifications.filter(
       (one: Notification) => one.destinationName === paused,
     );
     t.ok(ofPaused.length > 0);
     for (const one of ofPaused) {
       t.match(one, { outcome: 'SUPPRESSED' });
-      t.notOk('body' in one, 'what is not sent has no body');
+      t.notOk('body' in one, 'an unsent notification has no body');
     }
 
     const ofSilent = await replay(world, silence, { historySeconds });
@@ -302,14 +304,14 @@ function shifted(
   );
 }
 
-/** A signed-in person of the project. */
+/** A signed-in user of the project. */
 async function signedIn(world: RpcWorld, role: 'EDITOR' | 'VIEWER') {
   const of = await world.person();
   await world.member('demo', of, role);
   return { person: await world.signIn(of) };
 }
 
-/** Rows of `seconds` up to now, oldest first, each with the CPU of so many seconds ago. */
+/** Rows of the last `seconds`, oldest first, each with its CPU by seconds ago. */
 function stored(
   world: RpcWorld,
   seconds: number,
@@ -331,7 +333,7 @@ function stored(
 }
 
 t.test(
-  'API-37: destinations, recipients and bodies are shown only to callers who may change destinations',
+  'API-37: only callers who may change destinations see destinations, recipients and bodies',
   async (t) => {
     const world = await startRpcWorld(t);
     await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
@@ -374,7 +376,7 @@ t.test(
     t.same(
       guessed.body.notifications,
       without,
-      'who may not see destinations learns nothing of them',
+      'a caller without access to destinations learns nothing about them',
     );
     t.match(await replay(world, {}), {
       status: 200,
@@ -431,11 +433,11 @@ t.test('API-37: a truncated replay has the first notifications and is marked', a
     times,
     times.toSorted((a: number, b: number) => a - b),
   );
-  t.equal(times[0], Number(body.startTimeUnix), 'what breached before still does');
+  t.equal(times[0], Number(body.startTimeUnix), 'earlier breaches still hold');
   t.match((await replay(world, change, { historySeconds: 600 })).body, { truncated: false });
 });
 
-t.test('API-37: an invalid replay request is refused with its field', async (t) => {
+t.test('API-37: an invalid replay request is rejected with its field', async (t) => {
   const world = await startRpcWorld(t);
   const vms = Array.from({ length: 21 }, (_, i) => `vm-${i}`);
   await world.write(vms.map((vm) => row(world, vm, 10)));
@@ -473,7 +475,7 @@ t.test('API-37: a replay commits, logs and sends nothing', async (t) => {
   const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;
   const before = { applied: world.host.appliedSequence(), samples: await samples() };
   const { body } = await replay(world, { destinationNames, enabled: false });
-  t.ok(body.notifications.length > 0, 'also of a rule that would be saved paused');
+  t.ok(body.notifications.length > 0, 'also for a rule that would be saved paused');
   await world.settled();
   t.same({ applied: world.host.appliedSequence(), samples: await samples() }, before);
   for (const method of ['ListAlertRules', 'ListIncidents', 'ListDeliveries']) {
@@ -511,18 +513,18 @@ t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) =>
     },
   }));
   await world.write([row(world, 'vm-1', 10)]);
-  // The bodies of 128 calls of one caller may be under way, as of previews.
+  // Bodies of 128 calls of one caller may be in flight, as for previews.
   const keys = [world.keys.read, world.keys.write];
   const asked = Array.from({ length: 270 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await world.clock.advance(10_000);
-  // Some may get the places of those that time out, in the last moment of their wait.
+  // Some may get the slots of calls that time out, at the last moment of their wait.
   await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
   t.ok(timedOut.length >= 8);
-  t.equal(timedOut.length, signals.length, 'all that ran');
+  t.equal(timedOut.length, signals.length, 'all running calls');
 });
 
 t.test('API-37: an abandoned replay ends in its thread', async (t) => {
@@ -548,5 +550,5 @@ t.test('API-37: an abandoned replay ends in its thread', async (t) => {
   const isCancelled = () => ++looks > 40;
   const error: unknown = await replayRule(history, request, isCancelled).catch((e) => e);
   t.ok(error instanceof ReadCancelled, String(error));
-  t.ok(looks < 60, 'it looks at each VM and at each entry');
+  t.ok(looks < 60, 'it reads each VM and each entry');
 });

@@ -1,4 +1,7 @@
-/** Rules on the wire: what cannot be evaluated is refused; exact resends, versions and limits hold. */
+/**
+ * Rules over the wire: rules that cannot be evaluated are rejected; exact resends, versions and
+ * limits hold.
+ */
 
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -70,7 +73,7 @@ const badSaves: readonly BadSave[] = [
     message: /"0" to create/,
   },
   {
-    name: 'an expected version of a rule that is not there',
+    name: 'an expected version of a missing rule',
     request: save({ expectedVersion: '3' }),
     status: 404,
     reason: 'NOT_FOUND',
@@ -132,7 +135,7 @@ const badSaves: readonly BadSave[] = [
     message: /NaN: a finite number/,
   },
   {
-    name: 'an endless threshold',
+    name: 'an infinite threshold',
     request: save({}, { threshold: '-Infinity' }),
     field: 'spec.threshold',
     message: /-Infinity/,
@@ -187,11 +190,11 @@ const badSaves: readonly BadSave[] = [
   },
 ];
 
-t.test('A rule that cannot be evaluated', async (t) => {
+t.test('a rule that cannot be evaluated', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(0, 1)]);
   for (const { name, request, status = 400, reason, field, message } of badSaves) {
-    await t.test(`with ${name} is refused`, async (t) => {
+    await t.test(`is rejected with ${name}`, async (t) => {
       const answer = await world.call('SaveAlertRule', request);
       t.equal(answer.status, status);
       t.equal(answer.reason, reason ?? 'INVALID_FIELD');
@@ -200,11 +203,11 @@ t.test('A rule that cannot be evaluated', async (t) => {
     });
   }
   const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
-  t.same(rules, [], 'and nothing was saved');
+  t.same(rules, [], 'nothing was saved');
   t.same(world.lines, []);
 });
 
-t.test('Saving a rule', async (t) => {
+t.test('saving a rule', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(0, 1)]);
   const first = save({}, { vmNames: [VM], allVms: false });
@@ -217,7 +220,7 @@ t.test('Saving a rule', async (t) => {
   const token = String(created.headers['svc-sequence']);
   t.equal(world.positions.sequenceOf(token), world.host.appliedSequence());
 
-  await t.test('it can be read back, with what was left out', async (t) => {
+  await t.test('a saved rule is returned, with omitted fields filled in', async (t) => {
     const { body } = await world.call('GetAlertRule', { name });
     t.match(body, { name, version: '1', appliedVersion: '1', syncStatus: 'APPLIED' });
     t.match(body.spec, {
@@ -236,14 +239,14 @@ t.test('Saving a rule', async (t) => {
     });
   });
   await t.test(
-    'API-02: an exact resend of a save gets the same answer and is done once',
+    'API-02: an exact resend of a save gets the same answer and has no second effect',
     async (t) => {
       const before = world.host.appliedSequence();
       t.same((await world.call('SaveAlertRule', first)).body, created.body);
       t.equal(world.host.appliedSequence(), before);
     },
   );
-  await t.test('API-02, API-14: another body under the same request id is refused', async (t) => {
+  await t.test('API-02, API-14: another body under the same request id is rejected', async (t) => {
     const other = { ...first, spec: { ...first.spec, threshold: 51 } };
     const answer = await world.call('SaveAlertRule', other);
     t.match(answer, { status: 400, reason: 'REQUEST_ID_REUSED' });
@@ -251,7 +254,7 @@ t.test('Saving a rule', async (t) => {
     t.match(await world.call('DeleteAlertRule', deletion), { reason: 'REQUEST_ID_REUSED' });
   });
   await t.test(
-    'ERR-06: a save with a stale expectedVersion is refused with the current version',
+    'ERR-06: a save with a stale expectedVersion is rejected with the current version',
     async (t) => {
       const stale = { ...save(), id: first.id };
       const answer = await world.call('SaveAlertRule', stale);
@@ -263,7 +266,7 @@ t.test('Saving a rule', async (t) => {
     },
   );
   await t.test(
-    'an edit makes the next version; the first request still answers its own',
+    'an edit makes the next version, and a resend of the first request gets its own answer',
     async (t) => {
       const edit = {
         ...save({}, { threshold: 0, enabled: false }),
@@ -277,7 +280,7 @@ t.test('Saving a rule', async (t) => {
       t.equal((await world.call('SaveAlertRule', first)).body.version, '1');
     },
   );
-  await t.test('deleted it is gone, and its id cannot be saved again', async (t) => {
+  await t.test('a deleted rule is not found, and its id cannot be saved again', async (t) => {
     const deletion = { name, requestId: randomUUID(), expectedVersion: '2' };
     t.match(await world.call('DeleteAlertRule', { ...deletion, expectedVersion: '' }), {
       status: 400,

@@ -1,17 +1,17 @@
 /**
- * An open `WatchIncidents` and what happens to who watches: every way of losing access ends it within
- * a second of virtual time, by a commit or by the clock, and says why; nothing else does.
+ * `WatchIncidents` streams of callers that lose access: each loss ends the stream within a second
+ * of virtual time, by a commit or by the clock, with a reason. Nothing else ends it.
  */
 import t from 'tap';
 import { HEARTBEAT_MS } from '../../src/alerting/api/incident-watch.ts';
 import { cookieHeaders, type RpcWorld } from '../support/api-in-process.ts';
 import { bearer, startWatched } from '../support/incident-watch.ts';
 
-/** Each way of losing access, and the reason with which the open stream ends. */
+/** A way of losing access, with the reason that ends the open stream. */
 interface Loss {
   readonly name: string;
   readonly reason: string;
-  /** Makes the caller; answers its headers, and what takes its access away. */
+  /** Creates the caller; returns its headers, and a function that removes its access. */
   begin(world: RpcWorld): Promise<{
     readonly headers: Readonly<Record<string, string>>;
     lose(): Promise<unknown>;
@@ -21,7 +21,7 @@ interface Loss {
 const READ = ['monitoring.read'] as const;
 const SYSTEM = '_system';
 
-/** A signed-in viewer, and what happens to them. */
+/** A signed-in viewer, and what removes their access. */
 function ofViewer(
   lose: (world: RpcWorld, viewer: { person: string; session: string }) => Promise<unknown>,
 ): Loss['begin'] {
@@ -31,7 +31,7 @@ function ofViewer(
   };
 }
 
-/** A service account's key, and what happens to it. */
+/** A service account's key, and what removes its access. */
 function ofKey(
   lose: (world: RpcWorld, key: { id: string; account: string }) => Promise<unknown>,
 ): Loss['begin'] {
@@ -41,7 +41,7 @@ function ofKey(
   };
 }
 
-/** An access token of a CI connection, and what happens to them. */
+/** An access token of a CI connection, and what removes its access. */
 function ofToken(
   lose: (world: RpcWorld, ids: { connection: string; account: string }) => Promise<unknown>,
 ): Loss['begin'] {
@@ -147,7 +147,7 @@ const losses: readonly Loss[] = [
     ),
   },
   {
-    name: 'its access token is over',
+    name: 'its access token expires',
     reason: 'CREDENTIAL_EXPIRED',
     begin: ofToken(async (world) => world.clock.jump(15 * 60_000)),
   },
@@ -159,19 +159,19 @@ const losses: readonly Loss[] = [
     ),
   },
   {
-    name: 'its session is over',
+    name: 'its session expires',
     reason: 'CREDENTIAL_EXPIRED',
     begin: ofViewer(async (world) => world.clock.jump(31 * 86_400_000)),
   },
   {
-    name: 'its person is locked out',
+    name: 'its user is locked out',
     reason: 'IDENTITY_DISABLED',
     begin: ofViewer((world, { person }) =>
       world.step(SYSTEM, 'person', person, { type: 'disabled', reason: 'x' }),
     ),
   },
   {
-    name: 'its person is removed from the project',
+    name: 'its user is removed from the project',
     reason: 'PROJECT_BOUNDARY',
     begin: ofViewer((world, { person }) =>
       world.step('demo', 'membership', memberOf(world, person), { type: 'removed', reason: 'x' }),
@@ -204,7 +204,7 @@ t.test(
       await world.clock.advance(1_000);
       const end = await stream.ended;
       t.equal(end.reason, reason, name);
-      t.match(end.message, /\w+ \w+/, `${name}: in a sentence`);
+      t.match(end.message, /\w+ \w+/, `${name}: with a readable message`);
       await world.clock.advance(HEARTBEAT_MS);
       if (!/lifetime|over/.test(name)) await other.received(2);
       other.close();
@@ -212,7 +212,7 @@ t.test(
   },
 );
 
-t.test('What changes of others, or changes nothing that is needed, ends no watch', async (t) => {
+t.test('changes of others, or without effect on access, end no watch', async (t) => {
   const world = await startWatched(t);
   const viewer = await world.signedInAs('demo', 'EDITOR');
   const made = await world.accountKey('demo', ['monitoring.read', 'monitoring.write']);

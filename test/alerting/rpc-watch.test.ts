@@ -1,6 +1,6 @@
 /**
- * `WatchIncidents` over a real connection: what is reported, in which order, and every way in which
- * it ends. Time is virtual; only bytes take their own.
+ * `WatchIncidents` over a real connection: its messages, their order, and every way in which it
+ * ends. Time is virtual; only bytes take real time.
  */
 
 import { create } from '@bufbuild/protobuf';
@@ -52,13 +52,13 @@ t.test('API-17: a watch sends open incidents, then each change, then heartbeats'
   t.match(
     later.messages[0].incidents,
     [{ vmName: `${PROJECT}/vms/vm-2` }],
-    'what is closed is not',
+    'closed incidents are not sent',
   );
   stream.close();
   later.close();
 });
 
-t.test('A watch of a project without incidents says so at once', async (t) => {
+t.test('a watch of a project without incidents reports that immediately', async (t) => {
   const world = await startWatched(t);
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
@@ -66,7 +66,7 @@ t.test('A watch of a project without incidents says so at once', async (t) => {
   stream.close();
 });
 
-t.test('Who may not watch gets the reason in the stream, and nothing else', async (t) => {
+t.test('a caller without access gets only the reason in the stream', async (t) => {
   const world = await startWatched(t);
   const refused = async (headers: Readonly<Record<string, string>>, projectName?: string) => {
     const stream = await world.watch(headers, projectName);
@@ -81,10 +81,10 @@ t.test('Who may not watch gets the reason in the stream, and nothing else', asyn
   t.equal(await refused(bearer(world.keys.read), 'demo'), 'INVALID_FIELD');
   const stranger = await world.signedInAs('demo', null);
   t.equal(await refused(cookieHeaders(stranger)), 'PROJECT_BOUNDARY');
-  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+  t.same(world.lines, [], 'nothing was logged: every rejection is the caller’s fault');
 });
 
-t.test('A stopping service ends its watches with a reason to come again', async (t) => {
+t.test('a stopping service ends its watches with a reason to reconnect', async (t) => {
   const world = await startWatched(t);
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
@@ -92,7 +92,7 @@ t.test('A stopping service ends its watches with a reason to come again', async 
   t.equal((await stream.ended).reason, 'NOT_READY');
 });
 
-t.test('A project has a bound on its watches, and a closed one makes room', async (t) => {
+t.test('a project has a limit on its watches, and a closed one makes room', async (t) => {
   const world = await startWatched(t);
   const open = (key = world.keys.read) => world.watch(bearer(key));
   const ofOne = Array.from({ length: 50 }, () => open());
@@ -116,13 +116,16 @@ t.test('A project has a bound on its watches, and a closed one makes room', asyn
   for (const stream of streams) stream.close();
 });
 
-/** Asks until it is so: for what follows a closed connection, which no clock of ours reports. */
+/**
+ * Polls until the condition holds, for effects of a closed connection, which no clock of ours
+ * reports.
+ */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   await untilEvent(String(isSo), async () => (await isSo()) || undefined);
 }
 
 t.test(
-  'A reader who does not read is cut off soon after the end; one who reads gets the reason',
+  'a client that stops reading is cut off soon after the end; one that reads gets the reason',
   async (t) => {
     for (const isReading of [true, false]) {
       const world = await startRpcWorld(t);
@@ -185,7 +188,7 @@ function incidentBody(note: string) {
   };
 }
 
-t.test('A feed holds so many changes and no more, and none once it has ended', (t) => {
+t.test('a feed holds a bounded number of changes, and none after its end', (t) => {
   let publish: (applied: { commit: Commit; sequence: number }) => void = () => {};
   let following = 0;
   const host = {
@@ -211,7 +214,7 @@ t.test('A feed holds so many changes and no more, and none once it has ended', (
   publish({ commit: commit('demo', records.slice(0, 11)), sequence: 3 });
   t.match(feed.ended, { reason: 'TOO_MANY_REQUESTS', message: /read faster/ });
   t.throws(() => feed.take(1), Refusal);
-  t.equal(following, 0, 'it follows no more');
+  t.equal(following, 0, 'it stops following');
   t.end();
 });
 

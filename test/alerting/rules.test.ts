@@ -1,6 +1,6 @@
 /**
- * Rules on a real host: what is saved is applied through the log, what it outdates is retired, and
- * no recovery is ever made up.
+ * Rules on a real host: saved rules are applied through the log, outdated instances are retired,
+ * and no recovery is ever invented.
  */
 import t from 'tap';
 import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/incident.ts';
@@ -21,7 +21,7 @@ import {
   START_MS,
 } from '../support/alerting-on-host.ts';
 
-/** A world whose rules are kept and evaluated. */
+/** A world that stores and evaluates rules. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -34,7 +34,7 @@ async function saved(world: AlertingWorld, ...save: Parameters<AlertingWorld['sa
   await world.until('the rule is applied', () => world.rule().value !== 'pendingApplication');
 }
 
-/** CPU of vm-1 every 30 s, `count` times; time has gone on by 30 s after each. */
+/** CPU of vm-1 every 30 s, `count` times; time advances by 30 s after each. */
 async function observe(world: AlertingWorld, value: number, count: number) {
   for (let i = 0; i < count; i++) {
     await world.cpu(value);
@@ -61,7 +61,7 @@ t.test('a saved rule is marked in the log, and active once the marker is evaluat
   t.match(world.rule().context, { version: 1, appliedVersion: 1, evaluationRevision: 1 });
 });
 
-t.test('limits cannot be raced past by saves at the same time', async (t) => {
+t.test('concurrent saves cannot exceed the limits', async (t) => {
   const world = await openAlertingWorld(t);
   const rules = await Promise.allSettled(
     Array.from({ length: 30 }, (_, i) => world.saveRule({}, { id: uuid(i) })),
@@ -78,11 +78,11 @@ t.test('limits cannot be raced past by saves at the same time', async (t) => {
   await world.saveRule({}, { id: uuid(99) });
   const hooks = await Promise.allSettled(Array.from({ length: 9 }, () => world.addDestination()));
   t.equal(hooks.filter(({ status }) => status === 'fulfilled').length, 5);
-  t.equal(world.sealed.size, 10, 'what was sealed for the refused ones is gone');
+  t.equal(world.sealed.size, 10, 'sealed values of the rejected ones are deleted');
   await world.saveRule({}, { project: 'other' });
 });
 
-t.test('a save on an older version is refused with the current one', async (t) => {
+t.test('a save on an older version is rejected with the current one', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const save = (expectedVersion: string) =>
@@ -128,7 +128,7 @@ t.test('a save on an older version is refused with the current one', async (t) =
   );
 });
 
-t.test('a rule that names what is not there is refused, with the field', async (t) => {
+t.test('a rule that names a missing resource is rejected with the field', async (t) => {
   const world = await openAlertingWorld(t);
   const invalid = (field: string) => ({
     name: 'Refusal',
@@ -168,7 +168,7 @@ t.test('a rule that names a deleted destination can still be paused and edited',
 });
 
 t.test(
-  'an edit of the evaluation retires what fires, sends no recovery, and fires again',
+  'an edit of the evaluation retires firing instances, sends no recovery, and fires again',
   async (t) => {
     const world = await evaluating(t);
     const hook = await world.addDestination();
@@ -188,34 +188,37 @@ t.test(
         ['FIRING', old?.id],
         ['FIRING', next?.id],
       ],
-      'nobody is notified of a recovery',
+      'no recovery is notified',
     );
   },
 );
 
-t.test('a rename keeps what fires; what it hid while pending is decided after all', async (t) => {
-  const world = await evaluating(t);
-  await saved(world);
-  await observe(world, 95, 2);
-  // The marker of the rename cannot be written yet: the rule stays pending.
-  world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
-  await world.saveRule({ displayName: 'Another name' });
-  await observe(world, 95, 2);
-  t.equal(world.rule().value, 'pendingApplication');
-  t.same(world.incidents(), [], 'nobody is notified while it is pending');
-  world.faults.append = () => undefined;
-  await world.pass(1_000);
-  await world.until('it is applied', () => world.rule().value === 'active');
-  await world.until('it fires', () => world.incidents().length === 1);
-  t.match(world.incidents(), [{ startedMs: START_MS, ruleDisplayName: 'Another name' }]);
-  const before = world.live('alertInstance');
-  await saved(world, { displayName: 'A third name' });
-  await world.settle();
-  t.same(world.live('alertInstance'), before);
-  t.match(world.rule().context, { version: 3, evaluationRevision: 1 });
-});
+t.test(
+  'a rename keeps firing instances; decisions delayed while it was pending are made afterwards',
+  async (t) => {
+    const world = await evaluating(t);
+    await saved(world);
+    await observe(world, 95, 2);
+    // The marker of the rename cannot be written yet, so the rule stays pending.
+    world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
+    await world.saveRule({ displayName: 'Another name' });
+    await observe(world, 95, 2);
+    t.equal(world.rule().value, 'pendingApplication');
+    t.same(world.incidents(), [], 'nothing is notified while it is pending');
+    world.faults.append = () => undefined;
+    await world.pass(1_000);
+    await world.until('it is applied', () => world.rule().value === 'active');
+    await world.until('it fires', () => world.incidents().length === 1);
+    t.match(world.incidents(), [{ startedMs: START_MS, ruleDisplayName: 'Another name' }]);
+    const before = world.live('alertInstance');
+    await saved(world, { displayName: 'A third name' });
+    await world.settle();
+    t.same(world.live('alertInstance'), before);
+    t.match(world.rule().context, { version: 3, evaluationRevision: 1 });
+  },
+);
 
-t.test('a pause retires, a resume begins a new run, also on a replay', async (t) => {
+t.test('a pause retires instances, and a resume begins a new run, even on a replay', async (t) => {
   const world = await evaluating(t);
   await saved(world);
   await observe(world, 95, 3);
@@ -236,23 +239,26 @@ t.test('a pause retires, a resume begins a new run, also on a replay', async (t)
   t.match(markers.at(-1), { upserts: [{ evaluationRevision: 3, fromMs: resumedMs }] });
 });
 
-t.test('a deletion retires, and is made up for in the log after a crash', async (t) => {
-  const world = await evaluating(t);
-  await saved(world);
-  await observe(world, 95, 3);
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: RULE,
-    expectedVersion: '1',
-  });
-  await world.until('it is retired', () => world.live('alertInstance').length === 0);
-  t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
-  t.same(world.live('alertRule'), []);
-});
+t.test(
+  'a deletion retires instances, and its missing marker is written after a crash',
+  async (t) => {
+    const world = await evaluating(t);
+    await saved(world);
+    await observe(world, 95, 3);
+    await world.alerting.deleteRule({
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id: RULE,
+      expectedVersion: '1',
+    });
+    await world.until('it is retired', () => world.live('alertInstance').length === 0);
+    t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
+    t.same(world.live('alertRule'), []);
+  },
+);
 
-t.test('the last marker of a deleted rule is written by the next start', async (t) => {
+t.test('the next start writes the last marker of a deleted rule', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -271,7 +277,7 @@ t.test('the last marker of a deleted rule is written by the next start', async (
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
 });
 
-t.test('a rule deleted while nobody kept rules ends, also where the log has lost it', async (t) => {
+t.test('a rule deleted while no rule keeper ran ends, even if the log has lost it', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -287,7 +293,7 @@ t.test('a rule deleted while nobody kept rules ends, also where the log has lost
     id: RULE,
     expectedVersion: '1',
   });
-  t.equal(evaluator.instances(PROJECT).length, 1, 'whoever runs still follows it');
+  t.equal(evaluator.instances(PROJECT).length, 1, 'a running evaluator still follows it');
   const stop = world.startRules();
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
   await stop();
@@ -295,7 +301,7 @@ t.test('a rule deleted while nobody kept rules ends, also where the log has lost
   world.startRules();
   await world.pass(1_000);
   const after = await world.stream.state(SAMPLES_STREAM);
-  t.equal(after.lastSequence, marked, 'a marker that is there is not written again');
+  t.equal(after.lastSequence, marked, 'an existing marker is not written again');
 });
 
 t.test('DUR-13: a project acquired during a scan of others is scanned too', async (t) => {
@@ -311,7 +317,7 @@ t.test('DUR-13: a project acquired during a scan of others is scanned too', asyn
       return () => {};
     },
   };
-  // The lease is heard of while others are looked through.
+  // The lease is learned of during the scan of other projects.
   const projects = () => {
     queueMicrotask(() => {
       if (isOwn) return;
@@ -326,7 +332,7 @@ t.test('DUR-13: a project acquired during a scan of others is scanned too', asyn
   await world.until('it is applied', () => world.rule().value === 'active');
 });
 
-t.test('the incident says what decided it, and what the rule said then', async (t) => {
+t.test('an incident records what decided it and the rule of that time', async (t) => {
   const world = await evaluating(t);
   await saved(world, { operator: 'GREATER_THAN_OR_EQUAL', threshold: 95 });
   await observe(world, 95, 3);
@@ -353,7 +359,7 @@ t.test('the incident says what decided it, and what the rule said then', async (
   });
   const window = [0, 30_000, 60_000].map((ms) => ({ observedMs: START_MS + ms, value: 95 }));
   t.same(windowOf(world, incident), window);
-  t.notOk(JSON.stringify(incident).includes('window'), 'lists of incidents do not carry it');
+  t.notOk(JSON.stringify(incident).includes('window'), 'lists of incidents omit it');
   t.notOk(JSON.stringify(world.live('alertInstance')).includes('window'), 'kept once');
   await saved(world, { operator: 'GREATER_THAN_OR_EQUAL', threshold: 95, displayName: 'New' });
   await observe(world, 20, 1);
@@ -362,7 +368,7 @@ t.test('the incident says what decided it, and what the rule said then', async (
   t.same(windowOf(world, incident), window, 'it stays');
 });
 
-t.test('10,000 instances are retired in commits that stay small', async (t) => {
+t.test('10,000 instances are retired in small commits', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const count = 10_000;
@@ -398,48 +404,51 @@ t.test('10,000 instances are retired in commits that stay small', async (t) => {
   t.equal(await retireInstances(world.host, PROJECT, RULE), count);
   t.equal(world.live('alertInstance').length, 0);
   t.ok(Math.max(...sizes) <= 500);
-  t.equal(await retireInstances(world.host, PROJECT, RULE), 0, 'a second time finds none');
+  t.equal(await retireInstances(world.host, PROJECT, RULE), 0, 'a second run finds none');
 });
 
-t.test('what decided an incident is kept beside it, and no later commit carries it', async (t) => {
-  const world = await evaluating(t);
-  const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
-  await saved(world, { sustainedSeconds: 3_000 });
-  const write = (minute: number) =>
-    world.ingest.write({
-      project: PROJECT,
-      batchId: '',
-      rows: vms.flatMap((vm) =>
-        Array.from({ length: 10 }, (_, i) => {
-          const observedMs = world.clock.now() + i * 5_000;
-          return {
-            vm,
-            observedMs,
-            sequence: minute * 10 + i,
-            boot: 'b',
-            vcpus: Number.NaN,
-            state: 1,
-            stateReason: '',
-            series: ['svc_vm_cpu_utilization_pct'],
-            values: [90.123456789 + i],
-          };
-        }),
-      ),
-    });
-  for (let minute = 0; minute < 62; minute++) {
-    await write(minute);
-    await world.pass(50_000);
-  }
-  await world.until('all fire', () => world.incidents().length === vms.length);
-  const haveWindows = () => world.incidents().every((each) => windowOf(world, each).length > 300);
-  t.ok(haveWindows());
-  const later: string[] = [];
-  world.host.onApplied(({ commit }) => later.push(JSON.stringify(commit)));
-  await saved(world, { enabled: false });
-  await world.until('all are retired', () => world.live('alertInstance').length === 0);
-  t.ok(haveWindows(), 'with their windows');
-  t.notOk(later.some((commit) => commit.includes('"window"')));
-});
+t.test(
+  'what decided an incident is stored beside it, and no later commit carries it',
+  async (t) => {
+    const world = await evaluating(t);
+    const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
+    await saved(world, { sustainedSeconds: 3_000 });
+    const write = (minute: number) =>
+      world.ingest.write({
+        project: PROJECT,
+        batchId: '',
+        rows: vms.flatMap((vm) =>
+          Array.from({ length: 10 }, (_, i) => {
+            const observedMs = world.clock.now() + i * 5_000;
+            return {
+              vm,
+              observedMs,
+              sequence: minute * 10 + i,
+              boot: 'b',
+              vcpus: Number.NaN,
+              state: 1,
+              stateReason: '',
+              series: ['svc_vm_cpu_utilization_pct'],
+              values: [90.123456789 + i],
+            };
+          }),
+        ),
+      });
+    for (let minute = 0; minute < 62; minute++) {
+      await write(minute);
+      await world.pass(50_000);
+    }
+    await world.until('all fire', () => world.incidents().length === vms.length);
+    const haveWindows = () => world.incidents().every((each) => windowOf(world, each).length > 300);
+    t.ok(haveWindows());
+    const later: string[] = [];
+    world.host.onApplied(({ commit }) => later.push(JSON.stringify(commit)));
+    await saved(world, { enabled: false });
+    await world.until('all are retired', () => world.live('alertInstance').length === 0);
+    t.ok(haveWindows(), 'with their windows');
+    t.notOk(later.some((commit) => commit.includes('"window"')));
+  },
+);
 
 t.test('HOOK-27: a runbook is printable text and an http or https link', async (t) => {
   const save = (more: { runbookText?: string; runbookUrl?: string }) =>
@@ -454,7 +463,7 @@ t.test('HOOK-27: a runbook is printable text and an http or https link', async (
       runbookUrl: '',
       ...more,
     });
-  t.notOk('runbookText' in save({}) || 'runbookUrl' in save({}), 'none is absent');
+  t.notOk('runbookText' in save({}) || 'runbookUrl' in save({}), 'no link is absent');
   const runbook = { runbookText: 'One.\nTwo.', runbookUrl: 'https://r.example.com/a?b=c#d' };
   t.match(save(runbook), runbook);
   for (const runbookText of ['x'.repeat(2_001), 'a\u202eb', 'a\u0000']) {

@@ -1,6 +1,6 @@
 /**
- * Edges below firing: each is an event of the instance's machine, with the time at which it happened,
- * whatever order the samples arrive in. Times are seconds since the start of the scenario.
+ * Edges below firing: each is an event of the instance's machine with the time at which it
+ * happened, in any order of arrival. Times are seconds since the start of the scenario.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -35,7 +35,7 @@ function firedRun(world: EvaluationWorld): string[] {
   return lines(fired?.kind === 'fired' ? fired.run : []);
 }
 
-t.test('a run that a good sample ends is a breach that started and ended', async (t) => {
+t.test('a run that a good sample ends is a started and an ended breach', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(20, [0]);
   t.same(eventsOf(world.state), []);
@@ -45,10 +45,10 @@ t.test('a run that a good sample ends is a breach that started and ended', async
   world.cpu(20, [90]);
   t.same(eventsOf(world.state), ['breachStarted 30', 'breachEnded 90']);
   t.match(world.instance(), { state: 'IDLE', sinceMs: undefined });
-  t.same(world.edges, [], 'and nothing is decided of it');
+  t.same(world.edges, [], 'nothing is decided about it');
 });
 
-t.test('a gap is an event at the end of the tolerance, seen while it lasts', async (t) => {
+t.test('a gap is an event at the end of the tolerance, reported while it lasts', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(95, [0, 30]);
   world.tick(120);
@@ -59,12 +59,12 @@ t.test('a gap is an event at the end of the tolerance, seen while it lasts', asy
   t.same(pathOf(inspected?.events ?? []).value, { sustaining: 'missing' });
   t.match(inspected?.instance, { state: 'SUSTAINING', dataState: 'MISSING' });
   t.match(inspected?.instance, { missingSinceMs: START_MS + 30_000 });
-  await t.test('a breach after it restarts the run', async (t) => {
+  await t.test('a breach after a gap restarts the run', async (t) => {
     world.cpu(95, [150]);
     t.same(eventsOf(world.state), ['breachStarted 0', 'dataMissing 120', 'breachStarted 150']);
     t.equal(world.instance().sinceMs, START_MS + 150_000);
   });
-  await t.test('a good sample after it ends the run', async (t) => {
+  await t.test('a good sample after a gap ends the run', async (t) => {
     world.tick(300);
     world.cpu(20, [330]);
     t.same(eventsOf(world.state).slice(3), ['dataMissing 240', 'breachEnded 330']);
@@ -72,7 +72,7 @@ t.test('a gap is an event at the end of the tolerance, seen while it lasts', asy
   });
 });
 
-t.test('a firing records the run that led to it, and those shortly before', async (t) => {
+t.test('a firing records the run that led to it and shortly preceding ones', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);
@@ -80,12 +80,16 @@ t.test('a firing records the run that led to it, and those shortly before', asyn
   world.cpu(20, [430]);
   world.cpu(95, seconds(460, 520));
   const led = ['breachStarted 400', 'breachEnded 430', 'breachStarted 460'];
-  t.same(firedRun(world), led, 'what ended minutes before is left to history');
+  t.same(firedRun(world), led, 'runs that ended minutes before remain only in history');
   t.equal(world.instance().state, 'FIRING');
   world.cpu(20, [550]);
   t.same(eventsOf(world.state), [], 'the machine has recorded it');
   world.cpu(95, seconds(580, 640));
-  t.same(firedRun(world), ['breachStarted 580'], 'the run before was of the incident before');
+  t.same(
+    firedRun(world),
+    ['breachStarted 580'],
+    'the previous run belonged to the previous incident',
+  );
 });
 
 t.test('a run with a gap fires as the run that began after it', async (t) => {
@@ -96,7 +100,7 @@ t.test('a run with a gap fires as the run that began after it', async (t) => {
   t.equal(conditionOf(pathOf(events).value), 'firing');
 });
 
-t.test('a late good sample splits the run that it falls into', async (t) => {
+t.test('a late good sample splits the run that contains it', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(95, [0, 30, 90, 120]);
   world.rows([{ at: 60, cpu: 20 }], 121);
@@ -114,7 +118,7 @@ t.test('two firings in one batch have a run each', async (t) => {
   t.same(runs, [['breachStarted 0'], ['breachStarted 60']]);
 });
 
-t.test('a recorded firing leads to no other, whatever late samples show before it', async (t) => {
+t.test('a recorded firing leads to no other, even with late samples before it', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(95, [150, 180, 330]);
   const late = [
@@ -126,7 +130,7 @@ t.test('a recorded firing leads to no other, whatever late samples show before i
   t.same(firedRun(world), ['breachStarted 330'], 'the incident from 150 to 300 was reported');
 });
 
-t.test('silence of telemetry begins to breach by time, and ends with a sample', async (t) => {
+t.test('silence of telemetry starts to breach by time, and ends with a sample', async (t) => {
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 120, sustainedMs: 600_000 });
   const world = new EvaluationWorld([rule]);
   world.cpu(20, [0]);
@@ -136,7 +140,7 @@ t.test('silence of telemetry begins to breach by time, and ends with a sample', 
   t.same(eventsOf(world.state), ['breachStarted 120', 'breachEnded 150']);
 });
 
-t.test('a rule that joins a series watched by others knows the runs in its window', async (t) => {
+t.test('a rule that joins a series of other rules knows the runs in its window', async (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other' })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);
@@ -146,7 +150,7 @@ t.test('a rule that joins a series watched by others knows the runs in its windo
   t.same(joined, ['breachStarted 0', 'breachEnded 30', 'breachStarted 60']);
 });
 
-t.test('an instance keeps a bounded number of events, the newest runs whole', async (t) => {
+t.test('an instance keeps a bounded number of events, and complete newest runs', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   for (const at of seconds(0, 3600, 60)) {
     world.cpu(95, [at]);
@@ -159,7 +163,7 @@ t.test('an instance keeps a bounded number of events, the newest runs whole', as
 });
 
 t.test(
-  'whatever order samples arrive in, the machine takes every event and is in the state shown',
+  'the machine accepts every event and is in the displayed state, in any order of arrival',
   (t) => {
     let compared = 0;
     const property = fc.property(arrivals({ observations: 40 }), ({ rule, log }) => {

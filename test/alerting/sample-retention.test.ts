@@ -1,6 +1,6 @@
 /**
- * The sample log is cut off only below everything that somebody still needs: rows that are in no
- * chunk, entries not evaluated, and the longest window that a rule looks back over.
+ * The sample log is truncated only below everything that is still needed: rows in no chunk,
+ * unevaluated entries, and the longest window that a rule looks back over.
  */
 import t, { type Test } from 'tap';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 const CHECK_MS = 600_000;
 const PARTITION = 7;
 
-/** One entry an hour for eight hours: entry i is stored at hour i - 1. */
+/** One entry per hour for eight hours: entry i is stored at hour i - 1. */
 async function eightHours(t: Test): Promise<AlertingWorld> {
   const world = await openAlertingWorld(t);
   for (let hour = 0; hour < 8; hour++) {
@@ -53,10 +53,13 @@ async function firstKept(
   return (await world.stream.state(SAMPLES_STREAM)).firstSequence;
 }
 
-t.test('entries older than four hours go once they are in chunks and evaluated', async (t) => {
-  const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
-});
+t.test(
+  'entries older than four hours are removed once they are in chunks and evaluated',
+  async (t) => {
+    const world = await eightHours(t);
+    t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
+  },
+);
 
 t.test('DUR-20: rows in no chunk yet are kept at any age', async (t) => {
   const world = await eightHours(t);
@@ -68,12 +71,12 @@ t.test('DUR-20: entries that another member needs are kept at any age', async (t
   t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
 });
 
-t.test('a member that does not act for the service cuts nothing', async (t) => {
+t.test('a member that does not act for the service truncates nothing', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 8, owns: false }), 1);
 });
 
-t.test('what is not evaluated yet is kept, however old', async (t) => {
+t.test('unevaluated entries are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 2 }), 3);
 });

@@ -1,7 +1,7 @@
 /**
  * Real hypervisor traces through the pipeline: a collector outage of 31.5 hours, values frozen for
  * hours, vCPU resizes, percentages above 100. The traces sample every 300 s, ten times our
- * interval, so trace time runs ten times as fast; values stay as they are.
+ * interval, so trace time runs ten times as fast; values are unchanged.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -43,7 +43,7 @@ const rules = [
   rule('memory_used_bytes', 1e9, 60_000),
 ];
 
-/** The traces as a log: a marker, then each row as it comes, with a tick every 30 s. */
+/** The traces as a log: a marker, then each row at its time, with a tick every 30 s. */
 function entriesOf(traces: ReadonlyMap<string, readonly TraceRow[]>): LogEntry[] {
   const rows = [...traces]
     .flatMap(([vm, trace]) => trace.map((row) => ({ vm, ...row })))
@@ -93,7 +93,7 @@ t.test('real traces invent no value, and no recovery in an outage', needs('share
   t.same(
     reported.filter((one) => !observed.has(one)),
     [],
-    'each was observed, at its time',
+    'each was observed at its time',
   );
   for (const [vm, trace] of traces) {
     const { fromMs, toMs } = outageOf(trace);
@@ -124,7 +124,7 @@ t.test(
     );
     t.match(around, [{ sinceMs: fromMs }, { observedMs: toMs }]);
     const before = cpu.findLast(({ kind, atMs }) => kind !== 'dataMissing' && atMs <= fromMs);
-    t.equal(before?.kind, 'fired', 'it was firing when the silence began, and is after it');
+    t.equal(before?.kind, 'fired', 'it fired when the silence began, and still fires after it');
     t.end();
   },
 );

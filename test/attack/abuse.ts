@@ -1,8 +1,8 @@
 /**
- * Abuse, with the limits as they come: bodies that are too large, cut off or unpack to a thousand
+ * Abuse under the default limits: bodies that are too large, truncated, or unpack to a thousand
  * times their size; clients that never finish; one key, one address or one collector that asks for
- * everything. Beside it a neighbour goes on working: every one of its requests is answered, with
- * what it wrote. Its times are figures, no verdict: they are this machine's.
+ * everything. A neighbour keeps working meanwhile: each of its requests is answered, with what it
+ * wrote. Its times are reported without a verdict, because they depend on the machine.
  */
 import { randomUUID } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
@@ -25,15 +25,15 @@ const ALERT = '/svc.monitoring.v1.AlertService/';
 const IAM = '/svc.iam.v1.AutomationService/';
 const WRITE_SAMPLES = '/svc.ingest.v1.IngestService/WriteSamples';
 const MIB = 2 ** 20;
-/** What a bomb unpacks to: a hundred times the largest body. */
+/** Unpacked size of a bomb: a hundred times the largest body. */
 const BOMB_BYTES = 100 * MIB;
-/** How long the neighbour is watched alone, and each kind of load lasts. */
+/** Duration of the neighbour's quiet measurement and of each kind of load, ms. */
 const ALONE_MS = 2_000;
 const LOAD_MS = 4_000;
 /** Slow and idle connections of one attacker. */
 const SLOW_CONNECTIONS = 200;
 const IDLE_CONNECTIONS = 600;
-/** Headers must be complete by then, and a check every two seconds finds who is late. */
+/** Maximum time to complete the headers, plus the two seconds of the check for late clients, ms. */
 const SLOW_MS_MAX = 20_000;
 
 export async function attackByAbuse(arena: Arena): Promise<void> {
@@ -49,7 +49,7 @@ export async function attackByAbuse(arena: Arena): Promise<void> {
   await tryNewcomer(arena);
 }
 
-/** Too large, cut off, not what they say, or far larger than they look. */
+/** Bodies that are too large, truncated, mislabelled, or far larger than they look. */
 async function tryBodies(arena: Arena): Promise<void> {
   const { attacker, target } = arena;
   const { host } = new URL(target.origin);
@@ -67,12 +67,16 @@ async function tryBodies(arena: Arena): Promise<void> {
       { name: `a bomb in ${coding}`, coding, body: large },
       { name: `a bomb in ${coding}, twice`, coding, body: pack(large) },
       ...[0, 1, 5, small.length - 1].map((length) => ({
-        name: `${coding} cut to ${length}`,
+        name: `${coding} truncated to ${length}`,
         coding,
         body: small.subarray(0, length),
       })),
-      { name: `${coding} and more`, coding, body: Buffer.concat([small, Buffer.from('more')]) },
-      { name: `not ${coding} at all`, coding, body: valid },
+      {
+        name: `${coding} with trailing bytes`,
+        coding,
+        body: Buffer.concat([small, Buffer.from('more')]),
+      },
+      { name: `bytes that are not ${coding}`, coding, body: valid },
     ];
   });
   const plain = [2, 5, 20].map((mib) => ({
@@ -102,16 +106,20 @@ async function tryBodies(arena: Arena): Promise<void> {
     const headers: Header[] = [['host', host], ['content-type', type], ...credential];
     if (coding !== undefined) headers.push(['content-encoding', coding]);
     const request = { method: 'POST', path, headers, body };
-    // A body that is refused unread may be cut off while it is sent: then there is no answer to read.
+    // A body that is rejected unread may be cut off while it is sent; then there is no answer to
+    // read.
     await attemptCutOff(arena, `${name} to ${path} as ${type}`, request, number);
   });
   const grown = (target.residentBytes() ?? 0) - before;
   arena.tally.figure(
-    `${tries.length} bad bodies left ${Math.round(grown / MIB)} MiB more resident memory`,
+    `${tries.length} bad bodies increased resident memory by ${Math.round(grown / MIB)} MiB`,
   );
 }
 
-/** What every answer must be; a connection that is cut while a large body is sent is one, too. */
+/**
+ * Judges the answer as usual; a connection that is cut off while a large body is sent counts as
+ * one.
+ */
 async function attemptCutOff(
   arena: Arena,
   name: string,
@@ -133,7 +141,9 @@ async function attemptCutOff(
   });
 }
 
-/** Headers a byte at a time, and bodies that never come: each is ended by the service. */
+/**
+ * Headers sent a byte at a time, and bodies that never arrive: the service closes each connection.
+ */
 async function trySlowClients(arena: Arena): Promise<void> {
   const { target, tally } = arena;
   const { host } = new URL(target.origin);
@@ -161,13 +171,13 @@ async function trySlowClients(arena: Arena): Promise<void> {
     }),
   );
   tally.figure(
-    `${SLOW_CONNECTIONS} slow clients were ended within ${((performance.now() - beganMs) / 1000).toFixed(1)} s`,
+    `${SLOW_CONNECTIONS} slow clients were disconnected within ${((performance.now() - beganMs) / 1000).toFixed(1)} s`,
   );
 }
 
 type Load = (arena: Arena) => Promise<void>;
 
-/** Each from as many addresses as it says, for `LOAD_MS`. */
+/** Loads, each from its given number of addresses, for `LOAD_MS`. */
 const LOADS: Readonly<Record<string, Load>> = {
   '64 parallel lists of one key': (arena) => {
     const { project, credentials } = arena.attacker;
@@ -182,7 +192,7 @@ const LOADS: Readonly<Record<string, Load>> = {
     const path = `/v1/monitoring/projects/${id}/promql/api/v1/query?query=${query}`;
     return flood(arena, 64, () => getRequest(arena, path, credentials.readKey));
   },
-  'a flood of strangers': (arena) => {
+  'a flood of unauthenticated callers': (arena) => {
     const padding = 'x'.repeat(200_000);
     const body = () => ({
       trustName: `${arena.attacker.names.CiConnection}`,
@@ -220,7 +230,7 @@ const LOADS: Readonly<Record<string, Load>> = {
       ),
     );
   },
-  'a collector that makes up VMs, boots and series': (arena) => {
+  'a collector that invents VMs, boots and series': (arena) => {
     let number = 0;
     return flood(arena, 8, () => {
       number++;
@@ -238,7 +248,7 @@ const LOADS: Readonly<Record<string, Load>> = {
   },
 };
 
-/** Some 900 KiB of texts that were never there before. */
+/** About 900 KiB of texts that were never sent before. */
 function madeUpRows({ project }: Tenant, number: number): object[] {
   return Array.from({ length: 1_000 }, (_, i) => ({
     vmName: `${project}/vms/made-up-${number % 50}-${i % 100}`,
@@ -256,7 +266,10 @@ function madeUpRows({ project }: Tenant, number: number): object[] {
   }));
 }
 
-/** So many at a time until the time is over; whatever is answered is the attacker's own affair, but for faults. */
+/**
+ * Keeps `width` requests in flight until the time is over. The attacker may get any answer but a
+ * fault.
+ */
 async function flood(arena: Arena, width: number, make: () => WireRequest): Promise<void> {
   const endMs = performance.now() + LOAD_MS;
   const one = async (number: number): Promise<void> => {
@@ -273,17 +286,17 @@ async function flood(arena: Arena, width: number, make: () => WireRequest): Prom
         request: request.path,
         answer: answer.text,
       });
-      // Who is refused at once would only measure how fast it asks again.
+      // A rejected client that retries at once would only measure its own rate.
       if (isLimited || answer.failure !== undefined) await pause(10);
     }
   };
   await Promise.all(Array.from({ length: width }, (_, i) => one(i)));
 }
 
-/** After all of it: a VM that the neighbour never had before, with its first reading. */
+/** After all loads: a VM that the neighbour never had before, with its first reading. */
 async function tryNewcomer(arena: Arena): Promise<void> {
   for (let i = 0; i < 5; i++) {
     const vm = `${arena.victim.project}/vms/newcomer-${i}`;
-    await neighbourTurn(arena, `all of it, with the new VM ${i}`, i, vm);
+    await neighbourTurn(arena, `all loads, with the new VM ${i}`, i, vm);
   }
 }

@@ -1,7 +1,7 @@
-/** Addresses that are not public, names that lead to such, and URLs that two parsers read differently. */
+/** Non-public addresses, names that resolve to them, and URLs that two parsers read differently. */
 import { ALLOWED_ADDRESS } from './target.ts';
 
-/** Literals: refused when they are saved, in whatever form. */
+/** Literals in various forms, all of which are rejected when they are saved. */
 export const LITERALS: readonly string[] = [
   ...[
     '127.0.0.1',
@@ -100,7 +100,9 @@ export const LITERALS: readonly string[] = [
   ...['１２７.０.０.１', '①②⑦.⓪.⓪.①', '127。0。0。1', '127．0．0．1', '①⓪.0.0.1'],
 ];
 
-/** Names that lead here, or might: they may be saved, and nothing may arrive. */
+/**
+ * Names that resolve, or may resolve, to this machine: they may be saved, but nothing may arrive.
+ */
 export const NAMES: readonly string[] = [
   ...[
     'localhost',
@@ -123,7 +125,7 @@ export const NAMES: readonly string[] = [
   ],
 ];
 
-/** URLs that two parsers may read differently, around the canaries' port. */
+/** URLs around the canaries' port that two parsers may read differently. */
 export function oddUrls(port: number): string[] {
   const here = `127.0.0.1:${port}`;
   return [
@@ -195,7 +197,7 @@ export function oddUrls(port: number): string[] {
   ];
 }
 
-/** Chats are pinned to their hosts: these only look like them. */
+/** URLs that only look like the hosts to which chats are pinned. */
 export function chatUrls(
   port: number,
 ): readonly (readonly [kind: 'slack' | 'teams' | 'discord', url: string])[] {

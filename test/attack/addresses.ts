@@ -1,6 +1,6 @@
 /**
- * Addresses: webhooks and chats never reach a network that is not public, however its address is
- * written, named or redirected to. Listeners wait on this machine where nothing may arrive.
+ * Addresses: webhooks and chats never reach a non-public network, however the address is written,
+ * named or redirected to. Canary listeners on this machine show any request that arrives.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
@@ -13,16 +13,16 @@ import { Api } from './tenants.ts';
 import type { WireAnswer } from './wire.ts';
 
 const ALERT = '/svc.monitoring.v1.AlertService/';
-/** Until every first attempt has been made: names that nobody answers for take a while. */
+/** Maximum time until every first attempt has been made; unresolvable names take a while, ms. */
 const ATTEMPTS_MS = 20_000;
-/** Kept while their test message is on its way. */
+/** Maximum number of destinations kept while their test messages are in flight. */
 const DESTINATIONS_MAX = 90;
 const WIDTH = 6;
 
-/** Where nothing may arrive. */
+/** Listeners that no request may reach. */
 interface Canaries {
   readonly port: number;
-  /** Who came, by listener. */
+  /** Visitors, by listener. */
   readonly visits: string[];
 }
 
@@ -35,14 +35,14 @@ export async function attackAddresses(arena: Arena): Promise<void> {
     await tryRedirects(arena, undo, canaries);
     await untilAttempted(arena);
     const why =
-      canaries.visits.length === 0 ? undefined : `somebody came: ${canaries.visits.join(', ')}`;
-    arena.tally.note({ name: 'nobody came to the listeners', why });
+      canaries.visits.length === 0 ? undefined : `requests arrived: ${canaries.visits.join(', ')}`;
+    arena.tally.note({ name: 'no request reached the listeners', why });
   } finally {
     await undo.all();
   }
 }
 
-/** On every address of this machine that nothing may reach, all on one port. */
+/** Listens on every address of this machine that must be unreachable, all on one port. */
 export async function startCanaries(undo: Undo): Promise<Canaries> {
   const visits: string[] = [];
   const open = (address: string, port: number): Promise<number | undefined> =>
@@ -113,7 +113,7 @@ async function tryUrls(arena: Arena, { port }: Canaries): Promise<void> {
   });
 }
 
-/** Does every parser of ours take it for an address that is none of this machine's? */
+/** Whether each of our parsers takes it for an address outside this machine. */
 function leadsAway(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, username } = new URL(url);
@@ -127,7 +127,7 @@ interface DestinationTry {
   readonly mustRefuse: boolean;
 }
 
-/** Saves it; where it is taken, has a test message sent there and leaves it for the attempt. */
+/** Saves it. If that is accepted, sends a test message to it and leaves it for the attempt. */
 async function tryDestination(arena: Arena, one: DestinationTry, number: number): Promise<void> {
   const { attacker } = arena;
   const body = {
@@ -142,7 +142,7 @@ async function tryDestination(arena: Arena, one: DestinationTry, number: number)
     attacker.credentials.writeKey,
   );
   const judge = ({ status }: WireAnswer) => {
-    if (status === 200 && one.mustRefuse) return 'it was saved';
+    if (status === 200 && one.mustRefuse) return 'it was accepted';
     return status === 200 || status === 400 ? undefined : `answered ${status}`;
   };
   const answer = await attempt(arena, one.name, request, judge, { source: sourceOf(number) });
@@ -160,7 +160,7 @@ async function tryDestination(arena: Arena, one: DestinationTry, number: number)
   await makeRoom(arena);
 }
 
-/** What was tried goes, so that there is room for more. */
+/** Deletes the tried destinations to make room for more. */
 async function makeRoom(arena: Arena): Promise<void> {
   const { attacker } = arena;
   const body = { projectName: attacker.project, pageSize: 200 };
@@ -183,7 +183,7 @@ async function makeRoom(arena: Arena): Promise<void> {
   }
 }
 
-/** An endpoint that may be reached, and sends everybody on to one that may not. */
+/** A permitted endpoint that redirects every request to a forbidden one. */
 async function tryRedirects(arena: Arena, undo: Undo, { port }: Canaries): Promise<void> {
   const server = createHttpServer((request, response) => {
     const asked = new URL(request.url ?? '/', 'http://x');
@@ -213,7 +213,7 @@ async function tryRedirects(arena: Arena, undo: Undo, { port }: Canaries): Promi
   });
 }
 
-/** Every test message has had its first attempt, or its time is over. */
+/** Waits until every test message has had its first attempt, or the time is over. */
 async function untilAttempted(arena: Arena): Promise<void> {
   const { attacker, target } = arena;
   const api = new Api(target);

@@ -1,6 +1,6 @@
 /**
- * The setting of an attack: the program, attackers and victims, and ways to try things and judge
- * them.
+ * The setting of an attack: the program, attackers and victims, and functions to make and judge
+ * tries.
  */
 import type { Dice } from '../simulation/dice.ts';
 import { type Forbidden, problemOf, sentText } from './judge.ts';
@@ -16,11 +16,11 @@ export interface Arena {
   readonly dice: Dice;
   readonly tally: Tally;
   readonly forbidden: Forbidden;
-  /** Is the time of this class over? */
+  /** Whether the time of this class is over. */
   readonly isOver: () => boolean;
 }
 
-/** What the answers to the attacker may not show. */
+/** Contents that answers to the attacker must not have. */
 export function forbiddenTo(target: Target, others: readonly Tenant[]): Forbidden {
   return {
     secrets: target.secrets,
@@ -29,7 +29,7 @@ export function forbiddenTo(target: Target, others: readonly Tenant[]): Forbidde
   };
 }
 
-/** Runs `job` over the items, `width` at a time, in order of their beginning. */
+/** Runs `job` over the items in order, `width` at a time. */
 export async function inParallel<T>(
   items: Iterable<T>,
   width: number,
@@ -47,14 +47,12 @@ export async function inParallel<T>(
 
 const SOURCES = 200;
 
-/**
- * Addresses that an attacker with many machines would have: limits by address are met elsewhere.
- */
+/** Addresses of an attacker with many machines, so that limits by address do not interfere. */
 export function sourceOf(number: number): string {
   return `127.0.1.${1 + (number % SOURCES)}`;
 }
 
-/** The first line, the headers every client sends, and what is given. */
+/** The first line, the headers that every client sends, and the given ones. */
 export function rpcRequest(
   { target }: Pick<Arena, 'target'>,
   path: string,
@@ -79,12 +77,10 @@ export function getRequest(
   return { method, path, headers: [['host', new URL(target.origin).host], ...headers] };
 }
 
-/** Longest wait that a limit is given before the try counts as answered by it. */
+/** Longest wait that a rate limit may ask for before its answer counts as the try's, ms. */
 const LIMIT_WAIT_MS_MAX = 2_000;
 
-/**
- * Sends; where a rate limit answers, once more after the wait that it asks for, if that is short.
- */
+/** Sends; after a rate limit's answer, sends once more if the requested wait is short. */
 export async function sendPatiently(
   { target }: Pick<Arena, 'target'>,
   request: WireRequest,
@@ -99,7 +95,7 @@ export async function sendPatiently(
 }
 
 /**
- * Sends and judges one try: what every answer must be, then what `judge` says of this one. Resolves
+ * Sends and judges one try: first what every answer must be, then `judge` for this one. Resolves
  * with the answer.
  */
 export async function attempt(

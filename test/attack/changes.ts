@@ -1,7 +1,8 @@
 /**
- * Endless changes: one key edits rules until it is refused, then every method that changes something
- * is called again and again. Judged by outcomes: how many decisions the service commits, how much its
- * data folder grows, and whether another project and the owner's revocation go on beside it.
+ * Endless changes: one key edits rules until it is rejected, then every method that changes
+ * something is called again and again. Judged by outcomes: how many decisions the service commits,
+ * how much its data folder grows, and whether another project and the owner's revocation still
+ * work.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
@@ -17,19 +18,21 @@ import type { Header, WireAnswer } from './wire.ts';
 const ALERT = '/svc.monitoring.v1.AlertService/';
 const IAM = '/svc.iam.v1.AutomationService/';
 const MIB = 2 ** 20;
-/** What the flooded project may change a second; two minutes of it may come at once. */
+/** Sustained changes per second of the flooded project; a burst may be two minutes' worth. */
 const PER_SECOND = 1;
 const BURST = 120 * PER_SECOND;
-/** After so many accepted changes there is no limit. */
+/** Number of accepted changes after which no limit is assumed. */
 const GIVE_UP = 1_000;
-/** Requests at once, as in the flood that filled a disk. */
+/** Concurrent requests, as in the flood that filled a disk. */
 const WIDTH = 8;
-/** How long the key goes on after its burst, and how often each method is called. */
+/** How long the key continues after its burst, and how long each method is called, ms. */
 const FLOOD_MS = 5_000;
 const CALLS_OF_A_KIND = 60;
-/** Decisions of the service's own, and of those who end access, beside the calls of one method. */
+/**
+ * Decisions by the service itself, and by those who end access, besides the calls of one method.
+ */
 const SLACK = 20;
-/** What everything together may add to the data folder: the burst takes about 5 MiB. */
+/** Maximum growth of the data folder over everything; the burst takes about 5 MiB. */
 const GROWTH_BYTES_MAX = 32 * MIB;
 const RUNBOOK = 'x'.repeat(1_900);
 
@@ -41,17 +44,17 @@ export async function attackByChanges(arena: Arena): Promise<void> {
   const flood = await floodWithEdits(arena);
   const grown = bytesOfFolder(target.folder) - beforeBytes;
   tally.figure(
-    `edits without end: ${flood.accepted} accepted, ${flood.refused} refused in ${(flood.ms / 1000).toFixed(1)} s, ${(grown / MIB).toFixed(1)} MiB on disk`,
+    `endless edits: ${flood.accepted} accepted, ${flood.refused} refused in ${(flood.ms / 1000).toFixed(1)} s, ${(grown / MIB).toFixed(1)} MiB on disk`,
   );
   const { used } = await target.admin('limits', 'show', attacker.id);
   tally.figure(`the project has used ${JSON.stringify(used)}`);
   const decisions = (await committed(arena)) - before;
   const allowed = BURST + allowedIn(flood.ms);
   tally.note({
-    name: 'edits without end',
+    name: 'endless edits',
     why:
       problemOfCount(decisions, allowed) ??
-      (flood.refused === 0 ? 'nothing was refused' : undefined),
+      (flood.refused === 0 ? 'nothing was rejected' : undefined),
   });
   await tryOthers(arena);
   const kinds = new Map<string, string[]>();
@@ -63,17 +66,17 @@ export async function attackByChanges(arena: Arena): Promise<void> {
   const bytes = bytesOfFolder(target.folder) - beforeBytes;
   tally.figure(`after every kind of change: ${(bytes / MIB).toFixed(1)} MiB on disk`);
   const why = bytes <= GROWTH_BYTES_MAX ? undefined : `the data folder grew by ${bytes} bytes`;
-  tally.note({ name: 'the data folder grows by a bound', why });
+  tally.note({ name: 'growth of the data folder is bounded', why });
 }
 
-/** Collectors, and who shows no credential, have limits of their own. */
+/** Collectors and unauthenticated callers have limits of their own. */
 function isFlooded({ policy, isStream }: AttackedMethod): boolean {
   const { access, mutation } = policy;
   const isOther = access === Policy_Access.COLLECTOR || access === Policy_Access.NONE;
   return mutation && !isStream && !isOther;
 }
 
-/** What ends things comes after what needs them. */
+/** Methods that end things run after those that need them. */
 function inOrder(all: readonly AttackedMethod[]): AttackedMethod[] {
   const rank = ({ name }: AttackedMethod) =>
     ['Delete', 'Disable', 'Remove', 'Revoke', 'EndSession', 'SignOut'].findIndex((word) =>
@@ -82,20 +85,20 @@ function inOrder(all: readonly AttackedMethod[]): AttackedMethod[] {
   return [...all].sort((a, b) => rank(a) - rank(b));
 }
 
-/** The service follows a change with one of its own: a rule that was saved is applied. */
+/** The service follows each change with one of its own: a saved rule is applied. */
 const DECISIONS_OF_A_CHANGE = 2;
 
-/** Changes that the rate lets through in so long. */
+/** Number of changes that the rate allows within that time. */
 function allowedIn(ms: number): number {
   return Math.ceil((ms / 1000) * PER_SECOND);
 }
 
 function problemOfCount(decisions: number, changes: number): string | undefined {
   if (decisions <= changes * DECISIONS_OF_A_CHANGE + SLACK) return undefined;
-  return `${decisions} decisions were committed, for ${changes} changes that are allowed`;
+  return `${decisions} decisions were committed, but only ${changes} changes are allowed`;
 }
 
-/** Eight calls at once, each with a rule of its own, as long as the time lasts after the burst. */
+/** Eight concurrent calls, each with a rule of its own, until the time after the burst is over. */
 async function floodWithEdits(arena: Arena) {
   const { attacker } = arena;
   const startMs = performance.now();
@@ -110,7 +113,7 @@ async function floodWithEdits(arena: Arena) {
         continue;
       }
       refused++;
-      noteRefusal(arena, 'edits without end', answer);
+      noteRefusal(arena, 'endless edits', answer);
       if (endMs === Number.POSITIVE_INFINITY) endMs = performance.now() + FLOOD_MS;
       await pause(10);
     }
@@ -139,7 +142,7 @@ function save(arena: Arena, tenant: Tenant, id: string, version: number): Promis
   return arena.target.wire.send(request);
 }
 
-/** A refusal for too many changes says so in the documented way. */
+/** Checks that a rejection for too many changes has the documented form. */
 function noteRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
   const isLimited = answer.status === 429;
   const isDocumented =
@@ -147,17 +150,17 @@ function noteRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
     reasonOf(answer) === 'TOO_MANY_REQUESTS' &&
     /"limit":"changesPerSecond"/.test(answer.text) &&
     Number(answer.headers.get('retry-after')) > 0;
-  const why = isDocumented ? undefined : 'it is not refused as documented';
+  const why = isDocumented ? undefined : 'it is not rejected as documented';
   tally.note({ name, why, isLimited, answer: shown(answer) });
 }
 
-/** Beside the flood: another project changes a rule, and the owner revokes a key of this one. */
+/** During the flood, another project changes a rule, and the owner revokes a key of this one. */
 async function tryOthers(arena: Arena): Promise<void> {
   const { attacker, victim, tally, target } = arena;
   const other = await save(arena, victim, randomUUID(), 0);
   tally.note({
     name: 'another project changes something',
-    why: other.status === 200 ? undefined : 'it is refused for its neighbour',
+    why: other.status === 200 ? undefined : 'it is rejected because of its neighbour',
     answer: shown(other),
   });
   const revoke = { name: attacker.names.Key, reason: 'leaked', requestId: randomUUID() };
@@ -173,8 +176,8 @@ async function tryOthers(arena: Arena): Promise<void> {
 }
 
 /**
- * Calls one method again and again, each time as a new request; counts what was committed. Resolves
- * with what most calls came to.
+ * Calls one method again and again, each time as a new request, and counts the commits. Resolves
+ * with the outcome of most calls.
  */
 export async function tryKind(arena: Arena, method: AttackedMethod): Promise<string> {
   const { attacker, target, tally } = arena;
@@ -190,18 +193,18 @@ export async function tryKind(arena: Arena, method: AttackedMethod): Promise<str
     const answer = await target.wire.send(request);
     const outcome = answer.status === 200 ? 'answered' : (reasonOf(answer) ?? shown(answer));
     reasons.set(outcome, (reasons.get(outcome) ?? 0) + 1);
-    // What the project's own owner may read is no leak.
+    // Data that the project's own owner may read is not a leak.
     problem ??= problemOf(answer, sentText(request), arena.forbidden);
   });
   const decisions = (await committed(arena)) - before;
   const why = problem ?? problemOfCount(decisions, allowedIn(performance.now() - startMs));
   const summary = [...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ');
-  tally.note({ name: `${method.name} without end`, why, answer: `${decisions}: ${summary}` });
+  tally.note({ name: `endless ${method.name}`, why, answer: `${decisions}: ${summary}` });
   const [most] = [...reasons].sort(([, a], [, b]) => b - a);
   return most?.[0] ?? 'nothing';
 }
 
-/** Decisions that the service has committed since its start, by its own figures. */
+/** Decisions that the service has committed since its start, by its own metrics. */
 async function committed({ target, victim }: Arena): Promise<number> {
   const request = getRequest({ target }, '/metrics', victim.credentials.readKey);
   const { text } = await target.wire.send(request);
@@ -210,7 +213,7 @@ async function committed({ target, victim }: Arena): Promise<number> {
   return Number(count);
 }
 
-/** Of all files below, as far as they are still there. */
+/** Total size of all existing files below the folder. */
 function bytesOfFolder(folder: string): number {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   return names.reduce(

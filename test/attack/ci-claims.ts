@@ -1,6 +1,6 @@
 /**
- * Identity tokens of the right platform that are not what was approved: claims changed one at a
- * time, events that are never trusted, times that have passed, another connection's name.
+ * Identity tokens of the right platform that differ from what was approved: claims changed one at a
+ * time, untrusted events, expired times, another connection's name.
  */
 import { githubClaims } from '../../src/ci/kinds/github.ts';
 import type { Arena } from './arena.ts';
@@ -11,7 +11,7 @@ export interface CiTry {
   readonly assertion: string;
   /** Default: the attacker's own connection. */
   readonly trustName?: string;
-  /** Of claims that are recorded and not compared: either answer will do. */
+  /** For claims that are recorded but not compared: either answer is right. */
   readonly mayBeAccepted?: boolean;
 }
 
@@ -25,14 +25,17 @@ export function mint(
   return target.platform.mint({ ...claims, aud: audience, ...changes }, { header });
 }
 
-/** Recorded or meant to be ignored: docs/ci-claims.md lists them. `sub` is never read. */
+/**
+ * Claims that are recorded or intentionally ignored, as docs/ci-claims.md lists them. `sub` is
+ * never read.
+ */
 const FREE = new Set([
   ...githubClaims.recorded,
   ...Object.keys(githubClaims.boundWhen ?? {}),
   'sub',
 ]);
 
-/** Events that no connection accepts, or that are written as no platform writes them. */
+/** Events that no connection accepts, or in a form that no platform writes. */
 const EVENTS = [
   ...['pull_request', 'pull_request_target', 'workflow_run', 'issue_comment', 'release', 'create'],
   ...['merge_group', 'deployment', 'PUSH', 'push ', 'repository_dispatch', 'workflow_call'],
@@ -42,7 +45,7 @@ const REFS = [
   ...['refs/heads/gh-readonly-queue/main/pr-1', 'refs/heads/main/../evil'],
 ];
 
-/** Each claim in every other way, one at a time. */
+/** Changes each claim in every way, one at a time. */
 export async function changedClaims(arena: Arena): Promise<CiTry[]> {
   const { attacker, victim, target } = arena;
   const real = target.platform.payload({ ...attacker.ci.claims, aud: attacker.ci.audience });
@@ -50,7 +53,7 @@ export async function changedClaims(arena: Arena): Promise<CiTry[]> {
   for (const [claim, value] of Object.entries(real)) {
     for (const changed of otherValues(value)) {
       if (changed === value) continue;
-      // A token's id may be any text, once.
+      // A token's id may be any text, but only once.
       const isText = typeof changed === 'string' && changed !== '';
       const mayBeAccepted = FREE.has(claim) || (claim === 'jti' && isText);
       const name = `${claim} is ${JSON.stringify(changed) ?? 'nothing'}`;
@@ -92,7 +95,7 @@ export async function otherEvents(arena: Arena): Promise<CiTry[]> {
   return tries;
 }
 
-/** Tolerance is 30 s, age at most ten minutes: two seconds are left for the way there. */
+/** The tolerance is 30 s and the maximum age ten minutes; two seconds are left for transport. */
 export async function oddTimes(arena: Arena): Promise<CiTry[]> {
   const now = Math.floor(Date.now() / 1000);
   const cases: readonly Readonly<Record<string, unknown>>[] = [
@@ -128,7 +131,7 @@ export async function oddTimes(arena: Arena): Promise<CiTry[]> {
   );
 }
 
-/** The real token, for what was never approved for it. */
+/** The genuine token, presented to connections that were not approved for it. */
 export async function otherTrusts(arena: Arena): Promise<CiTry[]> {
   const { attacker, victim } = arena;
   const theirs = victim.names.CiConnection;

@@ -1,7 +1,6 @@
 /**
- * Identity tokens that the platform has not signed, or not so: other algorithms, the public key as a
- * secret, keys that the token brings itself, other issuers, payloads that two parsers read in two
- * ways.
+ * Identity tokens with missing or wrong signatures: other algorithms, the public key as a secret,
+ * keys that the token itself supplies, other issuers, payloads that two parsers read differently.
  */
 import { createHmac, KeyObject, sign } from 'node:crypto';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose';
@@ -17,7 +16,7 @@ async function partsOf(arena: Arena) {
   return { head, body, signature };
 }
 
-/** No algorithm, and those that would take the public key for a secret. */
+/** No algorithm, and algorithms that would use the public key as a secret. */
 export async function otherAlgorithms(arena: Arena): Promise<CiTry[]> {
   const { kid, privateKey, publicJwk } = arena.target.platform.key();
   const { body, signature } = await partsOf(arena);
@@ -50,12 +49,12 @@ export async function otherAlgorithms(arena: Arena): Promise<CiTry[]> {
     const rsa = `${encode({ typ: 'JWT', alg: `RS${bits}`, kid })}.${body}`;
     const end = sign(`sha${bits}`, Buffer.from(rsa), KeyObject.from(privateKey));
     const assertion = `${rsa}.${end.toString('base64url')}`;
-    tries.push({ name: `RS${bits} by the real key`, assertion });
+    tries.push({ name: `RS${bits} with the real key`, assertion });
   }
   return tries;
 }
 
-/** A key that the token itself brings or names. */
+/** A key that the token itself supplies or names. */
 export async function otherKeys(arena: Arena): Promise<CiTry[]> {
   const { attacker, target } = arena;
   const { kid } = target.platform.key();
@@ -91,7 +90,7 @@ export async function otherKeys(arena: Arena): Promise<CiTry[]> {
   return tries;
 }
 
-/** The real one, cut, changed, padded and put together otherwise. */
+/** The genuine token, truncated, changed, padded and reassembled. */
 export async function oddForms(arena: Arena): Promise<CiTry[]> {
   const { kid } = arena.target.platform.key();
   const { head, body, signature } = await partsOf(arena);
@@ -122,7 +121,7 @@ export async function oddForms(arena: Arena): Promise<CiTry[]> {
   }));
 }
 
-/** A platform of the attacker's own, and one that says that it is the trusted one. */
+/** A platform of the attacker's own, and one that claims to be the trusted one. */
 export async function otherIssuers(arena: Arena): Promise<CiTry[]> {
   const { attacker, target } = arena;
   const { url } = target.platform;
@@ -161,7 +160,7 @@ export async function otherIssuers(arena: Arena): Promise<CiTry[]> {
   return tries;
 }
 
-/** Genuinely signed, and yet readable in two ways. */
+/** Genuinely signed tokens that can be read in two ways. */
 export async function rawPayloads(arena: Arena): Promise<CiTry[]> {
   const { attacker, target } = arena;
   const { kid, privateKey } = target.platform.key();

@@ -1,7 +1,7 @@
 /**
- * Keyless CI: an identity token opens a connection only when it is exactly what was approved. Every
+ * Keyless CI: an identity token opens a connection only if it is exactly what was approved. Every
  * claim is changed in every way, one at a time; algorithms, keys, headers, times and audiences are
- * forged; tokens are shown twice and pairing codes guessed.
+ * forged; tokens are replayed and pairing codes guessed.
  */
 import { type Arena, attempt, inParallel, rpcRequest } from './arena.ts';
 import {
@@ -19,7 +19,7 @@ import type { WireAnswer } from './wire.ts';
 
 const IAM = '/svc.iam.v1.AutomationService/';
 const WIDTH = 8;
-/** Fewer than elsewhere: each of them fails less often than one address may. */
+/** Few sources: each of them stays below the failures that one address may have. */
 const SOURCES = 8;
 
 function sourceOf(number: number): string {
@@ -27,7 +27,8 @@ function sourceOf(number: number): string {
 }
 
 export async function attackCi(arena: Arena): Promise<void> {
-  // An address that has succeeded is no stranger: what strangers fail at together is bounded.
+  // An address that has succeeded once is exempt from the common bound on failures of unknown
+  // addresses.
   for (let number = 0; number < SOURCES; number++) await control(arena, number);
   const tries = [
     ...(await changedClaims(arena)),
@@ -72,7 +73,7 @@ function exchange(
   return attempt(arena, name, request, judge ?? refused, { source: sourceOf(number) });
 }
 
-/** Once is once, also when eight come at the same time. */
+/** A token works once, even if eight requests present it concurrently. */
 async function tryReplay(arena: Arena): Promise<void> {
   for (let round = 0; round < 5; round++) {
     const assertion = await mint(arena);
@@ -80,7 +81,7 @@ async function tryReplay(arena: Arena): Promise<void> {
       Array.from({ length: 8 }, (_, i) =>
         exchange(
           arena,
-          { name: 'shown eight times at once', assertion, mayBeAccepted: true },
+          { name: 'eight concurrent uses', assertion, mayBeAccepted: true },
           undefined,
           i,
         ),
@@ -88,14 +89,14 @@ async function tryReplay(arena: Arena): Promise<void> {
     );
     const accepted = answers.filter(({ status }) => status === 200).length;
     arena.tally.note({
-      name: 'one of eight',
+      name: 'one of eight uses',
       why: accepted <= 1 ? undefined : `${accepted} were accepted`,
     });
     await exchange(arena, { name: 'shown again', assertion });
   }
 }
 
-/** Codes that are guessed lock out who guesses, not who was given the real one; that works once. */
+/** Guessed codes lock out the guesser, not the holder of the real code, which works once. */
 async function tryPairingCodes(arena: Arena): Promise<void> {
   const { attacker, dice, target } = arena;
   const api = new Api(target);
@@ -128,14 +129,14 @@ async function tryPairingCodes(arena: Arena): Promise<void> {
   const refused = ({ status }: WireAnswer) =>
     [400, 401, 403, 404].includes(status) ? undefined : `answered ${status}`;
   for (const [number, code] of forgedSecrets(pairingCode, dice).entries()) {
-    // Few from each source: whoever guesses more is locked out, which says nothing of the guess.
+    // Few guesses per source: a lockout would say nothing about the guess.
     await submit(code, `guessed code ${JSON.stringify(code)}`, refused, Math.floor(number / 3));
   }
   await submit(
     pairingCode,
-    'the real code, after all the guesses',
+    'the real code after all guesses',
     ({ status, text }) =>
-      status === 200 ? undefined : `who was given it is locked out: ${status} ${text}`,
+      status === 200 ? undefined : `the holder of the real code is locked out: ${status} ${text}`,
     190,
   );
   await submit(pairingCode, 'the real code a second time', refused, 191);

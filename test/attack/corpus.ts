@@ -1,7 +1,7 @@
 /**
- * Valid requests that mutations begin with: every method as JSON and as binary protobuf, by the
- * credential that may call it, and every plain HTTP route. What ends or removes something acts on a
- * tenant of its own, so that the others stay what they are.
+ * Valid requests as the base of mutations: every method as JSON and as binary protobuf, with a
+ * credential that may call it, and every plain HTTP route. Requests that end or remove something
+ * act on a tenant of their own, so that the others stay intact.
  */
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { Policy_Access } from '../../src/gen/svc/options/v1/policy_pb.ts';
@@ -17,15 +17,18 @@ import type { Header } from './wire.ts';
 export interface Corpus {
   readonly host: string;
   readonly origin: string;
-  /** Who asks. */
+  /** The caller's tenant. */
   readonly tenant: Tenant;
-  /** Whose things are ended, and who does it. */
+  /** The tenant whose things are ended, also as the caller. */
   readonly chaff: Tenant;
 }
 
 const ENDS_SOMETHING =
   /^(Delete|Disable|Remove|Revoke|SignOut|Reject|SetMember|Unenrol|Retire|Pause|Rotate|Update|Approve|Enable)/;
-/** Each try of these costs the account, key or VM that it makes: fewer, so that memory is about requests. */
+/**
+ * Each try of these costs an account, key or VM, so there are fewer of them: the memory figure
+ * should be about requests.
+ */
 const MAKES_SOMETHING = /^(Create|Invite|EnrolVm|StartCi|SaveAlertRule)/;
 const MAKES_SHARE = 0.2;
 
@@ -42,7 +45,7 @@ function rpcDraft(corpus: Corpus, dice: Dice): Draft {
   const tenant = ENDS_SOMETHING.test(method.name) ? corpus.chaff : corpus.tenant;
   const json = requestOf(method, tenant);
   const kinds = kindsFor(method);
-  // Whoever signs out is nobody afterwards.
+  // A caller that signs out loses its session.
   const kind =
     method.name === 'SignOutEverywhere' ? 'viewer' : kinds.length > 0 && dice.pick(kinds);
   const credential = kind === false ? [] : tenant.credentials[kind];
@@ -65,7 +68,7 @@ function rpcDraft(corpus: Corpus, dice: Dice): Draft {
   };
 }
 
-/** Credentials that a method takes. */
+/** Credentials that a method accepts. */
 export function kindsFor({ policy }: AttackedMethod): readonly CredentialKind[] {
   switch (policy.access) {
     case Policy_Access.READ:
@@ -126,7 +129,7 @@ function promqlDraft({ host, tenant }: Corpus, dice: Dice): Draft {
 const OWN_METRICS = ['svc_vm_cpu_utilization_pct', 'svc_vm_load1', 'up', '{__name__=~".+"}'];
 const GENERATED = /\b(gauge|cpu_total|other|info|sparse|latency_bucket|odd_bucket)\b/g;
 
-/** By the grammar, over series that there are; every third with a few letters changed. */
+/** By the grammar, over existing series; every third has a few letters changed. */
 function expressionOf(dice: Dice): string {
   const piece = generateExpression(new ExpressionDice(dice.below(2 ** 31)));
   let text = textOf(piece).replaceAll(GENERATED, () => dice.pick(OWN_METRICS.slice(0, 3)));

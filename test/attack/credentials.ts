@@ -1,7 +1,7 @@
 /**
- * Credentials: none that was changed, cut, guessed, ended, or put where it does not belong opens
- * anything, and none opens a method that its kind may not call. Each is shown once as it should be
- * first, so that a refusal says something.
+ * Credentials: one that is changed, truncated, guessed, ended or misplaced opens nothing, and none
+ * opens a method that its kind may not call. Each is first used correctly, so that its rejection
+ * means something.
  */
 import { Policy_Access, Policy_Role } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { type Arena, attempt, inParallel, rpcRequest, sourceOf } from './arena.ts';
@@ -31,7 +31,7 @@ export async function attackCredentials(arena: Arena): Promise<void> {
 }
 
 /**
- * The credentials as they are do open what they should; else the class would hold by refusing
+ * The unchanged credentials open what they should; otherwise the class would hold by rejecting
  * everything.
  */
 async function tryControls(arena: Arena): Promise<void> {
@@ -80,7 +80,7 @@ async function tryForgeries(arena: Arena): Promise<void> {
       { source: sourceOf(number), isLast: !/^[!-~]*$/.test(secret) },
     );
   });
-  // What a cookie's value cannot hold ends it, or is cut off: then it is the real one.
+  // A character that a cookie cannot hold may truncate the value to the real secret.
   const forgedSessions = forgedSecrets(attacker.secrets.ownerSession ?? '', dice).filter(
     (secret) => !/[;\u00a0]/.test(secret),
   );
@@ -102,7 +102,7 @@ async function tryForgeries(arena: Arena): Promise<void> {
   });
 }
 
-/** May this kind call the method at all? As the policy says, with what the tenant's were given. */
+/** Whether the policy lets this kind, with the tenant's permissions, call the method. */
 function mayCall(method: AttackedMethod, kind: CredentialKind): boolean {
   const { access, role } = method.policy;
   if (access === Policy_Access.NONE || access === Policy_Access.ANY) return true;
@@ -133,12 +133,14 @@ async function tryWrongKinds(arena: Arena): Promise<void> {
       source: sourceOf(number),
     });
   });
-  // Without any credential at all: everything but what needs none.
+  // Without any credential: every method except those that need none.
   const closed = methods.filter(
     ({ policy, isStream }) => policy.access !== Policy_Access.NONE && !isStream,
   );
   await inParallel(closed, WIDTH, async (method, number) => {
     const request = rpcRequest(arena, method.path, requestOf(method, attacker), []);
-    await attempt(arena, `${method.name} as nobody`, request, denied, { source: sourceOf(number) });
+    await attempt(arena, `${method.name} without a credential`, request, denied, {
+      source: sourceOf(number),
+    });
   });
 }

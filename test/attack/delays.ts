@@ -1,35 +1,36 @@
 /**
- * What a flood costs a project that asks little: its times alone, its times beside the flood, and
- * the verdict. The bound is relative to the quiet times of the same run, so it holds on any machine.
+ * The cost of a flood to a project that asks little: its times alone, its times beside the flood,
+ * and the verdict. The bound is relative to the quiet times of the same run, so it holds on any
+ * machine.
  */
 import type { WireAnswer } from './wire.ts';
 
 const WARM_UP_REQUESTS = 5;
 
-/** One request that was answered. */
+/** An answered request. */
 export interface Timed {
   readonly tookMs: number;
   readonly answer: WireAnswer;
 }
 
-/** Times of one project in one run, in the order in which its requests were sent. */
+/** Times of one project in one run, in the order of its requests. */
 export interface Delays {
   readonly quiet: readonly Timed[];
   readonly beside: readonly Timed[];
 }
 
 export interface Pace {
-  /** Requests of the quiet measurement. */
+  /** Number of requests in the quiet measurement. */
   readonly quietCount: number;
-  /** Time from one request to the next, ms. A slow answer delays no later request. */
+  /** Interval between requests, ms. A slow answer delays no later request. */
   readonly everyMs: number;
   readonly floodMs: number;
 }
 
 /**
  * Measures the quiet times, then the times while `flood` runs. `flood` starts before the first
- * request and is told when to stop. Both run once before, so that threads have started and have
- * loaded their code, which is no delay by others.
+ * request and is told when to stop. Both run once before that, so that threads have started and
+ * loaded their code.
  */
 export async function measureDelays(
   ask: () => Promise<WireAnswer>,
@@ -47,7 +48,7 @@ export async function measureDelays(
   return { quiet, beside };
 }
 
-/** Over when it is asked for the second time. */
+/** Returns true from the second call on. */
 function onceOver(): () => boolean {
   let asked = 0;
   return () => asked++ > 0;
@@ -67,21 +68,21 @@ async function askedSteadily(
   return await Promise.all(underWay);
 }
 
-/** The time that the given share of the requests kept, ms. */
+/** The time within which the given share of the requests was answered, ms. */
 function percentile(timed: readonly Timed[], share: number): number {
   const times = timed.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return times[Math.ceil(times.length * share) - 1] ?? 0;
 }
 
 /**
- * Why the flood delayed the project too long, undefined if it did not: the 99th percentile must be
+ * Why the flood delayed the project too long; undefined if it did not. The 99th percentile must be
  * within twice the quiet one plus one slice.
  */
 export function delayProblem({ quiet, beside }: Delays, sliceMs: number): string | undefined {
   const boundMs = 2 * percentile(quiet, 0.99) + sliceMs;
   const isMs = percentile(beside, 0.99);
   if (isMs <= boundMs) return undefined;
-  return `the p99 beside the flood is ${isMs.toFixed(0)} ms, more than twice the quiet one and a slice: ${boundMs.toFixed(0)} ms`;
+  return `the p99 beside the flood is ${isMs.toFixed(0)} ms, more than twice the quiet one plus a slice: ${boundMs.toFixed(0)} ms`;
 }
 
 /** The times as text. */

@@ -1,16 +1,19 @@
-/** Where credentials are read, and what a bad one must get there. */
+/** Routes that read credentials, and the answer that a bad credential must get there. */
 import { type Arena, getRequest, rpcRequest } from './arena.ts';
 import { reasonOf } from './judge.ts';
 import type { Header, WireAnswer, WireRequest } from './wire.ts';
 
-/** What a bad credential must get: nothing. 400 and 431 are the parser's, before any credential. */
+/**
+ * A bad credential must get nothing. 400 and 431 come from the parser, before any credential is
+ * read.
+ */
 export function refused(answer: WireAnswer): string | undefined {
   const { status } = answer;
   if ([400, 401, 403, 431].includes(status)) return undefined;
-  return `answered ${status} ${reasonOf(answer) ?? ''} where it should have been refused`;
+  return `answered ${status} ${reasonOf(answer) ?? ''} instead of a rejection`;
 }
 
-/** Where a bearer is read: each route has a way of its own. */
+/** Routes that read a bearer token, each in its own way. */
 export function doors(
   arena: Pick<Arena, 'target' | 'attacker'>,
   headers: readonly Header[],

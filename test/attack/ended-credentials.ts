@@ -1,7 +1,7 @@
 /**
- * Credentials that were good once: expired, revoked, rotated away, of an account that is disabled or
- * deleted, of a connection whose permissions changed, of a session that was ended, and links that
- * were used. Each is used once before its end, and must have worked.
+ * Credentials that once worked: expired, revoked, rotated away, of a disabled or deleted account,
+ * of a connection with changed permissions, of an ended session, and used links. Each is used
+ * successfully once before its end.
  */
 import type { Arena } from './arena.ts';
 import { Api, type Tenant } from './tenants.ts';
@@ -10,7 +10,7 @@ import type { Header } from './wire.ts';
 export interface EndedCredential {
   readonly name: string;
   readonly headers: readonly Header[];
-  /** A cookie: for the API alone. */
+  /** A cookie, which only the API accepts. */
   readonly isHuman: boolean;
 }
 
@@ -115,22 +115,22 @@ async function endedPeople(
     () => false,
   );
   arena.tally.note({
-    name: 'an invitation that was used',
-    why: again ? 'it was taken twice' : undefined,
+    name: 'a used invitation',
+    why: again ? 'it was accepted twice' : undefined,
   });
   const locked = await api.signIn(await invite('locked'));
   await proven(locked.headers);
   const { name: person } = await api.call(`${PEOPLE}GetSelf`, {}, locked.headers);
   await target.admin('people', 'disable', person);
   return [
-    ['a session that was left', leaving.headers],
+    ['a signed-out session', leaving.headers],
     ['a session of a removed member', removed.headers],
-    ['a session after signing out everywhere', everywhere.headers],
-    ['a session of a person who is locked out', locked.headers],
+    ['a session after sign-out everywhere', everywhere.headers],
+    ['a session of a locked-out user', locked.headers],
   ];
 }
 
-/** Connections of their own: what is ended here is nobody else's. */
+/** Connections of their own, so that ending them affects no other try. */
 async function endedTokens(
   arena: Arena,
   api: Api,
@@ -193,7 +193,7 @@ async function endedTokens(
   ];
 }
 
-/** A key of a second, where the service makes one so short; waited out. */
+/** A key that expires after a second, if the service makes one so short. Waits for its expiry. */
 async function shortKey({ attacker }: Arena, api: Api): Promise<string | undefined> {
   const account = await newAccount(api, attacker);
   const body = {

@@ -1,4 +1,7 @@
-/** Secrets that look like real ones: changed, cut, with a right checksum, under another kind or key. */
+/**
+ * Secrets that look like real ones: changed, truncated, with a correct checksum, under another kind
+ * or key.
+ */
 import { createHmac } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { mintSecret, type SecretKind } from '../../src/platform/keys.ts';
@@ -19,7 +22,7 @@ const KINDS: readonly SecretKind[] = [
   'verify',
 ];
 
-/** Of a secret `svc_<kind>_<id>_<random and checksum>`; none of them is the secret itself. */
+/** Forgeries of a secret `svc_<kind>_<id>_<random and checksum>`, never the secret itself. */
 export function forgedSecrets(secret: string, dice: Dice): string[] {
   const [, kind = '', id = '', rest = ''] = secret.split('_');
   const nowMs = Date.now();
@@ -89,7 +92,9 @@ const encode = (json: unknown): string => Buffer.from(JSON.stringify(json)).toSt
 const decode = (text = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
 
-/** Of an access token: other algorithms, other keys, other claims under the old signature. */
+/**
+ * Forgeries of an access token: other algorithms, other keys, other claims under the old signature.
+ */
 export async function forgedTokens(arena: Arena, token: string, victim: Tenant): Promise<string[]> {
   const [head, body, signature = ''] = token.split('.');
   const parts: Parts = { header: decode(head), payload: decode(body), signature };
@@ -148,12 +153,12 @@ export async function forgedTokens(arena: Arena, token: string, victim: Tenant):
   ];
 }
 
-/** Cut, changed in its signature, and put together otherwise. */
+/** Truncated, with a changed signature, and reassembled. */
 function oddTokens(token: string): string[] {
   const [head, body, signature = ''] = token.split('.');
   return [
     ...[1, 10, 40].map((count) => token.slice(0, -count)),
-    // Not the very last letter: four of its bits are no part of the signature.
+    // Not the very last letter: four of its bits are not part of the signature.
     ...[3, 30, 60].map(
       (at) =>
         `${head}.${body}.${signature.slice(0, at)}${signature[at] === 'A' ? 'B' : 'A'}${signature.slice(at + 1)}`,

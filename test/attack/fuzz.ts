@@ -1,7 +1,7 @@
 /**
- * Fuzzing: mutated requests, several at a time, over connections that stay. The process lives on;
- * every answer is one that the service has; no secret and no word of another tenant is in an answer
- * or in the log; once warm, memory stays where it is.
+ * Fuzzing: mutated requests, several at a time, over persistent connections. The process survives;
+ * every answer is one that the service defines; no secret and no word of another tenant appears in
+ * an answer or in the log; memory is flat after warm-up.
  */
 import { type Arena, inParallel, shown, sourceOf } from './arena.ts';
 import { type Corpus, draftOf } from './corpus.ts';
@@ -11,17 +11,17 @@ import { mutated, written } from './mutations.ts';
 import { createTenant } from './tenants.ts';
 import { bytesOf, type WireAnswer } from './wire.ts';
 
-/** Requests in flight: more would wait in the service's queues, and show nothing new. */
+/** Requests in flight; more would only wait in the service's queues. */
 const WIDTH = 24;
-/** After so many, what ends things gets a new tenant to end things of. */
+/** Number of requests after which the requests that end things get a new tenant. */
 const CHAFF_EVERY = 100_000;
 const READING_EVERY_MS = 2_000;
 const PROGRESS_EVERY_MS = 15_000;
-/** A stream that is let in is looked at for so long. */
+/** How long an accepted stream is read, ms. */
 const STREAM_MS = 100;
-/** Below this share of accepted requests the fuzzer would knock at a closed door. */
+/** Share of accepted requests below which the fuzzer only tests rejections. */
 const ACCEPTED_SHARE_MIN = 0.1;
-/** Above this share of 429 it would measure the limits. */
+/** Share of 429 answers above which it only tests the limits. */
 const LIMITED_SHARE_MAX = 0.3;
 
 interface Progress {
@@ -80,7 +80,7 @@ async function fuzzOnce(
   number: number,
 ): Promise<void> {
   const { target, tally, forbidden } = arena;
-  // Of its own, so that the same request comes of the same seed whatever the others did meanwhile.
+  // Independent dice: a seed makes the same request regardless of the others.
   const dice = arena.dice.fork(`request ${number}`);
   const draft = mutated(draftOf(corpus, dice), dice);
   const request = written(draft);
@@ -104,13 +104,13 @@ async function fuzzOnce(
   });
 }
 
-/** A stream is cut off by the fuzzer: what has come until then is all there is to judge. */
+/** The fuzzer cuts off a stream: only what has arrived until then is judged. */
 export function cutOff(answer: WireAnswer): WireAnswer {
   const { failure, status, ...rest } = answer;
   return failure === 'timeout' ? { ...rest, status: status === 0 ? 200 : status } : answer;
 }
 
-/** What was percent-encoded may come back as it was meant. */
+/** An answer may contain percent-encoded parts of the request in decoded form. */
 function sentInFull(sent: string): string {
   if (!sent.includes('%')) return sent;
   return `${sent}\n${sent.replaceAll(/(?:%[0-9a-f]{2})+/gi, (text) => Buffer.from(text.replaceAll('%', ''), 'hex').toString('utf8'))}`;
@@ -127,14 +127,14 @@ function judgeWhole(arena: Arena, counts: Progress): void {
   const limited = sum(/^429$/) / counts.done;
   const note = (name: string, isFine: boolean, why: string) =>
     tally.note({ name, why: isFine ? undefined : why });
-  note('the process lives', isAlive(arena), 'it has ended');
+  note('the process survives', isAlive(arena), 'it has ended');
   note(
-    'requests come past the door',
+    'requests pass authentication',
     accepted >= ACCEPTED_SHARE_MIN,
     `only ${percent(accepted)} were accepted`,
   );
   note(
-    'limits do not stand in the way',
+    'rate limits do not interfere',
     limited <= LIMITED_SHARE_MAX,
     `${percent(limited)} were answered 429`,
   );
@@ -145,12 +145,12 @@ function judgeWhole(arena: Arena, counts: Progress): void {
     secrets: [...target.secrets, ...Object.values(attacker.secrets), ...forbidden.secrets],
   };
   const leak = secrets.secrets.find((secret) => log.includes(secret));
-  note('no secret is in the log', leak === undefined, `${forbiddenIn(leak ?? '', '', secrets)}`);
+  note('the log contains no secret', leak === undefined, `${forbiddenIn(leak ?? '', '', secrets)}`);
   const { why, figure } = memoryVerdict(counts.readings, counts.done);
   tally.note({ name: 'memory is flat in the second half', why });
   tally.figure(figure);
   tally.figure(
-    `the log got ${(log.length / 1e6).toFixed(1)} MB, ${log.split('"level":"error"').length - 1} lines of level error`,
+    `the log grew by ${(log.length / 1e6).toFixed(1)} MB, with ${log.split('"level":"error"').length - 1} lines of level error`,
   );
 }
 

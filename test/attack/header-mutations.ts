@@ -5,7 +5,7 @@ import type { Header } from './wire.ts';
 
 const LONG = 'A'.repeat(600);
 
-/** Values that a header of the name may have; names that no part of the service reads, too. */
+/** Possible values by header name, including names that no part of the service reads. */
 const HEADER_VALUES: Readonly<Record<string, readonly string[]>> = {
   'content-type': [
     ...[
@@ -73,7 +73,7 @@ const HEADER_VALUES: Readonly<Record<string, readonly string[]>> = {
   'user-agent': ['', 'x'.repeat(3000)],
 };
 const HEADER_NAMES = Object.keys(HEADER_VALUES);
-/** After these nobody knows where the next request on the connection begins. */
+/** After these, the start of the next request on the connection is ambiguous. */
 const ENDS_CONNECTION = /^(transfer-encoding|expect|connection|upgrade|host|content-length)$/;
 
 export function mutatedHeaders(draft: Draft, dice: Dice): Draft {

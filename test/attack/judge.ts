@@ -1,34 +1,37 @@
 /**
- * The judge of every answer, whatever was asked: a known status in a well-formed envelope, without
- * a stack trace, a path of this machine or a secret, and without a word of another tenant. A 5xx is
- * a fault but for those that the service gives on purpose.
+ * The judge of every answer, whatever the request: a known status in a well-formed envelope,
+ * without a stack trace, a path of this machine, a secret, or a word of another tenant. A 5xx is a
+ * fault unless the service sends it on purpose.
  */
 import { fileURLToPath } from 'node:url';
 import { REFUSAL_REASONS } from '../../streams/platform/refusal.ts';
 import { CANARY_PREFIX } from './tenants.ts';
 import { bytesOf, type WireAnswer, type WireRequest } from './wire.ts';
 
-/** What may never be seen. */
+/** Contents forbidden in every answer. */
 export interface Forbidden {
-  /** Of the tenant that asks and of the service; answers that show one once are not judged here. */
+  /**
+   * Secrets of the calling tenant and of the service; answers that return one once are not judged
+   * here.
+   */
   readonly secrets: readonly string[];
-  /** Of every other tenant. */
+  /** Texts of every other tenant. */
   readonly texts: readonly string[];
-  /** Paths of this machine: the data folder. */
+  /** Paths of this machine, such as the data folder. */
   readonly paths: readonly string[];
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
-/** Statuses below 500 that the service has. */
+/** Statuses below 500 that the service uses. */
 const KNOWN = new Set([
   ...[200, 202, 204, 303, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 414, 415],
   ...[417, 421, 422, 426, 429, 431],
 ]);
 
 /**
- * The deliberate ones, each with what it must say: a query that took too long, a part that is away.
- * 501 is how Connect refuses a compression or a protocol that it does not have.
+ * The deliberate ones, each with the text that it must contain: a query timed out, or a part is
+ * unavailable. With 501, Connect rejects an unsupported compression or protocol.
  */
 const DELIBERATE: Readonly<Record<number, RegExp>> = {
   501: /"code":"unimplemented"/,
@@ -40,7 +43,7 @@ const TRACE =
   /\n\s+at .+[:(]\d+|node:internal|node_modules|\.ts:\d+:\d+|file:\/\/\/\S*\/(?:src|actors|sqlite|streams|machines|bin)\//;
 const CANARY = new RegExp(`${CANARY_PREFIX}[a-z0-9]+`, 'gi');
 
-/** Why the answer is wrong; undefined when it is not. `sent` is the request as text. */
+/** Why the answer is wrong; undefined if it is right. `sent` is the request as text. */
 export function problemOf(
   answer: WireAnswer,
   sent: string,
@@ -49,14 +52,14 @@ export function problemOf(
   return statusProblem(answer) ?? envelopeProblem(answer) ?? textProblem(answer, sent, forbidden);
 }
 
-/** What a request holds, as an answer may show it again. */
+/** The content of a request, as an answer may repeat it. */
 export function sentText(request: WireRequest): string {
   return bytesOf(request).toString('utf8');
 }
 
 function statusProblem({ status, text, failure }: WireAnswer): string | undefined {
   if (failure === 'not HTTP') return 'the answer is not HTTP';
-  if (failure === 'timeout') return 'no whole answer came in time';
+  if (failure === 'timeout') return 'no complete answer arrived in time';
   if (failure === 'closed') return 'the connection was closed without an answer';
   if (KNOWN.has(status)) return undefined;
   if (status >= 500) return DELIBERATE[status]?.test(text) ? undefined : `${status} is a fault`;
@@ -70,14 +73,14 @@ function envelopeProblem({ status, headers, text }: WireAnswer): string | undefi
   try {
     body = JSON.parse(text);
   } catch {
-    return 'the answer says that it is JSON, and is not';
+    return 'the answer says that it is JSON, but it is not';
   }
   if (status < 400 || typeof body !== 'object' || body === null) return undefined;
   return refusalProblem(body as Record<string, unknown>);
 }
 
 function refusalProblem(body: Record<string, unknown>): string | undefined {
-  // Prometheus's envelope, the report of /readyz, or Connect's.
+  // The envelope of Prometheus or Connect, or the report of /readyz.
   if (body.status === 'error') {
     const isWhole = typeof body.errorType === 'string' && typeof body.error === 'string';
     return isWhole ? undefined : 'a PromQL refusal lacks errorType or error';
@@ -102,7 +105,7 @@ function textProblem(
   return forbiddenIn(whole, sent, forbidden);
 }
 
-/** The first thing in a text that should not be there, and that `sent` has not brought itself. */
+/** The first forbidden item in a text that `sent` does not contain. */
 export function forbiddenIn(text: string, sent: string, forbidden: Forbidden): string | undefined {
   const trace = TRACE.exec(text);
   if (trace && !sent.includes(trace[0].trim()))

@@ -1,8 +1,8 @@
 /**
- * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--except CLASS]
- * [--busy-machine] [--json]`:
- * starts the program as a user does and attacks it, class by class. Ends with a table
- * class | tries | held; the exit status is 1 when anything did not hold, and 2 for a wrong argument.
+ * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--except
+ * CLASS] [--busy-machine] [--json]`: starts the program as a user does and attacks it, class by
+ * class. It ends with a table class | tries | held. The exit status is 1 when a try did not hold,
+ * and 2 for a wrong argument.
  */
 import { parseArgs } from 'node:util';
 import { ATTACKS, runAttacks } from './run.ts';
@@ -20,7 +20,7 @@ const USAGE = `npm run attack -- [options]
 
 const LONG_REQUESTS = 1_000_000;
 
-/** Throws what is wrong with the arguments. */
+/** Throws if the arguments are invalid. */
 function optionsOf(args: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],
@@ -39,7 +39,7 @@ function optionsOf(args: readonly string[]) {
   const named = values.except === undefined ? wanted : [...wanted, values.except];
   const unknown = named.find((name) => !(name in ATTACKS));
   const only = wanted.filter((name) => name !== values.except);
-  if (unknown !== undefined) throw new Error(`There is no class ${unknown}`);
+  if (unknown !== undefined) throw new Error(`Unknown class: ${unknown}`);
   const requests = values.requests ?? (values.long ? String(LONG_REQUESTS) : 'Infinity');
   return {
     only: only as (keyof typeof ATTACKS)[],
@@ -57,10 +57,10 @@ function optionsOf(args: readonly string[]) {
 function numberOf(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== '' && number >= 0) return number;
-  throw new Error(`--${name} is ${JSON.stringify(text)}: a number, 0 or more`);
+  throw new Error(`--${name} is ${JSON.stringify(text)}. It must be a number, 0 or more.`);
 }
 
-// Whoever stops the attack stops the program, too: what it started ends with this process's exit.
+// A stop of the attack also stops the program: its child processes end at this process's exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => process.exit(130));
 }

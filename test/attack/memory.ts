@@ -1,5 +1,5 @@
 /**
- * Whether resident memory is flat: a leak of a request's state grows with requests, caches do not.
+ * Whether resident memory is flat: leaked request state grows with requests, caches do not.
  */
 
 export interface Reading {
@@ -9,16 +9,16 @@ export interface Reading {
 
 export interface MemoryVerdict {
   readonly why: string | undefined;
-  /** The two halves and the growth, for people. */
+  /** Medians of the two halves and the growth, as readable text. */
   readonly figure: string;
 }
 
-/** Fewer fill caches only: nothing can be said of a leak. */
+/** Minimum number of requests; fewer only fill caches and show no leak. */
 const REQUESTS_MIN = 300_000;
 /**
- * Both must be passed. 10 %: the heap varies by that much between collections. 32 MiB: 64 bytes
- * for each of the half million requests of the second half of the long run, less than any object
- * that a leak would keep.
+ * Growth above both bounds fails. 10 %: the heap varies by that much between collections. 32 MiB:
+ * 64 bytes for each of the half million requests in the second half of the long run, less than any
+ * leaked object.
  */
 const GROWTH_SHARE_MAX = 0.1;
 const GROWTH_BYTES_MAX = 32 * 2 ** 20;
@@ -35,7 +35,7 @@ export function memoryVerdict(readings: readonly Reading[], requests: number): M
   const grows = growth > GROWTH_BYTES_MAX && growth > GROWTH_SHARE_MAX * from;
   const figure =
     `resident memory: median ${mib(median(first))} in the first half, ${mib(median(second))} in the second, ` +
-    `which went from ${mib(from)} to ${mib(to)}${isJudged ? '' : ' (too few requests to judge)'}`;
+    `which grew from ${mib(from)} to ${mib(to)}${isJudged ? '' : ' (too few requests to judge)'}`;
   return { why: isJudged && grows ? figure : undefined, figure };
 }
 

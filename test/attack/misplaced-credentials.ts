@@ -1,12 +1,12 @@
 /**
- * Good credentials where they do not belong: in other headers, in the URL, beside another, in a
+ * Good credentials in the wrong place: in other headers, in the URL, beside another one, in a
  * cookie from another site's page.
  */
 import { type Arena, attempt, rpcRequest, sourceOf } from './arena.ts';
 import { doors, refused } from './doors.ts';
 import type { Header } from './wire.ts';
 
-/** Values of Authorization that hold a good key and are none. */
+/** Values of Authorization that contain a good key but are invalid. */
 function notBearers(key: string, other: string): string[] {
   return [
     ...[
@@ -32,7 +32,7 @@ const PARAMETERS = [
   ...['access_token', 'authorization', 'key', 'api_key', 'token', 'bearer', 'svc_session'],
 ];
 
-/** A good key where it does not belong, or beside another. */
+/** A good key in the wrong place, or beside another one. */
 export async function tryHeaders(arena: Arena): Promise<void> {
   const { attacker, victim, target } = arena;
   const { readKey: key = '', ownerSession, pairingCode, webhookSecret } = attacker.secrets;
@@ -73,7 +73,7 @@ async function tryParameter(arena: Arena, name: string, key: string): Promise<vo
   await attempt(arena, `${name} in the body`, request, refused);
 }
 
-/** Other places, written as much like the service's own as can be. */
+/** Other origins, written as similarly to the service's own as possible. */
 function otherOrigins(origin: string): string[] {
   const { port } = new URL(origin);
   return [
@@ -85,7 +85,7 @@ function otherOrigins(origin: string): string[] {
   ];
 }
 
-/** A session is only taken from a page of the service's own. */
+/** A session is accepted only from a page of the service itself. */
 export async function tryCookies(arena: Arena): Promise<void> {
   const { attacker, victim, target } = arena;
   const { origin } = target;

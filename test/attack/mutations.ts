@@ -1,7 +1,7 @@
 /**
  * Mutations of a valid request, from a seed: values, structure and types of its JSON, bytes of its
- * body, its encoding, headers, method and path. Most requests get one mutation, so that they come
- * past the first check and meet the next.
+ * body, its encoding, headers, method and path. Most requests get a single mutation, so that they
+ * pass the first check and reach the next.
  */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { Dice } from '../simulation/dice.ts';
@@ -9,14 +9,14 @@ import { mutatedHeaders } from './header-mutations.ts';
 import { type Json, type JsonObject, withValue } from './requests.ts';
 import type { Header, WireRequest } from './wire.ts';
 
-/** A request before it is written out: JSON as long as nothing has to be done to its bytes. */
+/** A request before it is serialized: kept as JSON until its bytes are mutated. */
 export interface Draft {
   readonly method: string;
   readonly path: string;
   readonly headers: readonly Header[];
   readonly json?: Json;
   readonly body?: Buffer;
-  /** Its first line, headers or framing may be such that the connection ends with it. */
+  /** Set if its first line, headers or framing may end the connection. */
   readonly isRaw?: boolean;
 }
 
@@ -37,7 +37,7 @@ function mutateOnce(draft: Draft, dice: Dice): Draft {
   return mutatedLine(draft, dice);
 }
 
-/** As it goes onto the wire. */
+/** The serialized request. */
 export function written({ method, path, headers, json, body }: Draft): WireRequest {
   const content = body ?? (json === undefined ? undefined : Buffer.from(JSON.stringify(json)));
   return { method, path, headers, ...(content !== undefined && { body: content }) };
@@ -131,7 +131,7 @@ function someJson(dice: Dice, depth = 0): Json {
   );
 }
 
-/** Every place in a document, the document itself first. */
+/** Every path in a document, the root first. */
 function placesOf(
   json: Json,
   path: readonly (string | number)[] = [],
@@ -168,7 +168,7 @@ function mutatedJson(json: Json, dice: Dice): Json {
   return withValue(json, path, dice.pick(TEXTS));
 }
 
-/** A text with a letter more, less or another. */
+/** The text with one letter inserted, removed or replaced. */
 export function spoilt(text: string, dice: Dice): string {
   const at = dice.below(text.length + 1);
   const letter = dice.pick([...'aZ0/._-%{}[]()"\'\\ \n=~!*+@:,', '\u0000', 'é', '／', '\u202e']);
@@ -207,7 +207,7 @@ function mutatedBytes(draft: Draft, dice: Dice): Draft {
     case 5:
       return { ...rest, body: Buffer.from(body.toString('utf8'), 'utf16le') };
     case 6:
-      // The same field twice: which of the two counts, and does everybody agree?
+      // A duplicated field: which of the two counts, and do all parsers agree?
       return {
         ...rest,
         body: Buffer.from(body.toString('utf8').replace(/("(\w+)":("[^"]*"|\d+))/, '$1,$1')),

@@ -1,6 +1,6 @@
 /**
- * A neighbour of the attacker: another project that goes on writing and reading, with a key and an
- * address of its own, and must notice nothing but time.
+ * A neighbour of the attacker: another project that keeps writing and reading with a key and an
+ * address of its own. The attack may only affect its times.
  */
 import { randomUUID } from 'node:crypto';
 import { type Arena, getRequest, rpcRequest, shown } from './arena.ts';
@@ -9,10 +9,10 @@ import type { WireAnswer, WireRequest } from './wire.ts';
 const MONITORING = '/svc.monitoring.v1.MonitoringService/';
 const ALERT = '/svc.monitoring.v1.AlertService/';
 const WRITE_SAMPLES = '/svc.ingest.v1.IngestService/WriteSamples';
-/** Where the neighbour comes from: nobody else does. */
+/** Source address of the neighbour alone. */
 const NEIGHBOUR = '127.0.2.1';
 
-/** The neighbour writes and reads while `job` lasts; resolves with its times, as text. */
+/** Writes and reads as the neighbour during `job`; resolves with its times, as text. */
 export async function besideNeighbour(
   arena: Arena,
   name: string,
@@ -32,7 +32,9 @@ export async function besideNeighbour(
   return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, of ${times.length} requests`;
 }
 
-/** Writes a reading and reads it back, lists its rules and its VMs; resolves with the times, ms. */
+/**
+ * Writes a reading and reads it back, and lists its rules and its VMs; resolves with the times, ms.
+ */
 export async function neighbourTurn(
   arena: Arena,
   when: string,
@@ -74,7 +76,7 @@ function requestsOf(arena: Arena, vm: string, value: number): Asked[] {
     { request: rpcRequest(arena, WRITE_SAMPLES, write, collectorKey), judge: acceptedIn },
     {
       request: getRequest(arena, path, readKey),
-      judge: ({ text }) => (text.includes(`"${value}"`) ? undefined : 'its reading is not there'),
+      judge: ({ text }) => (text.includes(`"${value}"`) ? undefined : 'its reading is missing'),
     },
     { request: rpcRequest(arena, `${ALERT}ListAlertRules`, body, readKey), judge: answered },
     {

@@ -1,6 +1,6 @@
 /**
- * The attack by endless changes finds a service that commits whatever it is asked to, and does not
- * accuse one that refuses, nor one that answers what changes nothing.
+ * The attack by endless changes detects a service that commits every change. It accepts one that
+ * rejects changes and one that answers requests without effect.
  */
 import { createServer } from 'node:http';
 import t, { type Test } from 'tap';
@@ -19,7 +19,7 @@ const REFUSED = JSON.stringify({
   details: [{ debug: { reason: 'TOO_MANY_REQUESTS', metadata: { limit: 'changesPerSecond' } } }],
 });
 
-/** What the attack says of a service that commits the first so many changes, and then does this. */
+/** The verdict on a service that commits this many changes first, and then does this. */
 async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') {
   const undo = new Undo();
   t.teardown(() => undo.all());
@@ -39,7 +39,7 @@ async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') 
   const origin = `http://127.0.0.1:${await listen(undo, server, '127.0.0.1')}`;
   const wire = new Wire(origin);
   undo.teardown(() => wire.close());
-  // Of a program and its tenants, calls of one method need these alone.
+  // Calls of one method need only these parts of a program and its tenants.
   const target = { wire, origin } as Target;
   const names: Readonly<Record<string, string>> = { CiVerification: 'a/b' };
   const tenant = {
@@ -59,18 +59,18 @@ async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') 
     forbidden: { secrets: [], texts: [], paths: [] },
   };
   const method = methods.find(({ name }) => name === 'SaveAlertRule');
-  if (!method) throw new Error('There is no SaveAlertRule');
+  if (!method) throw new Error('SaveAlertRule is missing');
   await tryKind(arena, method);
   return arena.tally.result();
 }
 
-t.test('LIMIT-23: a service that commits every change is found', async (t) => {
+t.test('LIMIT-23: a service that commits every change is detected', async (t) => {
   const { tries, held, failures } = await verdictOn(t, Number.POSITIVE_INFINITY, 'answers');
   t.same({ tries, held }, { tries: 1, held: 0 });
-  t.match(failures[0]?.why, /^60 decisions were committed, for \d+ changes that are allowed$/);
+  t.match(failures[0]?.why, /^60 decisions were committed, but only \d+ changes are allowed$/);
 });
 
-t.test('LIMIT-23: a service that refuses, or commits nothing more, is not accused', async (t) => {
+t.test('LIMIT-23: a service that rejects changes, or commits nothing more, passes', async (t) => {
   t.match(await verdictOn(t, 10, 'refuses'), { tries: 1, held: 1 });
   t.match(await verdictOn(t, 10, 'answers'), { tries: 1, held: 1 });
 });

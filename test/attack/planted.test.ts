@@ -1,7 +1,7 @@
 /**
- * An attack that finds nothing proves nothing: holes planted in a server of the test's own are
- * found, each for its own reason, and a server without any is not accused. The program itself is
- * attacked by `npm run attack`.
+ * An attack that finds nothing proves nothing: holes planted in a test server are found, each for
+ * its own reason, and a server without holes passes. The program itself is attacked by `npm run
+ * attack`.
  */
 import { createServer, type RequestListener } from 'node:http';
 import t, { type Test } from 'tap';
@@ -21,9 +21,9 @@ import { type NameTry, sibling, tryNames } from './tenancy.ts';
 import type { Tenant } from './tenants.ts';
 import { bytesOf, Wire, type WireRequest } from './wire.ts';
 
-const REFUSAL = JSON.stringify({ code: 'not_found', message: 'There is none', details: [] });
+const REFUSAL = JSON.stringify({ code: 'not_found', message: 'Not found', details: [] });
 
-/** What a tenant of the program would be, without a program. */
+/** A tenant as the program would have it, without a program. */
 function tenant(id: string): Tenant {
   const project = `projects/${id}`;
   const canary = `kanary${id}1f`;
@@ -84,7 +84,7 @@ async function serve(t: Test, listener: RequestListener): Promise<{ wire: Wire; 
 async function arenaOf(t: Test, listener: RequestListener) {
   const { wire, origin } = await serve(t, listener);
   const tally = new Tally('planted');
-  // Of a program, an attempt needs the connections and the address alone.
+  // An attempt needs only the connections and the address of a program.
   const target = { wire, origin } as Target;
   const dice = new Dice(1);
   return { target, attacker, victim, tally, dice, forbidden: FORBIDDEN, isOver: () => false };
@@ -92,16 +92,16 @@ async function arenaOf(t: Test, listener: RequestListener) {
 
 const GET: WireRequest = { method: 'GET', path: '/', headers: [['host', 'x']] };
 
-t.test('each planted hole is found, for its own reason', async (t) => {
+t.test('each planted hole is found for its own reason', async (t) => {
   const json = { 'content-type': 'application/json' };
   const holes: readonly (readonly [string, RequestListener, RegExp])[] = [
     ['a fault', (_, answer) => answer.writeHead(500).end(), /500 is a fault/],
     ['a 503 without a reason', (_, answer) => answer.writeHead(503).end(), /503 is a fault/],
-    ['a status nobody has', (_, answer) => answer.writeHead(418).end(), /418 is no status/],
+    ['an unknown status', (_, answer) => answer.writeHead(418).end(), /418 is no status/],
     ['broken JSON', (_, answer) => answer.writeHead(200, json).end('{'), /says that it is JSON/],
     ['no envelope', (_, answer) => answer.writeHead(400, json).end('{}'), /has no code/],
     [
-      'a reason of its own',
+      'an unknown reason',
       (_, answer) =>
         answer
           .writeHead(400, json)
@@ -121,7 +121,7 @@ t.test('each planted hole is found, for its own reason', async (t) => {
     ['an id', (_, answer) => answer.end('"secret id of umbra"'), /another tenant's/],
     ['no answer', (request) => request.socket.destroy(), /closed without an answer/],
     ['no HTTP', (request) => request.socket.end('hello there, this is no HTTP'), /not HTTP/],
-    ['silence', () => {}, /no whole answer/],
+    ['silence', () => {}, /no complete answer/],
   ];
   for (const [name, listener, why] of holes) {
     const arena = await arenaOf(t, listener);
@@ -132,7 +132,7 @@ t.test('each planted hole is found, for its own reason', async (t) => {
   }
 });
 
-t.test('what is right is not accused', async (t) => {
+t.test('correct answers pass', async (t) => {
   const fine: readonly RequestListener[] = [
     (_, answer) => answer.end('fine'),
     (_, answer) => answer.writeHead(404, { 'content-type': 'application/json' }).end(REFUSAL),
@@ -148,9 +148,9 @@ t.test('what is right is not accused', async (t) => {
   }
 });
 
-t.test('a name of another project that is answered otherwise than none is found', async (t) => {
+t.test('a different answer for an existing name of another project is found', async (t) => {
   const method = methods.find(({ name }) => name === 'GetAlertRule');
-  if (!method) throw new Error('There is no GetAlertRule');
+  if (!method) throw new Error('GetAlertRule is missing');
   const theirs = victim.names.AlertRule;
   const one: NameTry = { method, path: ['name'], credential: 'x', headers: [], theirs };
   const answers = async (listener: (name: string) => [number, string]) => {
@@ -166,7 +166,10 @@ t.test('a name of another project that is answered otherwise than none is found'
     await tryNames(arena, one, 0);
     return arena.tally.result();
   };
-  t.ok(hasHeld([await answers((name) => [403, `Nothing of ${name} is yours`])]), 'echo is no leak');
+  t.ok(
+    hasHeld([await answers((name) => [403, `Nothing of ${name} is yours`])]),
+    'an echo is not a leak',
+  );
   const bySentence = await answers((name) => [403, name === theirs ? 'Not yours' : 'None']);
   t.match(bySentence.failures, [{ why: /answered differently/ }], 'by the sentence');
   const byStatus = await answers((name) => [name === theirs ? 403 : 404, 'No']);
@@ -183,7 +186,7 @@ t.test('a connection to a canary listener is seen', async (t) => {
   t.match(visits, [/^127.0.0.1 from 127/, /^127.0.0.2 from 127/]);
 });
 
-t.test('memory that grows in the second half is found, one that has settled is not', (t) => {
+t.test('memory that grows in the second half is found, memory that has settled is not', (t) => {
   const readings = (mib: (i: number) => number) =>
     Array.from({ length: 100 }, (_, i) => ({ atMs: i * 1000, bytes: mib(i) * 2 ** 20 }));
   const settled = readings((i) => 300 + 100 * Math.min(i, 40) + 20 * (i % 2));
@@ -194,7 +197,7 @@ t.test('memory that grows in the second half is found, one that has settled is n
   t.end();
 });
 
-t.test('a server that lets one project wait for the flood of others is found', async (t) => {
+t.test('a server that lets a flood delay other projects is found', async (t) => {
   const FLOOD_MS = 2_000;
   const delaysOf = async (keepsRoom: boolean) => {
     const held: (() => void)[] = [];
@@ -218,10 +221,10 @@ t.test('a server that lets one project wait for the flood of others is found', a
   t.match(delayProblem(last, 0), /p99 beside the flood is \d+ ms/);
   t.match(shownDelays(last), /^quiet p50 .* of 5; beside p50 /);
   const first = await delaysOf(true);
-  t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'and one that keeps room is not');
+  t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'a server that reserves room passes');
 });
 
-t.test('a delay of twice the quiet time and a slice is none', (t) => {
+t.test('a delay of twice the quiet time plus a slice passes', (t) => {
   const answer = { status: 200, headers: new Map(), text: '' };
   const timed = (...times: number[]) => times.map((tookMs) => ({ tookMs, answer }));
   const quiet = timed(...Array.from({ length: 99 }, () => 1), 10);
@@ -233,7 +236,7 @@ t.test('a delay of twice the quiet time and a slice is none', (t) => {
   t.end();
 });
 
-t.test('no try and no class is no success, and a failure comes with its replay', (t) => {
+t.test('a report without tries or classes fails, and a failure names its replay', (t) => {
   t.notOk(hasHeld([]));
   t.notOk(hasHeld([new Tally('nothing').result()]));
   const tally = new Tally('some');
@@ -246,7 +249,7 @@ t.test('no try and no class is no success, and a failure comes with its replay',
   t.end();
 });
 
-t.test('every method is attacked with a request that its own message takes', async (t) => {
+t.test('every method is attacked with a request that its message accepts', async (t) => {
   const { fromJson } = await import('@bufbuild/protobuf');
   for (const method of methods) {
     const request = requestOf(method, attacker);
@@ -268,7 +271,7 @@ t.test('the same seed makes the same requests', (t) => {
     Array.from({ length: 300 }, (_, i) => {
       const dice = new Dice(seed).fork(`request ${i}`);
       const { method, path, headers } = written(mutated(draftOf(corpus, dice), dice));
-      // Ids and times of a request are new each time.
+      // Ids and times of a request differ each time.
       return `${method} ${path.replaceAll(/\d{5,}/g, 'n')} ${headers.length}`;
     });
   t.same(shape(3), shape(3));
@@ -276,7 +279,7 @@ t.test('the same seed makes the same requests', (t) => {
   t.end();
 });
 
-t.test('a connection is kept, and what follows a closed one is asked again', async (t) => {
+t.test('a connection is kept open, and a request after a closed one uses a new one', async (t) => {
   let requests = 0;
   const sockets = new Set<unknown>();
   const { wire } = await serve(t, (request, answer) => {
@@ -295,7 +298,7 @@ t.test('a connection is kept, and what follows a closed one is asked again', asy
   );
 });
 
-t.test('a stream is judged by what has come until it is cut off', async (t) => {
+t.test('a stream is judged by what arrives before it is cut off', async (t) => {
   const { wire } = await serve(t, (_, answer) => void answer.writeHead(200).write(victim.canary));
   const answer = cutOff(await wire.send(GET, { timeoutMs: 200 }));
   t.equal(answer.status, 200);

@@ -1,7 +1,8 @@
 /**
- * Ways in which one tenant has read another's metrics elsewhere, as requests: the tenant label in
- * every form, operators and functions that copy or forge labels, syntax of other dialects,
- * parameters twice, paths that two parts of a program read differently, headers of other products.
+ * Known ways in which one tenant has read another's metrics in other systems, as requests: the
+ * tenant label in every form, operators and functions that copy or forge labels, syntax of other
+ * dialects, repeated parameters, paths that two parts of a program read differently, headers of
+ * other products.
  */
 import type { Tenant } from './tenants.ts';
 import type { Header } from './wire.ts';
@@ -9,12 +10,12 @@ import type { Header } from './wire.ts';
 export interface PromqlAsked {
   readonly method: string;
   readonly path: string;
-  /** Body of a form. */
+  /** Form-encoded body. */
   readonly form?: string;
   readonly headers?: readonly Header[];
 }
 
-/** Expressions that have crossed the border between tenants in some system. */
+/** Expressions that have crossed tenant borders in some system. */
 function trickyExpressions(victim: Tenant): string[] {
   const { id, canary } = victim;
   const metric = 'svc_vm_cpu_utilization_pct';
@@ -73,7 +74,7 @@ function trickyExpressions(victim: Tenant): string[] {
   ];
 }
 
-/** Below the attacker's own project, with every parameter that could name another. */
+/** Requests below the attacker's own project, with every parameter that could name another. */
 export function promqlRequests(attacker: Tenant, victim: Tenant): PromqlAsked[] {
   const base = `/v1/monitoring/projects/${attacker.id}/promql/api/v1/`;
   const now = Math.floor(Date.now() / 1000);
@@ -132,7 +133,7 @@ export function FOREIGN_HEADERS({ id }: Tenant): Header[] {
   ];
 }
 
-/** Paths that lead to the other project, written in every way that somebody might read. */
+/** Paths to the other project, in every spelling that some parser may accept. */
 export function foreignPaths(attacker: Tenant, victim: Tenant): string[] {
   const tails = [
     'promql/api/v1/query?query={__name__=~".%2B"}',

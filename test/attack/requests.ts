@@ -1,6 +1,6 @@
 /**
- * A valid request of every method of the service, for a tenant: made from the descriptors by the
- * names of the fields, so that a method that is added tomorrow is attacked tomorrow.
+ * A valid request of every service method for a tenant, built from the descriptors by field names,
+ * so that new methods are attacked without further work.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -52,7 +52,7 @@ export type JsonObject = { [name: string]: Json };
 
 type Named = Pick<Tenant, 'project' | 'names' | 'secrets'> & { readonly ci?: Tenant['ci'] };
 
-/** With every field that a careful client would set; ids of the request are new each time. */
+/** Sets every field that a careful client would set; request ids are new each time. */
 export function requestOf(method: AttackedMethod, tenant: Named): JsonObject {
   return messageOf(method.desc.input, { method: method.name, tenant, depth: 0 });
 }
@@ -63,7 +63,7 @@ interface Place {
   readonly depth: number;
 }
 
-/** Fields that cannot stand beside others, or that a valid request leaves out. */
+/** Fields that exclude others, or that a valid request omits. */
 const LEFT_OUT = new Set(['vmNames', 'pageToken', 'template', 'recoveryThreshold', 'verifier']);
 
 function messageOf(message: DescMessage, place: Place): JsonObject {
@@ -128,7 +128,7 @@ const NUMBERS: Readonly<Record<string, (nowMs: number) => number>> = {
   repeatIntervalSeconds: () => 3600,
 };
 
-/** Which thing `name` is, by the noun in the method's name. */
+/** The resource that `name` refers to, by the noun in the method's name. */
 function nounOf(method: string): keyof Names {
   const nouns = Object.keys(NOUN_WORDS) as (keyof Names)[];
   return nouns.find((noun) => method.includes(NOUN_WORDS[noun])) ?? 'Project';
@@ -150,7 +150,7 @@ const NOUN_WORDS: Readonly<Record<keyof Names, string>> = {
   Project: 'Project',
 };
 
-/** Methods whose `name` is a destination's without saying so. */
+/** Methods whose `name` is a destination's although their own name does not say so. */
 const OF_DESTINATIONS = new Set(['SendTestNotification', 'RotateWebhookSecret']);
 
 function textOf(name: string, { method, tenant }: Place): string {
@@ -206,7 +206,7 @@ export function stringLeaves(json: Json, path: readonly (string | number)[] = []
   return Object.entries(json).flatMap(([name, each]) => stringLeaves(each, [...path, name]));
 }
 
-/** The same with another value at a place; `undefined` takes it away. */
+/** A copy with another value at a place; `undefined` removes it. */
 export function withValue(
   json: Json,
   path: readonly (string | number)[],

@@ -1,6 +1,6 @@
 /**
- * Runs classes of attack, one after the other. All but one meet a program whose rates are set wide,
- * so that limits hide nothing; abuse meets the program as it comes.
+ * Runs classes of attack, one after another. All but one run against a program with very high rate
+ * limits, so that the limits hide nothing; abuse runs against the default limits.
  */
 import { Dice } from '../simulation/dice.ts';
 import { attackByAbuse } from './abuse.ts';
@@ -18,7 +18,7 @@ import { attackThreads } from './threads.ts';
 
 type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
 
-/** In the order of a run; what is left of its time is fuzzed. */
+/** In the order of a run; fuzzing gets the remaining time. */
 export const ATTACKS = {
   tenancy: attackTenancy,
   credentials: attackCredentials,
@@ -30,7 +30,7 @@ export const ATTACKS = {
   fuzz: attackByFuzzing,
 } as const satisfies Readonly<Record<string, Attack>>;
 
-/** What is bounded by time alone gets so much of it, however long the others took. */
+/** Minimum time of classes bounded only by time, however long the others took, ms. */
 const LEAST_MS = 60_000;
 
 type ClassName = keyof typeof ATTACKS;
@@ -38,19 +38,19 @@ type ClassName = keyof typeof ATTACKS;
 export interface RunOptions {
   readonly only: readonly ClassName[];
   readonly seed: number;
-  /** Mutated requests, at most. */
+  /** Maximum number of mutated requests. */
   readonly requests: number;
-  /** For everything. */
+  /** Minutes for the whole run. */
   readonly minutes: number;
-  /** false: delays are figures without a verdict, since other programs share the machine. */
+  /** False: delays are reported without a verdict, since other programs share the machine. */
   readonly judgesDelays: boolean;
   readonly progress: (line: string) => void;
 }
 
-/** Rates that an attacker from one machine does not meet. */
+/** Rates that an attacker on one machine does not reach. */
 const WIDE_LIMITS: Readonly<Record<string, string>> = {};
 
-/** Classes that attack a program, together: they share its tenants. */
+/** Classes that attack one program together, sharing its tenants. */
 const PROGRAMS: readonly {
   readonly classes: readonly ClassName[];
   readonly limits: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ const PROGRAMS: readonly {
   { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },
-  // How many decisions were committed is read there.
+  // The number of committed decisions is read there.
   { classes: ['changes'], limits: { SVC_METRICS_ON_API: 'on' } },
   { classes: ['fuzz'], limits: WIDE_LIMITS },
 ];
@@ -74,7 +74,7 @@ export async function runAttacks(options: RunOptions): Promise<ClassResult[]> {
   return results;
 }
 
-/** Starts a program, runs the classes against it, and looks how it ends. */
+/** Starts a program, runs the classes against it, and checks how it stops. */
 async function attackProgram(
   classes: readonly ClassName[],
   limits: Readonly<Record<string, string>>,
@@ -101,9 +101,9 @@ async function attackProgram(
       progress(`${name}: ${tries} tries, ${held} held, in ${seconds} s`);
     }
     const code = await target.stop();
-    const why = code === 0 ? undefined : `it ended with ${code}`;
+    const why = code === 0 ? undefined : `it exited with ${code}`;
     tallies.at(-1)?.note({
-      name: 'the program stops as it should',
+      name: 'the program stops gracefully',
       why,
       answer: target.program.log().slice(-600),
     });

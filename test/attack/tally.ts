@@ -1,17 +1,17 @@
 /**
- * Results of all attempts, by class: the table that a run ends with, and a line for each try that
- * did not hold, with what was sent, what came back and why that is wrong.
+ * Results of all attempts by class: the final table, and for each try that did not hold what was
+ * sent, what was answered, and why that is wrong.
  */
 
 export interface Failure {
   readonly class: string;
-  /** What was tried, in a few words. */
+  /** The try in a few words. */
   readonly name: string;
   /** Why the answer is wrong. */
   readonly why: string;
-  /** The request, cut. */
+  /** The request, truncated. */
   readonly request: string;
-  /** The answer, cut. */
+  /** The answer, truncated. */
   readonly answer: string;
 }
 
@@ -19,19 +19,19 @@ export interface ClassResult {
   readonly class: string;
   readonly tries: number;
   readonly held: number;
-  /** Tries that a rate limit answered: held, and yet they have proved little. */
+  /** Tries answered by a rate limit: they held, but prove little. */
   readonly limited: number;
   readonly failures: readonly Failure[];
   /** Figures without a verdict, such as a neighbour's times under load. */
   readonly figures: readonly string[];
 }
 
-/** Kept in full, of each kind and in all; the others are counted. */
+/** Failures kept in full, per kind and in total; the others are only counted. */
 const FAILURES_KEPT_OF_A_KIND = 6;
 const FAILURES_KEPT = 60;
 const CUT = 600;
 
-/** Counts one class. */
+/** Results of one class. */
 export class Tally {
   readonly #name: string;
   #tries = 0;
@@ -52,7 +52,7 @@ export class Tally {
     return this.#limited;
   }
 
-  /** A try; `why` says what is wrong with its outcome, undefined that it held. */
+  /** Records a try; `why` says what is wrong with its outcome, undefined if it held. */
   note(outcome: {
     readonly name: string;
     readonly why: string | undefined;
@@ -92,12 +92,12 @@ export class Tally {
   }
 }
 
-/** The same reason with other numbers is the same reason. */
+/** Reasons that differ only in numbers are the same kind. */
 function kindOf(why: string): string {
   return why.replaceAll(/\d+/g, '#').slice(0, 60);
 }
 
-/** Did everything hold, in classes that tried anything at all? */
+/** Whether there is a result, and every class made tries that all held. */
 export function hasHeld(results: readonly ClassResult[]): boolean {
   return results.length > 0 && results.every(({ tries, held }) => tries > 0 && tries === held);
 }

@@ -1,7 +1,7 @@
 /**
  * The program under attack, started as a user starts it: `bin/svc.js serve` on a data folder of its
- * own, with the embedded stream, on loopback, beside what it talks to (a CI issuer, an identity
- * provider, an endpoint for webhooks). Everything is ended by its process id or closed.
+ * own, with the embedded stream, on loopback, with its peers (a CI issuer, an identity provider, an
+ * endpoint for webhooks). Every process is ended by its id and every server closed.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { startOidcStandIn } from '../support/oidc-stand-in.ts';
 import { type Program, runToEnd, startProgram } from '../support/program.ts';
 import { Wire } from './wire.ts';
 
-/** Where webhooks may go; every other address of this machine is one that they must not reach. */
+/** The only address of this machine that webhooks may reach. */
 export const ALLOWED_ADDRESS = '127.99.0.1';
 
 export interface Target {
@@ -24,19 +24,19 @@ export interface Target {
   readonly program: Program;
   readonly wire: Wire;
   readonly platform: CiIssuer;
-  /** Takes every webhook; `http://127.99.0.1:<port>`. */
+  /** URL that accepts every webhook, `http://127.99.0.1:<port>`. */
   readonly receiverUrl: string;
-  /** Given to it; never to be seen in an answer or in its log. */
+  /** Secrets given to it, which must never appear in an answer or in its log. */
   readonly secrets: readonly string[];
-  /** Runs `svc admin …`; answers its JSON. Throws what it says when it is refused. */
+  /** Runs `svc admin …` and returns its JSON. Throws its output on failure. */
   admin(...args: readonly string[]): Promise<Record<string, unknown>>;
-  /** Resident memory, bytes; undefined when the process has ended. */
+  /** Resident memory in bytes; undefined after the process has ended. */
   residentBytes(): number | undefined;
-  /** Ends it by SIGTERM; resolves with the exit code. */
+  /** Stops it by SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
 }
 
-/** Collects what is to be undone, as a test does. */
+/** Collects undo functions, as a test does. */
 export class Undo {
   readonly #steps: (() => unknown)[] = [];
 
@@ -44,13 +44,13 @@ export class Undo {
     this.#steps.push(step);
   }
 
-  /** In reverse. */
+  /** Runs them in reverse order. */
   async all(): Promise<void> {
     for (const step of this.#steps.splice(0).reverse()) await step();
   }
 }
 
-/** `limits`: settings beside the usual ones; those that this program does not know are left out. */
+/** @param limits settings beside the usual ones; settings unknown to this program are left out */
 export async function startTarget(
   undo: Undo,
   limits: Readonly<Record<string, string>> = {},
@@ -101,7 +101,7 @@ async function admin(folder: string, args: readonly string[]): Promise<Record<st
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-/** `VmRSS` of /proc, which counts pages that are in memory now. */
+/** `VmRSS` of /proc, which counts the pages in memory. */
 function residentBytes(pid: number): number | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -120,7 +120,7 @@ async function startReceiver(undo: Undo): Promise<string> {
   return `http://${ALLOWED_ADDRESS}:${port}`;
 }
 
-/** Listens on a free port; ends with the run. */
+/** Listens on a free port until the run ends. */
 export async function listen(undo: Undo, server: Server, address: string): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

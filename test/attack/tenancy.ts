@@ -1,7 +1,7 @@
 /**
- * Tenancy: one project's credentials, with the names of another's things wherever a request names
- * anything. No answer holds a word of the other project; what there is and what there is not cannot
- * be told apart; nothing of the other project changes.
+ * Tenancy: one project's credentials, with names of another project's things in every field that
+ * names something. No answer contains a word of the other project; existing and missing things
+ * cannot be told apart; nothing of the other project changes.
  */
 import {
   type Arena,
@@ -30,7 +30,7 @@ import type { Header, WireAnswer } from './wire.ts';
 
 /** Requests in flight. */
 const WIDTH = 12;
-/** A stream that is refused ends at once, as soon as a busy machine lets it; one that is let in does not. */
+/** Time within which even a busy machine ends a rejected stream; an accepted one stays open, ms. */
 const STREAM_MS = 10_000;
 
 export async function attackTenancy(arena: Arena): Promise<void> {
@@ -48,7 +48,7 @@ export async function attackTenancy(arena: Arena): Promise<void> {
   }
 }
 
-/** Places that name a thing; what is free text is the sender's own affair. */
+/** Fields that name a thing; the sender is free to choose other texts. */
 const REFERENCE = /^(name|parent|\w*(?<!display)Names?|setupId|assertion)$/i;
 const NOT_A_REFERENCE = new Set(['displayName', 'assertion']);
 
@@ -57,7 +57,7 @@ export interface NameTry {
   readonly path: readonly (string | number)[];
   readonly credential: string;
   readonly headers: readonly Header[];
-  /** Of the other project. */
+  /** Name of the other project's thing. */
   readonly theirs: string;
 }
 
@@ -77,7 +77,10 @@ function* methodTries({ attacker, victim }: Arena): Generator<NameTry> {
   }
 }
 
-/** Theirs, the same where nothing is, and the same of a project that is not: one answer for all. */
+/**
+ * Tries the other project's name, a missing one there, and one in a project that does not exist.
+ * All must get the same answer.
+ */
 export async function tryNames(arena: Arena, one: NameTry, number: number): Promise<void> {
   const { victim } = arena;
   const { method, path, credential, theirs } = one;
@@ -109,7 +112,7 @@ export async function tryNames(arena: Arena, one: NameTry, number: number): Prom
     const absent = await ask(other);
     const [seen, unseen] = [faceOf(real, theirs, victim), faceOf(absent, other, victim)];
     const isSame = seen === unseen || real.status === 429 || absent.status === 429;
-    const why = isSame ? undefined : 'what there is and what there is not are answered differently';
+    const why = isSame ? undefined : 'existing and missing things are answered differently';
     arena.tally.note({
       name: `${name}: ${theirs} against ${other}`,
       why,
@@ -131,12 +134,12 @@ function streamed(method: AttackedMethod, request: ReturnType<typeof rpcRequest>
   return { ...request, headers, body: enveloped(String(request.body)) };
 }
 
-/** The same but for the last letter or digit: as well-formed, and nothing's name. */
+/** The same with another last letter or digit: well-formed, but not the name of anything. */
 export function sibling(name: string): string {
   return name.replace(/[a-z0-9](?=[^a-z0-9]*$)/i, (last) => (last === 'b' ? 'c' : 'b'));
 }
 
-/** Other ways to write a name, in the hope that two parts of the service read it differently. */
+/** Other spellings of a name, which two parts of the service might read differently. */
 function tricksOf(theirs: string, own: string): string[] {
   const [, project = '', ...rest] = theirs.split('/');
   const tail = rest.join('/');
@@ -156,7 +159,7 @@ function tricksOf(theirs: string, own: string): string[] {
   ];
 }
 
-/** What tells one refusal from another, without the name that was asked for and the request's id. */
+/** The distinguishing part of a rejection, without the requested name and the request's id. */
 function faceOf(answer: WireAnswer, asked: string, { id }: Tenant): string {
   const { status, text } = answer;
   const parts = [asked, ...asked.split('/').slice(-1), id, sibling(id)].sort(
@@ -166,7 +169,7 @@ function faceOf(answer: WireAnswer, asked: string, { id }: Tenant): string {
   return `${status} ${reasonOf(answer)} ${blank.replaceAll(/"(value|correlation)":"[^"]*",?/g, '')}`;
 }
 
-/** Page tokens that the other project was given, on every list, by every credential. */
+/** Page tokens of the other project, on every list, with every credential. */
 async function tryPageTokens(arena: Arena): Promise<void> {
   const { attacker, victim, tally } = arena;
   const lists = methods.filter(({ name }) => name.startsWith('List'));
@@ -226,7 +229,7 @@ async function tryPromql(arena: Arena): Promise<void> {
   });
 }
 
-/** The other project's own paths, by every credential of this one and by none. */
+/** The other project's own paths, with every credential of this one and without any. */
 async function tryPaths(arena: Arena): Promise<void> {
   const { attacker, victim } = arena;
   const none: readonly (readonly [string, readonly Header[]])[] = [['nobody', []]];
@@ -247,7 +250,7 @@ async function tryPaths(arena: Arena): Promise<void> {
   });
 }
 
-/** A source that says that it is another project's, or another VM's. */
+/** A source that claims to belong to another project or another VM. */
 async function tryIngest(arena: Arena): Promise<void> {
   const { attacker, victim } = arena;
   const path = '/svc.ingest.v1.IngestService/WriteSamples';
@@ -279,7 +282,7 @@ async function tryIngest(arena: Arena): Promise<void> {
   for (const kind of kinds) {
     for (const [number, body] of bodies.entries()) {
       const request = rpcRequest(arena, path, body, attacker.credentials[kind]);
-      // A malformed name rejects its row alone; what is stored is the attacker's own row, if any.
+      // A malformed name rejects only its row; at most the attacker's own row is stored.
       const isForeign = JSON.stringify(body).includes(victim.project);
       const judge = ({ status, text }: WireAnswer) =>
         status === 200 && isForeign && !isAllRejected(text)
@@ -292,7 +295,7 @@ async function tryIngest(arena: Arena): Promise<void> {
   }
 }
 
-/** Did the answer to WriteSamples store nothing? */
+/** Whether WriteSamples stored nothing. */
 function isAllRejected(text: string): boolean {
   const { accepted, rejected } = JSON.parse(text);
   return accepted === '0' && rejected.length > 0;

@@ -1,5 +1,6 @@
 /**
- * Everything that a tenant's owner can list: the same after an attack, or somebody has changed it.
+ * Everything that a tenant's owner can list: any difference after an attack is a change by someone
+ * else.
  */
 import type { Target } from './target.ts';
 import { Api, type Tenant } from './tenants.ts';
@@ -13,13 +14,13 @@ const LISTS = {
   'audit.v1.AuditService/': ['ListMachines'],
 } as const;
 
-/** When something was last used, heard of or tried is no change that anybody has made. */
+/** Fields with times of last use, contact or attempt, which change by themselves. */
 const MOVING = new Set([
   ...['lastUsedUnix', 'lastExchangeUnix', 'lastObservedUnix', 'telemetry'],
   ...['timeline', 'attemptsLeft', 'lastRefusal', 'lastRefusalUnix'],
 ]);
 
-/** A line for each list. */
+/** The state, one line per list. */
 export async function stateOf(target: Target, tenant: Tenant): Promise<string[]> {
   const api = new Api(target);
   const { project, names, credentials } = tenant;

@@ -1,8 +1,8 @@
 /**
- * Tenants of the program under attack: a project each with people, keys of every kind, VMs, rules, a
- * firing incident, destinations, deliveries, a CI connection, an enrolled VM and an invitation, all
- * made over the public API and the operator's commands. Every name and text of a tenant holds its
- * canary, a word that no other tenant may ever read.
+ * Tenants of the program under attack. Each is a project with people, keys of every kind, VMs,
+ * rules, a firing incident, destinations, deliveries, a CI connection, an enrolled VM and an
+ * invitation, all made over the public API and the operator's commands. Every name and text of a
+ * tenant contains its canary, a word that no other tenant may ever read.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { until } from '../support/program.ts';
@@ -24,10 +24,10 @@ export type CredentialKind =
   | 'vmKey'
   | 'ciToken';
 
-/** Words that canaries begin with: one look finds any of them. */
+/** Common prefix of canaries, to find all of them with one search. */
 export const CANARY_PREFIX = 'kanary';
 
-/** What things of a tenant are called, by the noun that method names use. */
+/** Names of a tenant's things, by the noun that method names use. */
 export type Names = Readonly<Record<Noun, string>>;
 export type Noun =
   | 'Project'
@@ -50,11 +50,11 @@ export interface Tenant {
   readonly project: string;
   readonly canary: string;
   readonly names: Names;
-  /** Headers that each credential comes in. */
+  /** Headers that carry each credential. */
   readonly credentials: Readonly<Record<CredentialKind, readonly Header[]>>;
-  /** The secrets behind them, and others that were handed out once. */
+  /** Their secrets, and other secrets that were returned once. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** What no other tenant may read: canary, full names, ids. */
+  /** Texts that no other tenant may read: canary, full names, ids. */
   readonly texts: readonly string[];
   readonly ci: { readonly audience: string; readonly claims: Readonly<Record<string, unknown>> };
 }
@@ -63,7 +63,7 @@ export interface Tenant {
 // biome-ignore lint/suspicious/noExplicitAny: read by steps that know its shape
 type Json = any;
 
-/** Calls of a setup, which all must be accepted. */
+/** Calls of a setup; each must be accepted. */
 export class Api {
   readonly #target: Target;
 
@@ -71,14 +71,14 @@ export class Api {
     this.#target = target;
   }
 
-  /** `method` without `svc.`; answers the JSON. Throws what was refused. */
+  /** Calls `method`, given without `svc.`, and returns the JSON. Throws on a rejection. */
   async call(method: string, body: object, credential: readonly Header[]): Promise<Json> {
     const answer = await this.post(`/svc.${method}`, body, credential);
     if (answer.status !== 200) throw new Error(`${method}: ${answer.status} ${answer.text}`);
     return JSON.parse(answer.text);
   }
 
-  /** The same with a request id of its own. */
+  /** Like `call`, with a request id of its own. */
   change(method: string, body: object, credential: readonly Header[]): Promise<Json> {
     return this.call(method, { requestId: randomUUID(), ...body }, credential);
   }
@@ -93,7 +93,7 @@ export class Api {
     });
   }
 
-  /** A session of whom a link is for, as headers. */
+  /** Session headers of the user whom the link signs in. */
   async signIn(
     link: string,
   ): Promise<{ readonly headers: readonly Header[]; readonly secret: string }> {
@@ -181,7 +181,7 @@ export async function createTenant(target: Target, id: string): Promise<Tenant> 
       vmKey: bearer(keys.vm),
       ciToken: bearer(ci.token),
     },
-    // The project's id is a word that is sent all the time; what is behind it is not.
+    // The project's id is a common word in requests; the full names below it are not.
     texts: [
       canary,
       ...new Set(ids.filter((text) => text !== id && text !== project)),
@@ -270,7 +270,7 @@ async function createKeys(
   };
 }
 
-/** A maintenance window of next month: nothing is silent now. */
+/** A maintenance window in the next month, so that nothing is silenced now. */
 async function planWindow(
   api: Api,
   { project, canary }: Base,

@@ -1,8 +1,8 @@
 /**
- * Two hostile projects against a third, for each kind of thread that projects share: queries, lists,
- * exports, previews and replays. The third asks for little at a steady pace. Each of its requests
- * must be answered, and its 99th percentile must be within twice the quiet one of the same run plus
- * one slice of thread time.
+ * Two hostile projects against a third, for each kind of shared thread: queries, lists, exports,
+ * previews and replays. The third sends few requests at a steady pace. Each of them must be
+ * answered, and their 99th percentile must be within twice the quiet one of the same run plus one
+ * slice of thread time.
  */
 import { randomUUID } from 'node:crypto';
 import { SLICE_MS } from '../../src/telemetry/query/threads/limits.ts';
@@ -15,17 +15,17 @@ import type { WireAnswer, WireRequest } from './wire.ts';
 const MONITORING = '/svc.monitoring.v1.MonitoringService/';
 const ALERT = '/svc.monitoring.v1.AlertService/';
 const PACE = { quietCount: 60, everyMs: 40, floodMs: 6_000 };
-/** Requests of both hostile projects at once: each project may run eight calls. */
+/** Concurrent requests of both hostile projects; each project may run eight calls. */
 const FLOOD_WIDTH = 12;
-/** Panels of a dashboard that is opened. */
+/** Panels of an opened dashboard. */
 const PANELS = 60;
 /** VMs of a hostile project: two full pages of a list, four shards of an export. */
 const VMS = 2_000;
-/** VMs with a history that previews and replays read, and its rows every 30 s: twelve hours. */
+/** VMs with twelve hours of history, one row every 30 s, which previews and replays read. */
 const OLD_VMS = 20;
 const OLD_ROWS = 1_440;
 const ROWS_A_REQUEST = 1_000;
-/** Where the third project connects from; no other class does. */
+/** Source address of the third project alone. */
 const THIRD = '127.0.2.2';
 
 export async function attackThreads(
@@ -39,7 +39,7 @@ export async function attackThreads(
   for (const flood of FLOODS) await floodBeside(arena, hostile, flood, judgesDelays);
 }
 
-/** One kind of thread, and what is asked of it. */
+/** One kind of thread, with the requests that use it. */
 interface Flood {
   readonly name: string;
   /** The third project's request. */
@@ -109,7 +109,7 @@ function nestedSubqueries(offsetSeconds = 0): string {
   return `${open}svc_vm_cpu_utilization_pct${inner}[7d:1s]${offset})`;
 }
 
-/** 4.3 KB, which no thread evaluates within the deadline of a query. */
+/** An expression of 4.3 KB, which no thread evaluates within the deadline of a query. */
 function endlessExpression(): string {
   return Array.from({ length: 20 }, (_, i) => nestedSubqueries(i)).join(' + ');
 }
@@ -180,7 +180,7 @@ function answeredProblem({ status, failure }: WireAnswer): string | undefined {
   return status === 200 ? undefined : `it was not answered: ${failure ?? status}`;
 }
 
-/** The hostile projects by turns; whatever they get must be documented. */
+/** The hostile projects take turns; each answer must be a documented one. */
 async function hostileFlood(
   arena: Arena,
   hostile: readonly Tenant[],
@@ -216,7 +216,7 @@ function tally(
   arena.tally.note({ name, why, isLimited, request: sentText(request), answer: shown(answer) });
 }
 
-/** A dashboard opens: all of its panels ask at once, under one key, and all are answered. */
+/** A dashboard opens: all its panels send requests at once under one key, and all are answered. */
 async function openDashboard(arena: Arena): Promise<void> {
   const { target, victim: third } = arena;
   const panel = async (_: unknown, number: number): Promise<void> => {

@@ -1,7 +1,7 @@
 /**
- * HTTP/1.1 over bare sockets: an attacker sends what no client library would, and reads whatever
- * comes back. A connection has one request at a time and is kept for the next one, so that a
- * million requests need no million handshakes.
+ * HTTP/1.1 over bare sockets: an attacker sends what no client library would, and reads any answer.
+ * A connection has one request at a time and is kept for the next one, so that a million requests
+ * need no million handshakes.
  */
 import { connect, type Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
@@ -10,31 +10,37 @@ export type Header = readonly [name: string, value: string];
 
 export interface WireRequest {
   readonly method: string;
-  /** Request target, as it goes into the first line. */
+  /** Request target as in the first line. */
   readonly path: string;
-  /** As they go onto the wire; `content-length` is added unless `framing` is `none`. */
+  /** Headers as sent; `content-length` is added unless `framing` is `none`. */
   readonly headers: readonly Header[];
   readonly body?: string | Uint8Array;
   readonly framing?: 'length' | 'none';
 }
 
 export interface SendOptions {
-  /** Address that the connection comes from; 127.0.0.0/8 is all this machine's. */
+  /** Source address of the connection; all of 127.0.0.0/8 belongs to this machine. */
   readonly source?: string;
-  /** Until the answer is whole; then what has come counts as the answer. Default 15 s. */
+  /**
+   * Timeout for the complete answer, ms; then the bytes received so far count as the answer.
+   * Default 15 s.
+   */
   readonly timeoutMs?: number;
-  /** On a connection of its own, which ends with it: what follows must not be taken for its body. */
+  /**
+   * Uses a connection of its own and closes it, so that no later request is read as this one's
+   * body.
+   */
   readonly isLast?: boolean;
 }
 
 export interface WireAnswer {
-  /** 0: no answer came, `failure` says why. */
+  /** 0 if there was no answer; `failure` says why. */
   readonly status: number;
-  /** Names in lower case; of repeated ones the values are joined by a comma. */
+  /** Names in lower case; values of repeated headers are joined by a comma. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Decoded, where the coding is a known one. */
+  /** Decoded if the coding is known. */
   readonly text: string;
-  /** `timeout`: what came until then is in `text`. */
+  /** On `timeout`, `text` has what arrived until then. */
   readonly failure?: 'closed' | 'timeout' | 'refused' | 'not HTTP';
 }
 
@@ -54,7 +60,7 @@ export class Wire {
     this.#port = Number(port);
   }
 
-  /** Never rejects: what goes wrong is in the answer. */
+  /** Never rejects: the answer describes any failure. */
   async send(request: WireRequest, options: SendOptions = {}): Promise<WireAnswer> {
     const { source = '127.0.0.1', timeoutMs = TIMEOUT_MS, isLast = false } = options;
     for (;;) {
@@ -65,13 +71,13 @@ export class Wire {
       if (isLast) connection.end();
       if (connection.isUsable) this.#keep(source, connection);
       else this.#open.delete(connection);
-      // The server may close a kept connection in the moment it is used: that is no answer of it.
+      // The server may close a kept connection just as it is used; that is not an answer.
       if (kept && answer.failure === 'closed' && !kept.hasRead) continue;
       return answer;
     }
   }
 
-  /** A connection that the caller writes to by hand. */
+  /** A connection that the caller writes to directly. */
   raw(source = '127.0.0.1'): Socket {
     const socket = connect({ host: this.#host, port: this.#port, localAddress: source });
     socket.on('error', () => {});
@@ -97,7 +103,7 @@ export class Wire {
   }
 }
 
-/** What a request looks like on the wire. */
+/** The request as bytes on the wire. */
 export function bytesOf(request: WireRequest): Buffer {
   const { method, path, headers, body, framing = 'length' } = request;
   const content = body === undefined ? undefined : Buffer.from(body as string);
@@ -118,7 +124,7 @@ class Connection {
   #isHead = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** Whether anything of the present answer has come. */
+  /** Whether any byte of the current answer has arrived. */
   hasRead = false;
 
   constructor(socket: Socket) {
@@ -156,7 +162,7 @@ class Connection {
 
   #read(isEnd: boolean): void {
     if (!this.#settle) {
-      // Bytes that nobody asked for: whatever they are, the next answer must not begin with them.
+      // Unsolicited bytes must not become the start of the next answer.
       if (this.#received.length > 0) this.#socket.destroy();
       return;
     }
@@ -180,7 +186,7 @@ class Connection {
       status: failure === 'timeout' ? (known?.status ?? 0) : 0,
       headers: known?.headers ?? NO_HEADERS,
       text: known?.text ?? text,
-      // A connection that ends before a byte of an answer is as if it had been closed.
+      // A refused connection counts as closed, since no byte of an answer arrived.
       failure: failure === 'refused' ? 'closed' : failure,
     });
   }
@@ -200,7 +206,7 @@ interface Parsed {
   readonly closes: boolean;
 }
 
-/** @param isEnd nothing more will come: an answer of unknown length is whole */
+/** @param isEnd no more bytes will arrive: an answer of unknown length is complete */
 function parse(bytes: Buffer, isHead: boolean, isEnd: boolean): Parsed | 'more' | 'not HTTP' {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return bytes.length > 16 && !bytes.subarray(0, 5).equals(HTTP) ? 'not HTTP' : 'more';
@@ -265,7 +271,7 @@ function chunksOf(bytes: Buffer, isEnd: boolean): { content: Buffer; length: num
   }
 }
 
-/** What cannot be unpacked is looked at as it is. */
+/** The decoded body; a body that cannot be decoded is returned unchanged. */
 function decoded(content: Buffer, coding: string | undefined): string {
   const unpack = coding === undefined ? undefined : UNPACK[coding];
   if (!unpack || content.length === 0) return content.toString('utf8');

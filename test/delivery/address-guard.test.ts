@@ -1,4 +1,4 @@
-/** Which addresses and ports a webhook may have: as they are written, and as they are parsed. */
+/** Allowed addresses and ports of a webhook, as written and as parsed. */
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import t from 'tap';
@@ -6,7 +6,7 @@ import { AddressGuard, isPublicAddress } from '../../src/delivery/notify/http/ad
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { tries } from '../support/tries.ts';
 
-t.test('HOOK-17: a forbidden URL is refused with its reason', async (t) => {
+t.test('HOOK-17: a forbidden URL is rejected with its reason', async (t) => {
   const guard = new AddressGuard({ hosts: [], http: false });
   const cases: readonly (readonly [string, RegExp | undefined])[] = [
     ['https://example.com/hook', undefined],
@@ -33,7 +33,7 @@ t.test('HOOK-17: a forbidden URL is refused with its reason', async (t) => {
     const said = url.slice(0, 80);
     if (expected) t.match(refusal, expected, said);
     else t.equal(refusal, undefined, said);
-    t.notMatch(refusal ?? '', /example|127\.0/, 'it reveals nothing of the URL');
+    t.notMatch(refusal ?? '', /example|127\.0/, 'it reveals nothing about the URL');
   }
 });
 
@@ -61,9 +61,9 @@ t.test('HOOK-17: only addresses of the public internet are public, in any notati
     ...['::ffff:7f00:1', '64:ff9b::7f00:1', '2002:7f00:1::', '::7f00:1', '2001:0:1::1'],
     ...['168.63.129.16', '::ffff:168.63.129.16', '64:ff9b::a83f:8110', '100.100.100.200'],
     ...['fe80::1', 'fc00::1', 'ff02::1', '2001:db8::1', 'not an address', '2606:4700::1%eth0'],
-    // ISATAP, whatever the prefix and whatever IPv4 address it carries.
+    // ISATAP with any prefix and any embedded IPv4 address.
     ...['2a00::5efe:a00:1', '2a00::200:5efe:a00:1', '2a00::5efe:808:808', 'fe80::5efe:a00:1'],
-    // Forms that have come and gone: IPv4-compatible and IPv4-translated.
+    // Obsolete forms: IPv4-compatible and IPv4-translated.
     ...['::808:808', '::ffff:0:808:808', '64:ff9b:1::808:808'],
   ];
   for (const address of open) t.equal(isPublicAddress(address), true, address);
@@ -71,7 +71,9 @@ t.test('HOOK-17: only addresses of the public internet are public, in any notati
   t.end();
 });
 
-/** IANA's special-purpose registries, as of 2025, and what else is not global unicast. */
+/**
+ * IANA's special-purpose registries, as of 2025, and other addresses that are not global unicast.
+ */
 const SPECIAL_IPV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],
   ...['172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24'],
@@ -123,13 +125,13 @@ t.test('HOOK-17: special addresses are never public, in any IPv6 form', (t) => {
 });
 
 t.test(
-  'HOOK-17: ports of other protocols are refused, and an allow-list refuses all others',
+  'HOOK-17: ports of other protocols are rejected, and an allow-list rejects all others',
   (t) => {
     const any = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
     for (const port of [22, 25, 465, 587, 6667]) {
       const sentence = `Port ${port} belongs to another protocol: use a port for https, such as 443`;
       t.equal(any.refuseUrl(`https://example.com:${port}/`), sentence);
-      t.equal(any.refuseUrl(`https://127.0.0.1:${port}/`), sentence, 'on allowed hosts too');
+      t.equal(any.refuseUrl(`https://127.0.0.1:${port}/`), sentence, 'also on allowed hosts');
     }
     for (const port of [80, 443, 8080, 8443, 9000, 65_535]) {
       t.equal(any.refuseUrl(`https://example.com:${port}/`), undefined);
@@ -142,7 +144,7 @@ t.test(
     }
     const sentence = (port: number) => `Port ${port} is not allowed here: use 443 or 8443-8445`;
     t.equal(some.refuseUrl('https://example.com:8446/'), sentence(8446));
-    t.equal(some.refuseUrl('http://127.0.0.1/'), sentence(80), 'http has a port as well');
+    t.equal(some.refuseUrl('http://127.0.0.1/'), sentence(80), 'http has a port too');
     for (const bad of ['0', '70000', '9-8', 'https', '443;8443', '-1', '1-2-3']) {
       t.throws(() => loadConfig([], { SVC_WEBHOOK_PORTS: bad }), /SVC_WEBHOOK_PORTS/, bad);
     }

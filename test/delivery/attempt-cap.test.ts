@@ -1,4 +1,4 @@
-/** The cap of a destination's open attempts: how it grows and shrinks, and who keeps to it. */
+/** The cap of a destination's open attempts: how it grows and shrinks. */
 import fc from 'fast-check';
 import t from 'tap';
 import {
@@ -26,7 +26,7 @@ t.test(
           if (each.result === 'failing' && next !== 1) return false;
           if (each.result === 'neutral' && next !== cap) return false;
           if (isQuick && next !== Math.min(cap + 1, max)) return false;
-          // A slow endpoint keeps as many as every healthy one had before caps grew: eight.
+          // A slow endpoint keeps the eight that every healthy one had before caps could grow.
           if (each.result === 'healthy' && !isQuick && next > Math.max(8, cap / 2)) return false;
           if (each.result === 'healthy' && next < Math.min(cap, 8)) return false;
           cap = next;
@@ -39,14 +39,17 @@ t.test(
   },
 );
 
-t.test('63 quick answers make it 64, three slow ones eight, and one failure one', async (t) => {
-  const quick: AttemptEnd = { result: 'healthy', durationMs: 20 };
-  const slow: AttemptEnd = { result: 'healthy', durationMs: 3_000 };
-  let cap = 1;
-  for (let i = 0; i < 63; i++) cap = nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX);
-  t.equal(cap, 64);
-  t.equal(nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX), 64);
-  for (let i = 0; i < 3; i++) cap = nextAttemptCap(cap, slow, ATTEMPT_CAP_MAX);
-  t.equal(cap, 8);
-  t.equal(nextAttemptCap(cap, { result: 'failing', durationMs: 1 }, ATTEMPT_CAP_MAX), 1);
-});
+t.test(
+  '63 quick answers raise the cap to 64, three slow ones lower it to eight, one failure to one',
+  async (t) => {
+    const quick: AttemptEnd = { result: 'healthy', durationMs: 20 };
+    const slow: AttemptEnd = { result: 'healthy', durationMs: 3_000 };
+    let cap = 1;
+    for (let i = 0; i < 63; i++) cap = nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX);
+    t.equal(cap, 64);
+    t.equal(nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX), 64);
+    for (let i = 0; i < 3; i++) cap = nextAttemptCap(cap, slow, ATTEMPT_CAP_MAX);
+    t.equal(cap, 8);
+    t.equal(nextAttemptCap(cap, { result: 'failing', durationMs: 1 }, ATTEMPT_CAP_MAX), 1);
+  },
+);

@@ -1,6 +1,6 @@
 /**
  * The whole service sends a test notification through every channel: to a webhook, to three chats
- * that a server on the loopback stands in for, and by a real mail server.
+ * simulated by a server on loopback, and through a real mail server.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { parseMail } from '../support/mime.ts';
 import { until } from '../support/program.ts';
 
 const OWNER = 'owner@example.test';
-/** What each service answers when it takes a message; by path. */
+/** Each service's answer when it accepts a message, by path. */
 const ANSWERS: Readonly<Record<string, readonly [status: number, text: string]>> = {
   '/webhook': [204, ''],
   '/slack': [200, 'ok'],
@@ -59,7 +59,7 @@ t.test('a test notification arrives through every channel of the service', async
       env,
       input: `${origin}${url}\n`,
     });
-  /** Sends a test, and waits for how it went. */
+  /** Sends a test and waits for its outcome. */
   const tested = async (destination: string) => {
     const { stdout, stderr } = await svc('destinations', 'test', destination);
     const delivery = stdout.trim();

@@ -1,6 +1,6 @@
 /**
  * Chats: allowed URLs, rendering for any name (limits hold, no part of a name is markup), and the
- * outcome of each answer. One scripted server on the loopback replaces all services.
+ * outcome of each answer. One scripted server on loopback replaces all services.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -72,13 +72,13 @@ t.test('HOOK-20: a URL is sent byte for byte as pasted', async (t) => {
   t.equal(requestTarget('https://h.example/a/%2e%2E/./b?q={x}#part'), '/a/%2e%2E/./b?q={x}');
   t.equal(requestTarget('https://h.example?x=1'), '/?x=1');
   t.equal(requestTarget('https://h.example'), '/');
-  t.equal(requestTarget('https://h.example\\@x/ü'), '/@x/%C3%BC', 'what is not plain is parsed');
+  t.equal(requestTarget('https://h.example\\@x/ü'), '/@x/%C3%BC', 'other URLs are parsed');
   t.equal(discordService.callUrl?.(DISCORD), `${DISCORD}?wait=true`);
   t.equal(discordService.callUrl?.(`${DISCORD}?thread_id=1#x`), `${DISCORD}?thread_id=1&wait=true`);
   t.equal(discordService.callUrl?.(`${DISCORD}?wait=true`), `${DISCORD}?wait=true`);
 });
 
-/** Every text in a document, wherever it stands. */
+/** Every text in a document, at any depth. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
@@ -146,7 +146,7 @@ t.test(
         }[];
         insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
         for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
-          // A letter in its place: what follows an escaped character does not begin the text.
+          // Replaced by a letter, because the text after an escaped character is not at the start.
           const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
           insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
         }
@@ -160,7 +160,7 @@ t.test(
   },
 );
 
-/** What of an element is other people's words. */
+/** The texts of an element that come from users. */
 function namesIn({ text, facts }: { text?: string; facts?: object[] }) {
   return { text, facts };
 }
@@ -178,7 +178,7 @@ t.test(
       forAllNames('discord', ({ body }) => {
         insist(JSON.stringify(body.allowed_mentions) === '{"parse":[]}', 'it may mention');
         const [embed, second] = body.embeds as Embed[];
-        if (!embed || second) throw new Error('Not one embed');
+        if (!embed || second) throw new Error('There is not exactly one embed');
         const { title, description = '', fields = [] } = embed;
         insist(title.length >= 1 && title.length <= 256, 'the title is too long');
         insist(description.length <= 4_096, 'the description is too long');
@@ -201,7 +201,7 @@ t.test(
 );
 
 t.test(
-  'HOOK-22: a long name is cut between code points and says how much was left out',
+  'HOOK-22: a long name is cut between code points, with the number of omitted ones',
   async (t) => {
     for (const kind of ['slack', 'teams', 'discord'] as const) {
       const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
@@ -222,7 +222,7 @@ t.test(
   },
 );
 
-t.test('what a person reads is the name itself', async (t) => {
+t.test('users read the name unchanged', async (t) => {
   const name = 'web-1 <prod> *x* [a](b) & "c"';
   const slack = textsOf(JSON.parse(SERVICES.slack.render(messageNamed(name)).full)).join('\n');
   const decoded = slack.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
@@ -240,7 +240,7 @@ interface Scripted {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A server that keeps what it got, and gives the scripted answers in order. */
+/** A server that records its requests and sends the scripted answers in order. */
 async function startService(t: Test) {
   const got: { path: string; body: string; headers: NodeJS.Dict<string | string[]> }[] = [];
   const answers: Scripted[] = [];
@@ -285,7 +285,7 @@ async function startService(t: Test) {
 }
 
 t.test(
-  'HOOK-18: each answer of a chat service has the outcome that the service means',
+  'HOOK-18: each answer of a chat service has the outcome that the service intends',
   async (t) => {
     const { send } = await startService(t);
     const ok = { kind: 'accepted' };
@@ -357,7 +357,7 @@ t.test(
 );
 
 t.test(
-  'HOOK-22: a message refused for its size is sent shorter once, then abandoned',
+  'HOOK-22: a message rejected for its size is sent shorter once, then abandoned',
   async (t) => {
     const { got, send } = await startService(t);
     const tooLarge = {
@@ -376,7 +376,7 @@ t.test(
       const sent: (string | undefined)[] = [];
       const attempt = async (answer: Scripted, outcome: object) => {
         t.match(await send(kind, [answer]), outcome, kind);
-        t.equal(got.length, 1, 'one message for each attempt: a service grants one a second');
+        t.equal(got.length, 1, 'one message per attempt: a service grants one per second');
         sent.push(got[0]?.body);
       };
       await attempt(tooLarge[kind], refusedFull);
@@ -390,7 +390,7 @@ t.test(
 );
 
 t.test(
-  'the request is the stored form, to the pasted path, and an answer is kept without it',
+  'the request is the stored body, sent to the pasted path, and an answer is stored without that path',
   async (t) => {
     const { got, send } = await startService(t);
     const secret = 'aB3_secret-token-of-the-channel';

@@ -1,6 +1,6 @@
 /**
  * Groups: incidents of one rule that fire within the destination's wait share one message. Real
- * machines on a real host under virtual time; only the endpoint is a script.
+ * machines on a real host under virtual time; only the endpoint is scripted.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -16,7 +16,7 @@ import {
 const WAIT_MS = 30_000;
 const vmsOf = (count: number) => Array.from({ length: count }, (_, i) => `vm-${i + 1}`);
 
-/** A rule in force that notifies one destination, which waits; timers and a deliverer. */
+/** An active rule that notifies one destination with a wait, timers and a deliverer. */
 async function grouping(t: Test, groupWaitMs = WAIT_MS) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -28,7 +28,7 @@ async function grouping(t: Test, groupWaitMs = WAIT_MS) {
   return { ...world, hook };
 }
 
-/** VMs in each group's message, and of those that were dropped the reason. */
+/** VMs in each group's message, and the reason for each dropped group. */
 function groupsOf(world: DeliveryWorld) {
   const view = world.host.view(PROJECT);
   return world.instances('delivery').map(({ instance, value, context }) => ({
@@ -57,13 +57,13 @@ t.test(
     await world.pass(10_000, 1_000);
     await world.fire(vms.slice(120));
     await world.pass(WAIT_MS - 11_000, 1_000);
-    t.equal(world.notifier.requests.length, 0, 'nothing is sent before the wait is over');
+    t.equal(world.notifier.requests.length, 0, 'nothing is sent during the wait');
     await world.pass(3_000, 500);
     t.equal(world.notifier.requests.length, 1);
     t.match(groupsOf(world), [
       { value: 'sent', event: 'FIRING', vms: { length: 200 }, attempts: 1 },
     ]);
-    t.same(groupsOf(world)[0]?.vms, vms, 'in the order in which they fired');
+    t.same(groupsOf(world)[0]?.vms, vms, 'in the order of firing');
     await world.recover(vms);
     await world.pass(WAIT_MS + 2_000, 1_000);
     t.equal(world.notifier.requests.length, 2, 'one for the firing, one for the recovery');
@@ -98,7 +98,7 @@ t.test('HOOK-28: each incident of a group is rechecked before the message is sen
   t.match(groupsOf(world), [
     { value: 'sent', vms: ['vm-4'], dropped: ['SUPERSEDED', 'SNOOZED', 'VM_DELETED'] },
   ]);
-  t.equal(world.notifier.requests.length, 1, 'and no recovery of what was not notified');
+  t.equal(world.notifier.requests.length, 1, 'no recovery of an incident that was not notified');
   await world.recover(['vm-4']);
   await world.pass(WAIT_MS + 2_000, 1_000);
   t.match(groupsOf(world)[1], { event: 'RECOVERED', value: 'sent', vms: ['vm-4'] });
@@ -114,14 +114,14 @@ t.test('HOOK-28: a group without valid incidents is not sent', async (t) => {
 });
 
 t.test(
-  'HOOK-28: attempts of a group have one body, and a removed member makes another delivery',
+  'HOOK-28: attempts of a group have one body, and removing an incident makes another delivery',
   async (t) => {
     const world = await grouping(t);
     world.notifier.answer = () => failed();
     await world.fire(['vm-1', 'vm-2', 'vm-3']);
     await world.pass(WAIT_MS + 10_000, 1_000);
     const [first, second] = world.notifier.requests;
-    t.equal(world.notifier.requests.length, 2, 'the second attempt after some five seconds');
+    t.equal(world.notifier.requests.length, 2, 'the second attempt after about five seconds');
     t.equal(first?.deliveryId, second?.deliveryId);
     t.same(first?.body, second?.body);
     await world.recover(['vm-2']);
@@ -215,13 +215,13 @@ const acts: fc.Arbitrary<readonly Act[]> = fc.array(
   { minLength: 4, maxLength: 25 },
 );
 
-/** What an attempt named when it was opened, against what was true then. */
+/** Compares what an attempt named when it was opened with what was true then. */
 function checkAttempt(world: DeliveryWorld, id: string, named: Map<string, string>): void {
   const view = world.host.view(PROJECT);
   const row = view.instance('delivery', id);
   if (!row) throw new Error(`${id} has no row`);
   const members = liveMembers(view, id, row.context);
-  if (members.length === 0) throw new Error('A message about nothing');
+  if (members.length === 0) throw new Error('The message names no incident');
   const text = members.map(({ incident }) => incident).join(' ');
   const before = named.get(id) ?? text;
   if (before !== text) throw new Error(`${id} named ${before}, and now ${text}`);
@@ -271,7 +271,7 @@ t.test(
       };
       for (const one of path) await act(world, one);
       world.notifier.answer = () => accepted;
-      // Longer than a snooze, and the wait of what is sent at its end.
+      // Longer than a snooze, plus the wait of messages at its end.
       await world.pass(3_720_000, 20_000);
       const faults = world.reportedFaults();
       if (faults.length > 0) throw new Error(faults.join('\n'));
@@ -285,7 +285,7 @@ t.test(
       });
       if (new Set(notified).size !== notified.length) throw new Error(`Twice: ${notified}`);
       const left = world.deliveries().filter(({ value }) => value === 'gathering');
-      if (left.length > 0) throw new Error('A group gathers for ever');
+      if (left.length > 0) throw new Error('A group never stops gathering');
     });
     await t.resolves(fc.assert(property, { numRuns: 12, seed: 6 }));
     t.ok(sent > 10, `${sent} messages`);

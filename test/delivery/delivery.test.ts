@@ -1,6 +1,6 @@
 /**
- * The deliverer on a real host, against an endpoint that answers from a script: what an attempt's
- * outcome leads to, what is rechecked before it, and what a crash leaves.
+ * The deliverer on a real host, against a scripted endpoint: the effect of an attempt's outcome,
+ * the recheck before it, and the state after a crash.
  */
 import { once } from 'node:events';
 import t from 'tap';
@@ -19,7 +19,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-t.test('an accepted attempt ends the delivery; its body is not kept', async (t) => {
+t.test('an accepted attempt ends the delivery, and its body is deleted', async (t) => {
   const world = await delivering(t);
   await world.fire(['vm-1']);
   await world.until('it is sent', () => only(world).value === 'sent');
@@ -64,7 +64,11 @@ t.test(
       times.every((ratio) => ratio >= 0.8 && ratio <= 1.2),
       String(times),
     );
-    t.equal(new Set(times.map((ratio) => ratio.toFixed(6))).size, bounds.length, 'each its own');
+    t.equal(
+      new Set(times.map((ratio) => ratio.toFixed(6))).size,
+      bounds.length,
+      'each attempt has its own id',
+    );
     const { requests } = world.notifier;
     t.equal(new Set(requests.map(({ deliveryId }) => deliveryId)).size, 1);
     t.equal(new Set(requests.map(({ attemptId }) => attemptId)).size, requests.length);
@@ -102,7 +106,7 @@ t.test(
     t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
     t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
     await world.pass(2 * HOUR_MS, HOUR_MS);
-    t.equal(world.notifier.requests.length, 2, 'and nothing after it');
+    t.equal(world.notifier.requests.length, 2, 'no attempt follows it');
   },
 );
 
@@ -116,7 +120,7 @@ t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest
   await world.until('it failed', () => world.notifier.requests.length >= 1);
   await world.settle();
   const asked = world.notifier.requests.length;
-  t.ok(asked <= 21, 'those that were on the wire together');
+  t.ok(asked <= 21, 'attempts that were in flight together');
   await world.pass(59_000, 1_000);
   t.equal(world.notifier.requests.length, asked, 'it rests');
   world.notifier.answer = () => undefined;
@@ -126,18 +130,21 @@ t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest
   world.notifier.release(accepted);
 });
 
-t.test('bodies of attempts that begin together are one write, before any commit', async (t) => {
-  const world = await openDeliveryWorld(t);
-  const hooks = [];
-  for (let i = 0; i < 5; i++) hooks.push(await world.addDestination());
-  await world.putInForce({ destinationNames: hooks });
-  await world.fire(['vm-1']);
-  world.startDeliverer();
-  await world.until('all are sent', () => world.deliveries().every(sent));
-  t.same(world.kept, [5]);
-});
+t.test(
+  'bodies of attempts that begin together are stored in one write, before any commit',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    const hooks = [];
+    for (let i = 0; i < 5; i++) hooks.push(await world.addDestination());
+    await world.putInForce({ destinationNames: hooks });
+    await world.fire(['vm-1']);
+    world.startDeliverer();
+    await world.until('all are sent', () => world.deliveries().every(sent));
+    t.same(world.kept, [5]);
+  },
+);
 
-t.test('answers are kept together beside the rows, and are in no commit', async (t) => {
+t.test('answers are stored together beside the rows, and are in no commit', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ excerpt: 'Out of order' });
   await world.fire(['vm-1']);
@@ -154,22 +161,25 @@ t.test('answers are kept together beside the rows, and are in no commit', async 
   t.notMatch(JSON.stringify([items, only(world)]), /Out of order/);
 });
 
-t.test('a delivery that never succeeds expires after 24 hours, and its body goes', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () => failed();
-  await world.fire(['vm-1']);
-  while (only(world).value !== 'expired') {
-    // A breaker stays open for a quarter of an hour at most, of time that really goes by.
-    const { value, nextAttemptMs } = only(world);
-    if (value === 'waiting') world.clock.jump((nextAttemptMs ?? 0) - world.clock.now());
-    await world.pass(HOUR_MS / 4, 60_000);
-  }
-  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
-  const { attempts, createdMs } = only(world);
-  t.ok(attempts.length >= 11, `${attempts.length} attempts`);
-  t.ok(attempts.every(({ startedMs }) => startedMs < createdMs + 24 * HOUR_MS));
-  t.equal(world.bodies.size, 0);
-});
+t.test(
+  'a delivery that never succeeds expires after 24 hours, and its body is deleted',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    while (only(world).value !== 'expired') {
+      // A breaker stays open for at most a quarter of an hour of the time that really passes.
+      const { value, nextAttemptMs } = only(world);
+      if (value === 'waiting') world.clock.jump((nextAttemptMs ?? 0) - world.clock.now());
+      await world.pass(HOUR_MS / 4, 60_000);
+    }
+    t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+    const { attempts, createdMs } = only(world);
+    t.ok(attempts.length >= 11, `${attempts.length} attempts`);
+    t.ok(attempts.every(({ startedMs }) => startedMs < createdMs + 24 * HOUR_MS));
+    t.equal(world.bodies.size, 0);
+  },
+);
 
 t.test(
   'HOOK-13: nothing is sent after 24 hours, even if no timer ended the delivery',
@@ -184,7 +194,7 @@ t.test(
   },
 );
 
-t.test('a destination that hangs delays no other', async (t) => {
+t.test('a hanging destination delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const [slow, fast] = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: [slow, fast] });
@@ -195,7 +205,10 @@ t.test('a destination that hangs delays no other', async (t) => {
     'url' in target && target.url === slowUrl ? undefined : accepted;
   world.startDeliverer();
   await world.fire(Array.from({ length: 30 }, (_, i) => `vm-${i}`));
-  await world.until('the other has all', () => world.deliveries().filter(sent).length === 30);
+  await world.until(
+    'the other has received all',
+    () => world.deliveries().filter(sent).length === 30,
+  );
   t.equal(world.notifier.hanging, 1);
   world.notifier.answer = () => accepted;
   world.notifier.release(accepted);
@@ -203,57 +216,60 @@ t.test('a destination that hangs delays no other', async (t) => {
 
 const sent = ({ value }: { value: unknown }): boolean => value === 'sent';
 
-t.test('beyond one a destination: 160 of a project, 384 in all; projects take turns', async (t) => {
-  const world = await openDeliveryWorld(t);
-  const { deliverer } = world.startDeliverer();
-  const projects = ['p-1', 'p-2', 'p-3'];
-  for (const project of projects) {
-    const hooks = [];
-    for (let i = 0; i < 5; i++) hooks.push(await world.addDestination(project));
-    await world.putInForce({ destinationNames: hooks }, { project });
-  }
-  const flood = (project: string, name: string, count: number) =>
-    world.fire(
-      Array.from({ length: count }, (_, i) => `${name}-${i}`),
-      { project },
-    );
-  world.notifier.answer = () => accepted;
-  // Each that succeeds lets its destination have one more.
-  let most = 0;
-  world.notifier.answer = () => {
-    most = Math.max(most, deliverer.inFlight());
-    return undefined;
-  };
-  const releaseAll = async () => {
-    for (let i = 0; i < 400; i++) {
-      world.notifier.release(accepted, 20);
+t.test(
+  'beyond one per destination, attempts are bounded to 160 per project and 384 in total; projects take turns',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    const { deliverer } = world.startDeliverer();
+    const projects = ['p-1', 'p-2', 'p-3'];
+    for (const project of projects) {
+      const hooks = [];
+      for (let i = 0; i < 5; i++) hooks.push(await world.addDestination(project));
+      await world.putInForce({ destinationNames: hooks }, { project });
+    }
+    const flood = (project: string, name: string, count: number) =>
+      world.fire(
+        Array.from({ length: count }, (_, i) => `${name}-${i}`),
+        { project },
+      );
+    world.notifier.answer = () => accepted;
+    // Each success allows its destination one more.
+    let most = 0;
+    world.notifier.answer = () => {
+      most = Math.max(most, deliverer.inFlight());
+      return undefined;
+    };
+    const releaseAll = async () => {
+      for (let i = 0; i < 400; i++) {
+        world.notifier.release(accepted, 20);
+        await world.settle(2);
+      }
+    };
+    await flood('p-1', 'a', 60);
+    await releaseAll();
+    t.ok(most > 5 + 64 && most <= 5 + 160, `one project: ${most}`);
+    for (const project of projects.slice(1)) await flood(project, 'a', 40);
+    await releaseAll();
+    for (const project of projects) await flood(project, 'b', 60);
+    await world.settle(200);
+    for (let i = 0; i < 60; i++) {
+      world.notifier.release(accepted, 5);
       await world.settle(2);
     }
-  };
-  await flood('p-1', 'a', 60);
-  await releaseAll();
-  t.ok(most > 5 + 64 && most <= 5 + 160, `one project: ${most}`);
-  for (const project of projects.slice(1)) await flood(project, 'a', 40);
-  await releaseAll();
-  for (const project of projects) await flood(project, 'b', 60);
-  await world.settle(200);
-  for (let i = 0; i < 60; i++) {
-    world.notifier.release(accepted, 5);
-    await world.settle(2);
-  }
-  t.ok(most > 15 + 192 && most <= 15 + 384, `all of them: ${most}`);
-  const ofProject = (project: string) =>
-    world.deliveries(project).filter(({ value }) => value === 'sending').length;
-  t.ok(
-    projects.every((project) => ofProject(project) >= 48),
-    projects.map(ofProject).join(),
-  );
-  world.notifier.answer = () => accepted;
-  world.notifier.release(accepted);
-  await world.until('all are sent', () =>
-    projects.every((project) => world.live('delivery', project).length === 0),
-  );
-});
+    t.ok(most > 15 + 192 && most <= 15 + 384, `all of them: ${most}`);
+    const ofProject = (project: string) =>
+      world.deliveries(project).filter(({ value }) => value === 'sending').length;
+    t.ok(
+      projects.every((project) => ofProject(project) >= 48),
+      projects.map(ofProject).join(),
+    );
+    world.notifier.answer = () => accepted;
+    world.notifier.release(accepted);
+    await world.until('all are sent', () =>
+      projects.every((project) => world.live('delivery', project).length === 0),
+    );
+  },
+);
 
 t.test(
   'an endpoint that fails five times is left alone, then probed, then used again',
@@ -296,11 +312,11 @@ t.test('HOOK-12: repeated, late and unfounded messages lead to one attempt', asy
   t.equal((await world.stream.state('DELIVERIES')).messages, 0, 'each was acknowledged');
 });
 
-t.test('an outcome is recorded though the stream does not answer for a while', async (t) => {
+t.test('an outcome is recorded although the stream is unavailable for a while', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
-  await world.until('it is on the wire', () => world.notifier.hanging === 1);
+  await world.until('it is in flight', () => world.notifier.hanging === 1);
   world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
   world.notifier.release(accepted);
   await world.pass(20_000, 1_000);
@@ -326,12 +342,12 @@ t.test('DUR-15: an attempt is not sent until its opening is durable', async (t) 
 });
 
 t.test(
-  'a graceful stop waits for what is on the wire and records it, and starts no more',
+  'a graceful stop waits for attempts in flight, records them, and starts no more',
   async (t) => {
     const world = await delivering(t);
     world.notifier.answer = () => undefined;
     await world.fire(['vm-1', 'vm-2']);
-    await world.until('one is on the wire', () => world.notifier.hanging === 1);
+    await world.until('one is in flight', () => world.notifier.hanging === 1);
     let ended = false;
     const stopping = world.stop().then(() => {
       ended = true;
@@ -372,7 +388,7 @@ t.test('faults of the service are reported, and retried on schedule', async (t) 
   t.match(world.reportedFaults(), [/seal is broken/, /A mistake/]);
 });
 
-t.test('a deliverer that failed begins again, and what was on the wire is recorded', async (t) => {
+t.test('a failed deliverer restarts, and attempts in flight are recorded', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [await world.addDestination()] });
   const { stream, fail } = failingOnce(world.stream);
@@ -390,13 +406,13 @@ t.test('a deliverer that failed begins again, and what was on the wire is record
   });
   notifier.answer = () => undefined;
   await world.fire(['vm-1']);
-  await world.until('it is on the wire', () => notifier.hanging === 1);
+  await world.until('it is in flight', () => notifier.hanging === 1);
   world.faults.append = (append) => (append.stream === 'EVENTS' ? 'refused' : undefined);
   fail(new Error('The consumer was deleted'));
   await world.pass(1_000);
   notifier.release(accepted);
   await world.pass(60_000, 1_000);
-  t.equal(only(world).value, 'sending', 'nobody takes the outcome');
+  t.equal(only(world).value, 'sending', 'nothing consumes the outcome');
   world.faults.append = () => undefined;
   await world.pass(2_000, 500);
   t.equal(only(world).value, 'sent');
@@ -407,7 +423,7 @@ t.test('a deliverer that failed begins again, and what was on the wire is record
   t.equal(notifier.requests.length, 2, 'each once');
 });
 
-/** The stream, whose first consumer can be made to fail. */
+/** A stream whose first consumer can be made to fail. */
 function failingOnce(stream: Stream) {
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});

@@ -1,6 +1,7 @@
 /**
- * Destinations: what is secret of them is sealed, shown once, in no commit, and goes with them; what
- * people do with them. Mail is in test/delivery/recipients.test.ts, with a mail server.
+ * Destinations: their secrets are sealed, returned once, absent from commits, and deleted with
+ * them; and the users' actions on them. Mail is in test/delivery/recipients.test.ts, with a mail
+ * server.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ t.test(
     for (const file of readdirSync(world.folder)) {
       const bytes = readFileSync(join(world.folder, file));
       for (const hidden of [secret, secret.slice(6), url, 'T0K3N']) {
-        t.notOk(bytes.includes(hidden), `${file} does not hold it`);
+        t.notOk(bytes.includes(hidden), `${file} does not contain it`);
       }
     }
     await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
@@ -57,7 +58,7 @@ t.test(
   },
 );
 
-t.test('what was sealed and never committed is used by nobody', async (t) => {
+t.test('sealed values that were never committed are not used', async (t) => {
   const world = await openAlertingWorld(t);
   const request = freshRequest();
   const url = 'https://hooks.example.com/x';
@@ -76,7 +77,7 @@ t.test('what was sealed and never committed is used by nobody', async (t) => {
   t.notOk(before.some((id) => JSON.stringify(destination).includes(id)));
 });
 
-t.test('what is sealed for a webhook goes with it', async (t) => {
+t.test('sealed values of a webhook are deleted with it', async (t) => {
   const world = await openAlertingWorld(t);
   const hook = await world.addDestination();
   const other = await world.addDestination();
@@ -98,7 +99,7 @@ t.test('what is sealed for a webhook goes with it', async (t) => {
 const caller = () => ({ project: PROJECT, by, request: freshRequest() });
 const HOUR_MS = 3_600_000;
 
-/** What was refused, and why. */
+/** The reason of a rejection. */
 const refusalOf = (asked: Promise<unknown>) =>
   asked.then(
     () => undefined,
@@ -120,7 +121,7 @@ function contextIn(world: AlertingWorld, id: string): DestinationContext {
 
 const valuesIn = (world: AlertingWorld) => [...world.sealed.values()].sort();
 
-t.test('another URL is sealed before it counts, and the one before is forgotten', async (t) => {
+t.test('a new URL is sealed before it is used, and the previous one is deleted', async (t) => {
   const world = await openAlertingWorld(t);
   const { id, url, secret } = await withHook(world);
   const next = 'https://hooks.example.com/another';
@@ -137,7 +138,7 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
 
   await world.destinations.update(first);
   await world.destinations.update(update(next));
-  t.same(valuesIn(world), [next, secret].sort(), 'again, and the same URL: nothing is left over');
+  t.same(valuesIn(world), [next, secret].sort(), 'again with the same URL: nothing is left over');
   t.match(await refusalOf(world.destinations.update(update(next, 'slack'))), {
     reason: 'INVALID_FIELD',
     metadata: { field: 'slack' },
@@ -146,15 +147,19 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
     reason: 'INVALID_FIELD',
     metadata: { field: 'webhook.url' },
   });
-  t.same(valuesIn(world), [next, secret].sort(), 'what was refused takes nothing with it');
+  t.same(valuesIn(world), [next, secret].sort(), 'a rejected change deletes nothing');
 
   world.faults.append = () => 'refused';
   const failing = refusalOf(world.destinations.update(update(url)));
   await world.pass(60_000, 1_000);
   t.match(await failing, { name: 'StreamUnavailable' });
   world.faults.append = () => undefined;
-  t.equal(world.sealed.get(String(contextIn(world, id).urlId)), next, 'still the one that counts');
-  t.ok(valuesIn(world).includes(url), 'and what may have been committed is kept');
+  t.equal(
+    world.sealed.get(String(contextIn(world, id).urlId)),
+    next,
+    'the current URL still applies',
+  );
+  t.ok(valuesIn(world).includes(url), 'a value that may have been committed is kept');
   await world.destinations.update({ ...caller(), id, displayName: 'Night' });
   t.match(contextIn(world, id), { displayName: 'Night', lastFour: 'ther' });
 });
@@ -182,10 +187,10 @@ t.test(
       id,
       overlapMs: HOUR_MS,
     });
-    t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is forgotten at once');
+    t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is deleted at once');
     t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
     await world.pass(HOUR_MS + 60_000, 60_000);
-    t.same(valuesIn(world), [url, third].sort(), 'the previous one when its overlap is over');
+    t.same(valuesIn(world), [url, third].sort(), 'the previous one at the end of its overlap');
     t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
 
     const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
@@ -236,7 +241,7 @@ t.test('DUR-22: one member sweeps unneeded secrets, and others leave them alone'
   await sweeping;
 });
 
-t.test('what a crash left sealed is forgotten at the next start, and nothing else', async (t) => {
+t.test('only values that a crash left sealed are deleted at the next start', async (t) => {
   const world = await openAlertingWorld(t);
   const sealed = sealedIn(world.sealed);
   const sweep = () => forgetOrphans({ host: world.host, clock: world.clock, sealed });
@@ -275,7 +280,7 @@ t.test('a chat has no secret of its own, is usable at once, and signs nothing', 
       reason: 'INVALID_STATE',
       message: /only webhooks have a secret/,
     });
-    t.same(valuesIn(world), [url], 'and nothing is left of the secret that was made');
+    t.same(valuesIn(world), [url], 'nothing remains of the created secret');
     const { answer } = await world.destinations.sendTest({ ...caller(), id });
     t.equal(answer.deliveries.length, 1);
     await world.destinations.delete({ ...caller(), id });
@@ -283,7 +288,7 @@ t.test('a chat has no secret of its own, is usable at once, and signs nothing', 
   }
 });
 
-t.test('pausing and resuming: what a person says, and the notice that ends', async (t) => {
+t.test('a pause stores the user’s reason, and a resume ends the notice', async (t) => {
   const world = await openAlertingWorld(t);
   const { id } = await withHook(world);
   const notice = {
@@ -318,7 +323,7 @@ t.test('pausing and resuming: what a person says, and the notice that ends', asy
   t.match(contextIn(world, id), { pausedReason: null });
 });
 
-t.test('tests are limited for each destination and project; resending one is none', async (t) => {
+t.test('tests are limited per destination and project, and a resend does not count', async (t) => {
   const world = await openAlertingWorld(t);
   const ids = await Promise.all(
     Array.from({ length: 5 }, async (_, n) => {
@@ -337,15 +342,15 @@ t.test('tests are limited for each destination and project; resending one is non
     metadata: { retryAfterSeconds: '60' },
     message: 'Tests were sent a moment ago: try again in 60 s',
   });
-  t.equal(world.instances('delivery').length, 10, 'and nothing is sent');
+  t.equal(world.instances('delivery').length, 10, 'nothing is sent');
   t.match(await world.destinations.sendTest(first), { replayed: true });
   const others = await Promise.all(ids.slice(1).flatMap((to) => Array(9).fill(to).map(test)));
-  t.equal(others.filter((refusal) => refusal === undefined).length, 20, 'of the project, 30');
+  t.equal(others.filter((refusal) => refusal === undefined).length, 20, '30 for the project');
   await world.pass(60_000, 60_000);
   t.equal(await test(id), undefined, 'later again');
 });
 
-t.test('five at once, and no race past it', async (t) => {
+t.test('a project has at most five destinations, even with concurrent requests', async (t) => {
   const world = await openAlertingWorld(t);
   const made = await Promise.all(
     Array.from({ length: 12 }, (_, i) => {
@@ -359,5 +364,5 @@ t.test('five at once, and no race past it', async (t) => {
       (error) => error === undefined || (error as { reason?: string }).reason === 'LIMIT_EXCEEDED',
     ),
   );
-  t.equal(world.sealed.size, 10, 'what was sealed for the others is forgotten');
+  t.equal(world.sealed.size, 10, 'values sealed for the others are deleted');
 });

@@ -1,6 +1,6 @@
 /**
- * Mail notifications: the letter (subject, text, HTML, drawing), and its sending to a real mail
- * server on 127.0.0.1 in every way such a server can take or refuse it.
+ * Mail notifications: the mail itself (subject, text, HTML, drawing), and sending it to a real mail
+ * server on 127.0.0.1 with every way of accepting or rejecting it.
  */
 import { crc32, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -77,7 +77,7 @@ async function send(
   }
 }
 
-/** A store in which nothing lies yet. */
+/** An empty store. */
 const noBodies: BodyStore = {
   putMissing: async () => [],
   get: () => undefined,
@@ -93,11 +93,11 @@ function email(target?: Target): MailTarget {
 
 function only(mails: readonly TakenMail[]): MimePart {
   const [mail, second] = mails;
-  if (!mail || second) throw new Error(`${mails.length} mails were taken, not one`);
+  if (!mail || second) throw new Error(`${mails.length} mails were accepted instead of one`);
   return parseMail(mail.source);
 }
 
-t.test('HOOK-23: all parts of a mail say the same as the rendered message', async (t) => {
+t.test('HOOK-23: all parts of a mail have the content of the rendered message', async (t) => {
   const server = await startMailServer(t);
   t.same(await send(server), { kind: 'accepted' });
   const mail = only(server.mails);
@@ -110,14 +110,14 @@ t.test('HOOK-23: all parts of a mail say the same as the rendered message', asyn
   t.equal(headers.get('auto-submitted'), 'auto-generated');
   t.equal(headers.get('list-unsubscribe'), `<${unsubscribeUrl}>`);
   t.equal(headers.get('list-unsubscribe-post'), 'List-Unsubscribe=One-Click');
-  t.notOk(headers.has('bcc'), 'a name begins no header');
+  t.notOk(headers.has('bcc'), 'a name does not start a header');
   t.match(headers.get('subject'), /^Firing: Größe <b>web<\/b> "1" = 100 % & more Bcc: eve/);
   t.same(mail.types(), [
     ...['multipart/alternative', 'text/plain', 'multipart/related', 'text/html', 'image/png'],
   ]);
   const text = mail.find('text/plain')?.text() ?? '';
   t.match(text, /^VM: +Größe <b>web<\/b> "1" = 100 % & more Bcc/m);
-  t.match(text, /^Observed then: +no reading$/m, 'an absent reading is no zero');
+  t.match(text, /^Observed then: +no reading$/m, 'an absent reading is not zero');
   t.match(
     text,
     /3 observations from 2026-01-01 00:00:00 UTC to 2026-01-01 00:01:00 UTC: lowest 91 %, highest 95 %, threshold 90 %\./,
@@ -133,7 +133,10 @@ t.test('HOOK-23: all parts of a mail say the same as the rendered message', asyn
     picture?.bytes(),
     Buffer.from(drawChart({ window: windowOf([91, 95, 93.5]), threshold: 90, unit: 'percent' })),
   );
-  t.notOk(Buffer.from(body).includes('unsubscribe'), 'what is stored has no link of the recipient');
+  t.notOk(
+    Buffer.from(body).includes('unsubscribe'),
+    'the stored form has no link of the recipient',
+  );
 });
 
 t.test(
@@ -162,41 +165,38 @@ t.test(
   },
 );
 
-t.test(
-  'a test reaches a recipient, and the one click in its header ends the subscription',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    const { clock, destinations, host, sealed, server } = world;
-    await world.member('ada@example.com');
-    const id = await world.mailTo(['ada@example.com']);
-    const browser = new Browser(world);
-    const token = world.tokenFor('ada@example.com');
-    t.equal((await browser.post('/v1/recipients/verify', { token })).status, 200);
-    const { answer } = await destinations.sendTest({ ...caller(), id });
-    const [deliveryId = ''] = answer.deliveries;
-    const view = host.view('demo');
-    const delivery = view.instance('delivery', deliveryId)?.context as unknown as DeliveryContext;
-    const contents = createContents({
-      clock,
-      renderers,
-      bodies: noBodies,
-      unsubscribeUrl: world.unsubscribeUrl,
-      sealed: sealedIn(sealed),
-      publicUrl: () => world.origin,
-    });
-    const { bytes } = await contents.body(view, delivery, deliveryId);
-    server.mails.length = 0;
-    const target = await contents.target(view, delivery);
-    t.same(await send(server, { deliveryId, incident: '', bytes, target }), { kind: 'accepted' });
-    const mail = only(server.mails);
-    t.match(mail.headers.get('subject'), /^Test: /);
-    t.match(mail.find('text/plain')?.text(), /^Destination: +On call$/m);
-    const link = new URL((mail.headers.get('list-unsubscribe') ?? '').slice(1, -1));
-    const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
-    t.equal((await browser.send(link.pathname + link.search, oneClick)).status, 200);
-    t.same(world.states(id), { 'ada@example.com': 'unsubscribed' });
-  },
-);
+t.test('a test reaches a recipient, and the one-click header ends the subscription', async (t) => {
+  const world = await startRecipientsWorld(t);
+  const { clock, destinations, host, sealed, server } = world;
+  await world.member('ada@example.com');
+  const id = await world.mailTo(['ada@example.com']);
+  const browser = new Browser(world);
+  const token = world.tokenFor('ada@example.com');
+  t.equal((await browser.post('/v1/recipients/verify', { token })).status, 200);
+  const { answer } = await destinations.sendTest({ ...caller(), id });
+  const [deliveryId = ''] = answer.deliveries;
+  const view = host.view('demo');
+  const delivery = view.instance('delivery', deliveryId)?.context as unknown as DeliveryContext;
+  const contents = createContents({
+    clock,
+    renderers,
+    bodies: noBodies,
+    unsubscribeUrl: world.unsubscribeUrl,
+    sealed: sealedIn(sealed),
+    publicUrl: () => world.origin,
+  });
+  const { bytes } = await contents.body(view, delivery, deliveryId);
+  server.mails.length = 0;
+  const target = await contents.target(view, delivery);
+  t.same(await send(server, { deliveryId, incident: '', bytes, target }), { kind: 'accepted' });
+  const mail = only(server.mails);
+  t.match(mail.headers.get('subject'), /^Test: /);
+  t.match(mail.find('text/plain')?.text(), /^Destination: +On call$/m);
+  const link = new URL((mail.headers.get('list-unsubscribe') ?? '').slice(1, -1));
+  const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
+  t.equal((await browser.send(link.pathname + link.search, oneClick)).status, 200);
+  t.same(world.states(id), { 'ada@example.com': 'unsubscribed' });
+});
 
 const ofUs = { kind: 'failed', unknown: false, ours: true } as const;
 
@@ -248,13 +248,13 @@ t.test('HOOK-26: a mail server’s answer determines whose fault a failure is', 
     server.refusal = { at, status, text };
     ours.length = 0;
     t.match(await send(server), outcome, `${status} ${text} of the ${at}`);
-    t.same(ours, fault ? [fault] : [], `${status} ${text}: the operator's`);
+    t.same(ours, fault ? [fault] : [], `${status} ${text}: the operator's fault`);
   }
   t.equal(server.mails.length, 0);
 });
 
 t.test(
-  'a mail whose content was sent may have been taken, one that broke off before was not',
+  'a mail whose content was sent may have been accepted, an attempt that ended earlier was not',
   async (t) => {
     const server = await startMailServer(t);
     server.breaksOff = 'after the content';
@@ -268,7 +268,7 @@ t.test(
   },
 );
 
-t.test('HOOK-26: a silent, missing or refusing mail server costs no recipient', async (t) => {
+t.test('HOOK-26: a silent, missing or rejecting mail server ends no recipient', async (t) => {
   const server = await startMailServer(t, { password: 'right' });
   ours.length = 0;
   const wrong = { url: server.url.replace('right', 'wrong') };
@@ -283,7 +283,7 @@ t.test('HOOK-26: a silent, missing or refusing mail server costs no recipient', 
   t.equal(server.mails.length, 1);
 });
 
-t.test('a fault of the set-up is counted each time, and logged once a minute', async (t) => {
+t.test('a configuration fault is counted each time, and logged once a minute', async (t) => {
   const server = await startMailServer(t, { password: 'right' });
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const metrics = createMetrics({ clock, version: 'test' });
@@ -297,7 +297,11 @@ t.test('a fault of the set-up is counted each time, and logged once a minute', a
   });
   const publicUrl = () => 'https://svc.example.com';
   const deps = { from: 'svc@example.com', publicUrl, clock, log, metrics };
-  t.equal(openEmail({ ...deps, smtpUrl: null }), undefined, 'no server, no channel');
+  t.equal(
+    openEmail({ ...deps, smtpUrl: null }),
+    undefined,
+    'without a server the channel is unavailable',
+  );
   const channel = openEmail({ ...deps, smtpUrl: server.url.replace('right', 'wrong') });
   const attempt = () =>
     channel?.attempt({
@@ -316,33 +320,30 @@ t.test('a fault of the set-up is counted each time, and logged once a minute', a
   await channel?.close();
   t.equal(lines.length, 2);
   t.match(lines[0], /does not let the service log in: look at the user and password/);
-  t.notMatch(lines.join(''), /ada@|wrong/, 'neither who was to get it, nor the password');
+  t.notMatch(lines.join(''), /ada@|wrong/, 'neither the recipient nor the password');
   t.match(await metrics.text(), /svc_mail_setup_faults_total\{fault="login"\} 4/);
 });
 
-t.test(
-  'whatever names hold, a letter has one line of subject and no markup of theirs',
-  async (t) => {
-    const property = fc.property(names, (name) => {
-      const { subject, html, text } = renderLetter(messageNamed(name));
-      // Lines of a runbook are kept apart, and long words are broken.
-      const tagsOf = (shown: string) => shown.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
-      const known = tagsOf(renderLetter(messageNamed('x')).html);
-      const tags = tagsOf(html);
-      return (
-        [...subject].length <= 150 &&
-        !/[\p{Cc}\p{Cs}]/u.test(subject) &&
-        text.isWellFormed() &&
-        html.isWellFormed() &&
-        Buffer.byteLength(html) < 60_000 &&
-        tags.join() === known.join()
-      );
-    });
-    t.doesNotThrow(() => fc.assert(property, { numRuns: tries(200) }));
-  },
-);
+t.test('with any names, a mail has one subject line and no markup from names', async (t) => {
+  const property = fc.property(names, (name) => {
+    const { subject, html, text } = renderLetter(messageNamed(name));
+    // Lines of a runbook stay separate, and long words are broken.
+    const tagsOf = (shown: string) => shown.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
+    const known = tagsOf(renderLetter(messageNamed('x')).html);
+    const tags = tagsOf(html);
+    return (
+      [...subject].length <= 150 &&
+      !/[\p{Cc}\p{Cs}]/u.test(subject) &&
+      text.isWellFormed() &&
+      html.isWellFormed() &&
+      Buffer.byteLength(html) < 60_000 &&
+      tags.join() === known.join()
+    );
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(200) }));
+});
 
-t.test('a gap is drawn as a gap and named in words', async (t) => {
+t.test('a gap is drawn as a gap and described in words', async (t) => {
   const window = windowOf([91, 92, 93, undefined, undefined, undefined, undefined, 95, 96, 97]);
   const facts = { window, threshold: 90, unit: 'percent' };
   t.equal(gapsOf(window).length, 1);
@@ -353,12 +354,12 @@ t.test('a gap is drawn as a gap and named in words', async (t) => {
   const column = (x: number) =>
     new Set(Array.from({ length: picture.height }, (_, y) => picture.at(x, y)));
   t.notOk(column(Math.round(picture.width / 2)).has(2), 'no line across the gap');
-  t.ok(column(Math.round(picture.width / 2)).has(1), 'a band in its place');
-  t.ok(column(100).has(2), 'a line where there are observations');
+  t.ok(column(Math.round(picture.width / 2)).has(1), 'a band instead');
+  t.ok(column(100).has(2), 'a line through the observations');
   t.ok(column(2).has(3), 'the threshold');
 });
 
-t.test('the drawing is a PNG whose parts agree with one another', async (t) => {
+t.test('the drawing is a PNG with consistent parts', async (t) => {
   for (const window of [
     windowOf([5]),
     windowOf([5, 5, 5]),

@@ -1,4 +1,4 @@
-/** The counter of deliveries that have ended, by kind of destination and outcome. */
+/** The counter of ended deliveries, by kind of destination and outcome. */
 import t from 'tap';
 import { countEndedDeliveries } from '../../src/delivery/ended-deliveries.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -6,7 +6,7 @@ import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { accepted, delivering, failed, refused } from '../support/scripted-delivery.ts';
 
 t.test(
-  'a delivery is counted when it has ended: once, whatever its attempts, by the member that acts',
+  'an ended delivery is counted once, with any number of attempts, by the member that acts',
   async (t) => {
     const world = await delivering(t);
     const counted = (owns: boolean) => {
@@ -50,7 +50,7 @@ t.test(
     await world.until('two have ended', () => values().join() === 'failed,sent,waiting');
     t.same(await here(), { ...none, 'webhook sent': 1, 'webhook failed': 1 });
     await world.pass(24 * 3_600_000, 600_000);
-    await world.until('the last one has', () => values().join() === 'expired,failed,sent');
+    await world.until('the last one has ended', () => values().join() === 'expired,failed,sent');
     t.same(await here(), { ...none, 'webhook sent': 1, 'webhook failed': 1, 'webhook expired': 1 });
     t.same(await elsewhere(), none);
   },

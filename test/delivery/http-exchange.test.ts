@@ -1,5 +1,5 @@
 /**
- * The parts that HTTP channels share: Retry-After, cuts, and the excerpt without secrets.
+ * Shared parts of the HTTP channels: Retry-After, truncation, and the excerpt without secrets.
  *
  * Own process: it measures time.
  */
@@ -18,7 +18,7 @@ import { tries } from '../support/tries.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 
-t.test('Retry-After is seconds or a date, and anything else is none', async (t) => {
+t.test('Retry-After is seconds or a date, and any other value is ignored', async (t) => {
   const cases: readonly (readonly [string | undefined, number | undefined])[] = [
     ['0', 0],
     [' 120 ', 120_000],
@@ -42,50 +42,53 @@ t.test('Retry-After is seconds or a date, and anything else is none', async (t) 
 const url = 'https://hooks.example.com/in/aBcDeF123456?key=s3cret%2Fvalue&x=1#part';
 const secrets = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='];
 
-t.test('an excerpt shows none of the ways in, however the endpoint repeats them', async (t) => {
-  const key = '-----------------';
-  const repeated = [
-    url,
-    '/in/aBcDeF123456?key=s3cret%2Fvalue&x=1',
-    '/in/aBcDeF123456',
-    '\\/in\\/aBcDeF123456',
-    '/IN/ABCDEF123456',
-    '%2Fin%2FaBcDeF123456',
-    's3cret/value and s3cret%2Fvalue',
-    'key=s3cret%2Fvalue&amp;x=1',
-    secrets[0],
-    secrets[0]?.slice(6),
-    'Authorization: Bearer abcdefgh.ijkl',
-    'authorization: Basic dXNlcjpwYXNz',
-    '{"access_token": "short-one", "password":"hunter2"}',
-    `eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln`,
-    'svc_sk_abc_0123456789abcdef',
-    'https://user:pa55@elsewhere.example/',
-    'ghp_0123456789abcdefghijABCDEFGHIJ012345',
-    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-  ];
-  const leaks =
-    /aBcDeF123456|s3cret|AAECAw|abcdefgh|dXNlcjpw|short-one|hunter2|c2ln|0123456789abcdef|pa55|9f86d081/i;
-  for (const text of repeated) {
-    t.notMatch(redact(`${key} ${text} ${key}`, { url, secrets }), leaks, String(text));
-    t.match(
-      redact(`${key} ${text} ${key}`, { url, secrets }),
-      /-{17} .*\[redacted/,
-      'reported as left out',
-    );
-  }
-  const harmless =
-    'Error 500: no space left on /dev/sda1 (request 123e4567-e89b-12d3-a456-426614174000)';
-  t.equal(redact(harmless, { url, secrets }), harmless, 'what helps people stays');
-  t.equal(redact('a\u0000b\u001b[31mc\u202e', {}), 'a b [31mc ');
-});
+t.test(
+  'an excerpt contains no URL, secret or credential, in any form that the endpoint repeats',
+  async (t) => {
+    const key = '-----------------';
+    const repeated = [
+      url,
+      '/in/aBcDeF123456?key=s3cret%2Fvalue&x=1',
+      '/in/aBcDeF123456',
+      '\\/in\\/aBcDeF123456',
+      '/IN/ABCDEF123456',
+      '%2Fin%2FaBcDeF123456',
+      's3cret/value and s3cret%2Fvalue',
+      'key=s3cret%2Fvalue&amp;x=1',
+      secrets[0],
+      secrets[0]?.slice(6),
+      'Authorization: Bearer abcdefgh.ijkl',
+      'authorization: Basic dXNlcjpwYXNz',
+      '{"access_token": "short-one", "password":"hunter2"}',
+      `eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln`,
+      'svc_sk_abc_0123456789abcdef',
+      'https://user:pa55@elsewhere.example/',
+      'ghp_0123456789abcdefghijABCDEFGHIJ012345',
+      '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    ];
+    const leaks =
+      /aBcDeF123456|s3cret|AAECAw|abcdefgh|dXNlcjpw|short-one|hunter2|c2ln|0123456789abcdef|pa55|9f86d081/i;
+    for (const text of repeated) {
+      t.notMatch(redact(`${key} ${text} ${key}`, { url, secrets }), leaks, String(text));
+      t.match(
+        redact(`${key} ${text} ${key}`, { url, secrets }),
+        /-{17} .*\[redacted/,
+        'reported as omitted',
+      );
+    }
+    const harmless =
+      'Error 500: no space left on /dev/sda1 (request 123e4567-e89b-12d3-a456-426614174000)';
+    t.equal(redact(harmless, { url, secrets }), harmless, 'helpful texts stay');
+    t.equal(redact('a\u0000b\u001b[31mc\u202e', {}), 'a b [31mc ');
+  },
+);
 
 t.test(
-  'an excerpt is at most 4 KiB of whole code points, and no half of a secret ends it',
+  'an excerpt is at most 4 KiB of complete code points, and does not end in half a secret',
   async (t) => {
     const euro = excerptOf(Buffer.from('€'.repeat(5_000)), { url }, false);
     t.equal(euro, '€'.repeat(Math.floor(EXCERPT_BYTES_MAX / 3)));
-    // What is read ends within the secret; all before it shrinks to less than is kept.
+    // The read part ends within the secret; everything before it shrinks to less than the limit.
     const whole = `${'/in/aBcDeF123456 '.repeat(200)}${url.slice(0, 35)}`;
     const cut = excerptOf(Buffer.from(whole), { url }, true);
     t.notMatch(cut, /aBcDeF/);
@@ -94,14 +97,14 @@ t.test(
     t.match(
       excerptOf(Buffer.from([0xff, 0xfe, 0x61]), { url }, false),
       /a$/,
-      'bytes that are no text',
+      'bytes that are not text',
     );
   },
 );
 
-t.test('whatever a URL and a secret hold, they are left out and nothing throws', async (t) => {
+t.test('any URL and secret are omitted without an error', async (t) => {
   const whole = 'https://hooks.example.com/';
-  // Ten times as long as the URL of a destination may be.
+  // Ten times the maximum length of a destination's URL.
   const long = 'x'.repeat(20_000);
   const odd = ['(?<x', '[z-a]{9,1}', '\\k<name>\\', '%E0%A4%A', 'ü'.repeat(9), long];
   for (const part of odd) {
@@ -116,7 +119,7 @@ t.test('whatever a URL and a secret hold, they are left out and nothing throws',
   t.equal(redact('no address: here', { url: 'no address' }), '[redacted]: here');
 });
 
-/** Shortest of some runs (ms): what others do on the machine only lengthens one. */
+/** Shortest of several runs, ms: other work on the machine can only lengthen a run. */
 function shortest(run: () => void): number {
   const runs = Array.from({ length: 5 }, () => {
     const startedMs = performance.now();
@@ -126,61 +129,64 @@ function shortest(run: () => void): number {
   return Math.min(...runs);
 }
 
-t.test('four times the answer takes about four times the work, whatever it repeats', async (t) => {
-  // How each pattern of `scrubSecrets` and `redact` begins, and what it may run along.
-  const pieces = [
-    ...[
-      'svc_sk_',
-      'svc_pk_a_',
-      'svc_sk_abc_abcdefg',
-      'whsec_',
-      'Bearer ',
-      'bearer',
-      'eyJ',
-      'eyJaaaaaaaa',
-    ],
-    ...[
-      'eyJaaaaaaaa.',
-      'a://',
-      '://',
-      'a+b://c',
-      'a://b:',
-      'Basic ',
-      'Basic  abcde',
-      'token',
-      'token=',
-      'sig=abc',
-    ],
-    ...[
-      '"secret":',
-      'api_key : ',
-      'password"',
-      '/in/',
-      'key=s3cret',
-      'aBcDeF12345',
-      'x',
-      '=',
-      ' ',
-      '\0',
-    ],
-  ];
-  const slow = pieces
-    .flatMap((piece) => ['', '-', '.'].map((between) => between + piece))
-    .filter((piece) => {
-      const work = (bytes: number) => {
-        const answer = Buffer.from(piece.repeat(bytes / piece.length));
-        return shortest(() => excerptOf(answer, { url, secrets }, true));
-      };
-      // Quadratic work would be sixteen times as much, each time; below a tenth of a ms nothing is
-      // reported. Somewhere the engine's lists become large objects, which is a step and no more.
-      const grows = (from: number, to: number) => work(to) > 9 * Math.max(work(from), 0.1);
-      const isSlow = () => grows(4_096, 16_384) && grows(16_384, 65_536);
-      return isSlow() && isSlow() && isSlow();
-    });
-  t.same(slow, []);
-});
+t.test(
+  'four times the answer takes about four times the work, for any repeated text',
+  async (t) => {
+    // How each pattern of `scrubSecrets` and `redact` begins, and text that it may scan.
+    const pieces = [
+      ...[
+        'svc_sk_',
+        'svc_pk_a_',
+        'svc_sk_abc_abcdefg',
+        'whsec_',
+        'Bearer ',
+        'bearer',
+        'eyJ',
+        'eyJaaaaaaaa',
+      ],
+      ...[
+        'eyJaaaaaaaa.',
+        'a://',
+        '://',
+        'a+b://c',
+        'a://b:',
+        'Basic ',
+        'Basic  abcde',
+        'token',
+        'token=',
+        'sig=abc',
+      ],
+      ...[
+        '"secret":',
+        'api_key : ',
+        'password"',
+        '/in/',
+        'key=s3cret',
+        'aBcDeF12345',
+        'x',
+        '=',
+        ' ',
+        '\0',
+      ],
+    ];
+    const slow = pieces
+      .flatMap((piece) => ['', '-', '.'].map((between) => between + piece))
+      .filter((piece) => {
+        const work = (bytes: number) => {
+          const answer = Buffer.from(piece.repeat(bytes / piece.length));
+          return shortest(() => excerptOf(answer, { url, secrets }, true));
+        };
+        // Quadratic work would take sixteen times as long each time; times below a tenth of a ms are
+        // ignored. At some size the engine's lists become large objects, which adds a single step.
+        const grows = (from: number, to: number) => work(to) > 9 * Math.max(work(from), 0.1);
+        const isSlow = () => grows(4_096, 16_384) && grows(16_384, 65_536);
+        return isSlow() && isSlow() && isSlow();
+      });
+    t.same(slow, []);
+  },
+);
 
-t.test('cuts fall between code points, and say how much was left out', async (t) => {
+t.test('cuts fall between code points, and give the number of omitted ones', async (t) => {
   t.equal(cutText('abc', 3), 'abc');
   t.equal(cutText('𝒳𝒳𝒳', 2), '𝒳…');
   t.equal(cutBytes('a€', 3), 'a');
@@ -191,7 +197,7 @@ t.test('cuts fall between code points, and say how much was left out', async (t)
   t.equal(
     cutTo('abc', 2, (text) => text.length),
     '',
-    'no room for a word about it',
+    'no room for a note about it',
   );
   const property = fc.property(
     fc.string({ unit: 'binary', maxLength: 200 }),
@@ -207,7 +213,7 @@ t.test('cuts fall between code points, and say how much was left out', async (t)
   t.doesNotThrow(() => fc.assert(property, { numRuns: tries(300) }));
 });
 
-t.test('quantities, durations and conditions read as people say them', async (t) => {
+t.test('quantities, durations and conditions are readable', async (t) => {
   t.equal(quantity(93.50000001, 'percent'), '93.5 %');
   t.equal(quantity(1_610_612_736, 'bytes'), '1.5 GiB');
   t.equal(quantity(-2048, 'bytes_per_second'), '-2 KiB/s');

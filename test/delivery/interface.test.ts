@@ -23,7 +23,7 @@ async function waiting(t: Parameters<typeof delivering>[0]): Promise<Delivering>
 
 t.test('STATE-11: a notification is sent once the endpoint accepts an attempt', async (t) => {
   const world = await waiting(t);
-  t.equal(only(world).value, 'waiting', 'not before it accepted');
+  t.equal(only(world).value, 'waiting', 'not before acceptance');
   await world.pass(7_000, 500);
   t.match(only(world), { value: 'sent', reason: null });
   t.match(only(world).attempts, [{ outcome: 'failed' }, { outcome: 'accepted', httpStatus: 200 }]);
@@ -79,7 +79,7 @@ t.test(
     t.ok(attempts.length >= 6 && attempts.length <= 12, `${attempts.length} in two hours`);
     world.notifier.answer = () => accepted;
     await world.pass(3 * HOUR_MS, 600_000);
-    t.equal(only(world).value, 'sent', 'once the endpoint is back');
+    t.equal(only(world).value, 'sent', 'once the endpoint is available again');
   },
 );
 
@@ -94,7 +94,7 @@ t.test(
     world.notifier.answer = () => accepted;
     await world.pass(7_000, 500);
     const [first, second] = world.notifier.requests;
-    t.equal(second?.deliveryId, first?.deliveryId, 'by which a receiver knows it');
+    t.equal(second?.deliveryId, first?.deliveryId, 'by which a receiver recognises it');
     t.not(second?.attemptId, first?.attemptId);
     t.same(second?.body, first?.body);
   },
@@ -109,10 +109,10 @@ t.test('LIMIT-18: webhook retries end after 24 hours', async (t) => {
   t.equal(only(world).value, 'expired');
   const last = only(world).attempts.at(-1)?.startedMs ?? 0;
   t.ok(last - createdMs > 23 * HOUR_MS, 'tried until the end');
-  t.ok(last - createdMs < 24 * HOUR_MS, 'and not after it');
+  t.ok(last - createdMs < 24 * HOUR_MS, 'not after it');
 });
 
-/** In steps that leave no wait of an hour unnoticed. */
+/** In steps short enough for every wait of an hour. */
 function liveThrough(world: DeliveryWorld, ms: number): Promise<void> {
   return world.pass(ms, 900_000);
 }

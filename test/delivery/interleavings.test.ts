@@ -1,8 +1,8 @@
 /**
- * Acts of people against sending, in any order: whatever has been acknowledged before an attempt is
- * opened holds for it (STATE-12, EVAL-20 to EVAL-22). The order is that of the commits, and what
- * holds is kept here from their steps alone. And a process that dies at any moment loses nothing,
- * and repeats only what was on the wire.
+ * User actions during sending, in any order: everything acknowledged before an attempt is opened
+ * applies to it (STATE-12, EVAL-20 to EVAL-22). The order is that of the commits, and this test
+ * derives the valid state from their steps alone. A process that dies at any moment loses nothing,
+ * and repeats only attempts in flight.
  */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,7 +23,7 @@ import { occurrences, tries } from '../support/tries.ts';
 const VMS = ['vm-1', 'vm-2'];
 const PEOPLE = ['ann', 'ben'];
 
-/** What commits have said so far, and what they must not have done after that. */
+/** The state by the commits so far, and later violations of it. */
 class Watch {
   readonly wrong: string[] = [];
   opened = 0;
@@ -62,7 +62,7 @@ class Watch {
     this.#firings.set(audience, firings.set(id, context.attempts));
   }
 
-  /** Was it accepted, is it unknown whether it was, or is it on the wire? */
+  /** Whether it was accepted, may have been accepted, or is in flight. */
   #mayKnow(context: DeliveryContext): boolean {
     const attempts = [...(this.#firings.get(audienceOf(context))?.values() ?? [])].flat();
     return attempts.some(({ outcome }) => outcome !== 'failed' && outcome !== 'refused');
@@ -129,7 +129,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...OTHERS) },
 );
 
-/** The second firing comes while the first is on the wire, to fail there. */
+/** The second firing arrives while the first is in flight, where it fails. */
 const FIRES_AGAIN = [
   ...['turns', 'turns', 'recover', 'fire', 'fail', 'fail', 'turns', 'seconds'],
   ...['release', 'release', 'turns', 'release', 'turns', 'release', 'seconds'],
@@ -144,7 +144,7 @@ async function runStep(
   if (name === 'release') return world.notifier.release(accepted, 2);
   if (name === 'fail') return world.notifier.release(failed(), 2);
   if (name === 'lose') return world.notifier.release(failed({ unknown: true }), 2);
-  // An act that the state does not take, of a deleted thing for instance, changes nothing.
+  // An action that the state does not allow, such as one on a deleted resource, changes nothing.
   await acts[name]?.(world).catch(() => {});
 }
 
@@ -162,12 +162,12 @@ t.test(
           const mail = await base.addMail(PEOPLE);
           const world = { ...base, hook, mail };
           await world.putInForce({ destinationNames: [hook, mail], repeatIntervalSeconds: 60 });
-          // People are of no project: their end may come between a decision and its commit, but not
-          // between that and the wire.
+          // Users belong to no project: they may end between a decision and its commit, but not
+          // between that and the send.
           world.notifier.answer = ({ target }) => {
             const person = 'address' in target ? target.address : undefined;
             if (person !== undefined && !watch.isActive(person))
-              watch.wrong.push('sent to one out');
+              watch.wrong.push('sent to a locked-out user');
             return undefined;
           };
           world.startTimers();
@@ -201,7 +201,7 @@ t.test(
       before.notifier.answer = () => (++asked % 5 === 0 ? undefined : accepted);
       await before.fire(vms);
       await before.settle(turns);
-      // What a kill leaves: the files as they are now.
+      // The state after a kill: the files as they are now.
       const folder = mkdtempSync(join(dirname(before.folder), 'svc-killed-'));
       cpSync(before.folder, folder, { recursive: true });
       const received = before.notifier.requests.map(({ deliveryId }) => deliveryId);
@@ -255,7 +255,7 @@ t.test(
       ...world.host,
       async submit(submission: Parameters<typeof world.host.submit>[0]) {
         const committed = await world.host.submit(submission);
-        // As if it had been acknowledged while the attempt's commit was on its way.
+        // As if it had been acknowledged while the attempt's commit was in progress.
         if ([committed.answer].flat().includes('open')) await lockOut();
         return committed;
       },
@@ -271,7 +271,7 @@ t.test(
 );
 
 t.test(
-  'a destination deleted after its attempt was opened: nothing is sent, no fault',
+  'nothing is sent to a destination deleted after its attempt was opened, and no fault is reported',
   async (t) => {
     const world = await openDeliveryWorld(t);
     const hook = await world.addDestination();
@@ -281,7 +281,7 @@ t.test(
       ...world.host,
       async submit(submission: Parameters<typeof world.host.submit>[0]) {
         const committed = await world.host.submit(submission);
-        // As if it had been acknowledged while the attempt's commit was on its way.
+        // As if it had been acknowledged while the attempt's commit was in progress.
         if ([committed.answer].flat().includes('open')) {
           await world.toDestination(hook, { type: 'deleted', by: 'me' });
         }

@@ -1,6 +1,6 @@
 /**
- * Deliverers of several members on one stream, each with a host of its own: they share the work, and
- * what bounds it is in the commits that open attempts.
+ * Deliverers of several members on one stream, each with a host of its own: they share the work,
+ * and the commits that open attempts enforce the bounds.
  */
 import t, { type Test } from 'tap';
 import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
@@ -25,7 +25,7 @@ const nobody: Ownership = {
   onChange: () => () => {},
 };
 
-/** Two members with a rule that notifies one destination; the first one acts for all projects. */
+/** Two members with a rule that notifies one destination; the first acts for all projects. */
 async function openMembers(t: Test) {
   const owner = await openDeliveryWorld(t);
   const member = await openDeliveryWorld(t, { beside: owner });
@@ -34,7 +34,7 @@ async function openMembers(t: Test) {
   return { owner, member };
 }
 
-/** Makes the attempts due in the queue, as an owner that has forgotten its caps would. */
+/** Publishes all due attempts, as an owner that forgot its caps would. */
 async function publishAll(world: DeliveryWorld): Promise<DueAttempt[]> {
   const due = world.deliveries().map(({ id }) => ({ project: PROJECT, delivery: id, attempt: 1 }));
   for (const each of due) await publishDue(world.stream, each, 'all');
@@ -60,7 +60,7 @@ t.test(
     await owner.setCap(3);
     await owner.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
     await publishAll(owner);
-    await owner.until('both have looked at all', () => wire.hanging > 0);
+    await owner.until('both have processed all', () => wire.hanging > 0);
     await owner.settle(300);
     t.equal(wire.hanging, 3);
     t.equal(countOf(owner, 'sending'), 3);
@@ -83,7 +83,7 @@ t.test('HOOK-15: messages of one incident are sent one after another by all memb
   owner.startDeliverer({ notifier: first, ownership: nobody });
   await owner.fire(['vm-1']);
   await publishAll(owner);
-  await owner.until('the firing is on its way', () => first.hanging === 1);
+  await owner.until('the firing is in flight', () => first.hanging === 1);
   await owner.recover(['vm-1']);
   member.startDeliverer({ notifier: second, ownership: nobody, random: seededRandom(2) });
   const recovery = owner.deliveries().find(({ value }) => value === 'queued');
@@ -98,54 +98,54 @@ t.test('HOOK-15: messages of one incident are sent one after another by all memb
   await owner.until('both are sent', () => countOf(owner, 'sent') === 2);
 });
 
-t.test('HOOK-12: a message that a member took and did not open is opened by another', async (t) => {
-  const { owner, member } = await openMembers(t);
-  // It takes the message, and dies before its opening is committed.
-  member.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
-  const dead = member.startDeliverer({ ownership: nobody });
-  const dispatcher = owner.startDeliverer({ delivers: false });
-  await owner.fire(['vm-1']);
-  await owner.settle(100);
-  t.equal(only(owner).value, 'queued');
-  const ending = dead.stop();
-  const wire = new ScriptedNotifier();
-  await dispatcher.stop();
-  owner.startDeliverer({ notifier: wire });
-  await owner.pass(15_000, 1_000);
-  await owner.until('it is sent', () => only(owner).value === 'sent');
-  t.equal(wire.requests.length, 1);
-  member.faults.append = () => undefined;
-  await owner.pass(15_000, 1_000);
-  await ending;
-});
-
 t.test(
-  'a delivery that ended elsewhere, body and all, is no fault of a member behind',
+  'HOOK-12: a message that a member received but did not open is opened by another',
   async (t) => {
     const { owner, member } = await openMembers(t);
-    owner.startTimers();
-    const wire = new ScriptedNotifier();
-    wire.answer = () => failed();
-    const { stop } = owner.startDeliverer({ notifier: wire });
+    // It receives the message, and dies before its opening is committed.
+    member.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
+    const dead = member.startDeliverer({ ownership: nobody });
+    const dispatcher = owner.startDeliverer({ delivers: false });
     await owner.fire(['vm-1']);
-    await owner.until('an attempt has failed', () => only(owner).value === 'waiting');
-    await stop();
-    await owner.pass(60_000, 5_000);
-    await owner.until('the next one is due', () => only(owner).value === 'rechecking');
-    // As another member leaves it that has sent it: this one has not read that yet.
-    owner.bodies.clear();
-    await publishDue(owner.stream, { project: PROJECT, delivery: only(owner).id, attempt: 2 }, 'x');
-    member.bodies.clear();
-    // What is rendered by now would differ.
-    await member.contents.body(member.host.view(PROJECT), only(owner), 'another');
-    const behind = new ScriptedNotifier();
-    member.startDeliverer({ notifier: behind, ownership: nobody });
-    await owner.pass(5_000, 1_000);
-    t.same([behind.requests.length, member.reportedFaults()], [0, []]);
+    await owner.settle(100);
+    t.equal(only(owner).value, 'queued');
+    const ending = dead.stop();
+    const wire = new ScriptedNotifier();
+    await dispatcher.stop();
+    owner.startDeliverer({ notifier: wire });
+    await owner.pass(15_000, 1_000);
+    await owner.until('it is sent', () => only(owner).value === 'sent');
+    t.equal(wire.requests.length, 1);
+    member.faults.append = () => undefined;
+    await owner.pass(15_000, 1_000);
+    await ending;
   },
 );
 
-t.test('a member without the role dispatches, and leaves the sending to others', async (t) => {
+t.test('a delivery that ended elsewhere is no fault of a member that lags behind', async (t) => {
+  const { owner, member } = await openMembers(t);
+  owner.startTimers();
+  const wire = new ScriptedNotifier();
+  wire.answer = () => failed();
+  const { stop } = owner.startDeliverer({ notifier: wire });
+  await owner.fire(['vm-1']);
+  await owner.until('an attempt has failed', () => only(owner).value === 'waiting');
+  await stop();
+  await owner.pass(60_000, 5_000);
+  await owner.until('the next one is due', () => only(owner).value === 'rechecking');
+  // The state that another member leaves after sending; this one has not read it yet.
+  owner.bodies.clear();
+  await publishDue(owner.stream, { project: PROJECT, delivery: only(owner).id, attempt: 2 }, 'x');
+  member.bodies.clear();
+  // A body rendered now would differ.
+  await member.contents.body(member.host.view(PROJECT), only(owner), 'another');
+  const behind = new ScriptedNotifier();
+  member.startDeliverer({ notifier: behind, ownership: nobody });
+  await owner.pass(5_000, 1_000);
+  t.same([behind.requests.length, member.reportedFaults()], [0, []]);
+});
+
+t.test('a member without the role dispatches, and leaves sending to others', async (t) => {
   const { owner, member } = await openMembers(t);
   const inside = new ScriptedNotifier();
   const { deliverer } = owner.startDeliverer({ notifier: inside, delivers: false });
@@ -157,7 +157,7 @@ t.test('a member without the role dispatches, and leaves the sending to others',
   t.same(inside.requests, []);
 });
 
-t.test('the queue of a project that another member acts for is dropped', async (t) => {
+t.test('the queue of a project is dropped when another member acts for it', async (t) => {
   const { owner } = await openMembers(t);
   let isOwner = true;
   const listeners = new Set<() => void>();
@@ -185,19 +185,19 @@ t.test('the queue of a project that another member acts for is dropped', async (
   owner.notifier.answer = () => accepted;
   setOwner(true);
   await owner.pass(2_000, 1_000);
-  await owner.until('what was due is sent', () => countOf(owner, 'queued') === 0);
+  await owner.until('due deliveries are sent', () => countOf(owner, 'queued') === 0);
 });
 
-t.test('what happened while a lease had lapsed for a moment blocks nothing', async (t) => {
+t.test('changes during a brief lapse of a lease block nothing', async (t) => {
   const { owner } = await openMembers(t);
   let isOwner = true;
-  // No listener is called: the lapse is over before the member looks at its leases again.
+  // No listener is called: the lapse ends before the member checks its leases again.
   const ownership: Ownership = { ...soleOwner, owns: () => isOwner };
   owner.notifier.answer = () => undefined;
   owner.startTimers();
   owner.startDeliverer({ ownership });
   await owner.fire(['vm-1', 'vm-2']);
-  await owner.until('one is on the wire', () => owner.notifier.hanging === 1);
+  await owner.until('one is in flight', () => owner.notifier.hanging === 1);
   isOwner = false;
   owner.notifier.release(failed());
   await owner.until('it failed', () => countOf(owner, 'waiting') === 1);
@@ -235,13 +235,13 @@ t.test('HOOK-15: up to 64 attempts are opened by one commit and closed by one', 
   t.equal(closed[0], 64, closed.join());
 });
 
-t.test('the ends of attempts that come one after another share a commit', async (t) => {
+t.test('ends of attempts in quick succession share a commit', async (t) => {
   const { owner } = await openMembers(t);
   await owner.setCap(64);
   owner.notifier.answer = () => undefined;
   await owner.fire(Array.from({ length: 41 }, (_, i) => `vm-${i}`));
   owner.startDeliverer();
-  await owner.until('all are on the wire', () => owner.notifier.hanging === 41);
+  await owner.until('all are in flight', () => owner.notifier.hanging === 41);
   const closed: number[] = [];
   owner.host.onApplied(({ commit: { decisions } }) => {
     const steps = decisions.flatMap((decision) => decision.steps);
@@ -253,7 +253,7 @@ t.test('the ends of attempts that come one after another share a commit', async 
     await nextTurn();
   }
   await owner.until('all but one are recorded', () => countOf(owner, 'sent') === 40);
-  t.same(closed, [40], 'and the one that is slow is not waited for');
+  t.same(closed, [40], 'without waiting for the slow one');
   owner.notifier.release(accepted);
-  await owner.until('the last one is', () => countOf(owner, 'sent') === 41);
+  await owner.until('the last one is recorded', () => countOf(owner, 'sent') === 41);
 });

@@ -1,7 +1,7 @@
 /**
- * From rows to what each channel sends: incidents that fire, recover, fall silent or are of a whole
- * data center, and tests; with real rows under a real host. Then where an attempt goes, which is
- * read when it opens, and which channel takes it.
+ * From rows to the requests of each channel: incidents that fire, recover, fall silent or concern a
+ * whole data center, and tests, with real rows under a real host. Then the target of an attempt,
+ * which is read when it opens, and the channel that accepts it.
  */
 import { fromJsonString } from '@bufbuild/protobuf';
 import fc from 'fast-check';
@@ -75,7 +75,7 @@ function json(bytes: Uint8Array): { type: string; data: Record<string, unknown> 
   return JSON.parse(Buffer.from(bytes).toString('utf8'));
 }
 
-/** What each channel sends, as one text without escapes. */
+/** The requests of each channel, as one text without escapes. */
 function readable(
   kind: KindName,
   view: ProjectView,
@@ -147,8 +147,8 @@ t.test('HOOK-27: every message begins with the runbook and has the rule’s labe
       const places = ['Call <storage>.', 'cpu_utilization_pct of', 'VM', 'DC-1', 'storage'];
       const found = places.map((place) => text.indexOf(place));
       t.notOk(found.includes(-1), `${kind} ${event}: ${text}`);
-      t.ok((found[0] ?? 0) < (found[1] ?? 0), `${kind}: before what has happened`);
-      t.ok(text.includes(url), `${kind}: a link to press`);
+      t.ok((found[0] ?? 0) < (found[1] ?? 0), `${kind}: before the event`);
+      t.ok(text.includes(url), `${kind}: a link to open`);
     }
   }
 });
@@ -164,7 +164,7 @@ t.test('HOOK-28: a message for several incidents names each of them', async (t) 
   const view = world.host.view(PROJECT);
   const group = () => {
     const [delivery, second] = world.deliveries();
-    if (!delivery || second) throw new Error('There is not one group');
+    if (!delivery || second) throw new Error('There is not exactly one group');
     return delivery;
   };
   for (const kind of kinds) {
@@ -180,21 +180,21 @@ t.test('HOOK-28: a message for several incidents names each of them', async (t) 
     incidents,
     vms.slice(0, 3).map((vm) => ({ vmName: `projects/${PROJECT}/vms/${vm}` })),
   );
-  t.equal(vmName, `projects/${PROJECT}/vms/${vms[0]}`, 'the other fields are of the first');
+  t.equal(vmName, `projects/${PROJECT}/vms/${vms[0]}`, 'the other fields are those of the first');
   await world.fire(vms.slice(3));
   const { incidents: listed, incidentsLeftOut } = bodyOf() as {
     incidents: [];
     incidentsLeftOut: 1;
   };
   t.ok(incidentsLeftOut > 0);
-  t.equal(listed.length + incidentsLeftOut, 120, 'and says how many are left out');
+  t.equal(listed.length + incidentsLeftOut, 120, 'it says how many are omitted');
   for (const kind of kinds) {
     const bytes = renderers[kind](view, group(), { ...options, id: group().id }).length;
     t.ok(bytes < 60_000, `${kind}: ${bytes} bytes`);
   }
 });
 
-t.test('reminders and recoveries say so, and a recovery has its time', async (t) => {
+t.test('reminders and recoveries are named as such, and a recovery has its time', async (t) => {
   const { view, delivery, change } = await firing(t);
   const repeated = { ...delivery, event: 'REPEATED' as const, occurrence: 3 };
   const recovered = { ...delivery, event: 'RECOVERED' as const };
@@ -221,7 +221,7 @@ t.test('reminders and recoveries say so, and a recovery has its time', async (t)
   }
 });
 
-t.test('what was not observed is rendered as that, never as zero or as a recovery', async (t) => {
+t.test('an unobserved value is rendered as such, never as zero or as a recovery', async (t) => {
   const { view, delivery, change } = await firing(t);
   const dataMissingReason = 'VM_STOPPED';
   await change({ value: null, valueMs: null, dataMissingSinceMs: START_MS, dataMissingReason });
@@ -249,7 +249,7 @@ t.test('a condition of a whole data center names it, and no VM', async (t) => {
   }
 });
 
-t.test('a test says that it is one, and reports nothing that was not', async (t) => {
+t.test('a test is named as one, and reports no event', async (t) => {
   const { view, delivery } = await firing(t);
   const test = { ...delivery, event: 'TEST' as const, incident: '' };
   const body = json(renderWebhookBody(view, test, options));
@@ -268,7 +268,7 @@ t.test('a test says that it is one, and reports nothing that was not', async (t)
 });
 
 t.test(
-  'HOOK-06: a webhook has at most 16 KiB for any names and labels, and says what was cut',
+  'HOOK-06: a webhook has at most 16 KiB for any names and labels, and reports cuts',
   async (t) => {
     const { view, delivery, incident } = await firing(t);
     const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
@@ -295,7 +295,7 @@ t.test(
   },
 );
 
-t.test('HOOK-06: a body is rendered once, whatever changes later', async (t) => {
+t.test('HOOK-06: a body is rendered once, regardless of later changes', async (t) => {
   const world = await firing(t);
   const kept = new Map<string, Uint8Array>();
   const contents = contentsOf(world, kept);
@@ -330,14 +330,14 @@ t.test(
     t.same(
       await secrets(),
       [second, first],
-      'the current one first: the legacy signature is by the last',
+      'the current one first; the legacy signature uses the last',
     );
-    // No timer runs here: its lateness does not lengthen the overlap.
+    // No timer runs here: a late timer does not lengthen the overlap.
     await clock.advance(60_000);
     t.same(await secrets(), [second]);
     await rotate(60_000);
     const { webhookSecret: last } = await rotate(0);
-    t.same(await secrets(), [last], 'at once: no older one signs');
+    t.same(await secrets(), [last], 'immediate: no older one signs');
   },
 );
 
@@ -370,7 +370,7 @@ t.test(
   },
 );
 
-t.test('a target whose channel is not set up fails, and is tried again', async (t) => {
+t.test('an attempt for an unconfigured channel fails and is retried', async (t) => {
   const guard = new AddressGuard({ hosts: [], http: false });
   const { clock } = await openDeliveryWorld(t);
   const notifier = openNotifier({ guard, clock });
@@ -414,7 +414,7 @@ function contentsOf({ clock, sealed }: World, kept: Map<string, Uint8Array>) {
   });
 }
 
-t.test('a message without its incident is a fault of ours', async (t) => {
+t.test('a message without its incident is a fault of the service', async (t) => {
   const { view, delivery } = await firing(t);
   const lost = { ...delivery, incident: 'inc_lost' };
   t.throws(() => messageOf(view, lost, options), /has no record/);

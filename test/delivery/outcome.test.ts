@@ -1,6 +1,6 @@
 /**
  * Outcomes and their effect on a destination and its queue: faults of the service have none, days
- * of failures pause it, and after it was mended it is tried at once.
+ * of failures pause it, and a repaired destination is tried at once.
  */
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
@@ -12,14 +12,14 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const ours = failed({ ours: true, error: 'The mail server of this service refuses it' });
 
-t.test('faults of ours are tried again, and neither counted nor paused for', async (t) => {
+t.test('faults of the service are retried, neither counted nor a reason to pause', async (t) => {
   const world = await delivering(t);
   const hook = () => world.instances('destination')[0];
   world.notifier.answer = () => ours;
   const vms = Array.from({ length: 12 }, (_, i) => `vm-${i}`);
   await world.fire(vms);
   await world.until('all were tried', () => world.notifier.requests.length >= 12);
-  t.equal(world.notifier.requests.length, 12, 'no breaker keeps the other seven');
+  t.equal(world.notifier.requests.length, 12, 'no breaker blocks the other seven');
   t.match(hook()?.context, { failingSinceMs: null, lastFailedMs: null });
   await world.pass(7_000, 1_000);
   t.equal(world.notifier.requests.length, 24, 'each is tried again on schedule');
@@ -52,7 +52,7 @@ t.test(
       },
     });
     const cap = () => world.instances('destination')[0]?.context.attemptCap;
-    await world.until('the older one has applied it', () => cap() === 3);
+    await world.until('the older program has applied it', () => cap() === 3);
     const [before] = world.instances('destination');
     world.notifier.release(failed({ slows: true }));
     await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
@@ -61,7 +61,7 @@ t.test(
   },
 );
 
-t.test('two failures three days apart pause nothing', async (t) => {
+t.test('two failures three days apart do not pause a destination', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);
@@ -78,7 +78,7 @@ t.test('two failures three days apart pause nothing', async (t) => {
   t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it restarts');
 });
 
-t.test('a test message goes at once to a destination that was mended', async (t) => {
+t.test('a test message to a repaired destination is sent at once', async (t) => {
   const kept = { urlId: 'url_2', urlDigest: 'd', host: 'h', lastFour: 'abcd' };
   for (const mend of ['retargeted', 'resumed']) {
     const world = await delivering(t);

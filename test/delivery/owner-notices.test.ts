@@ -1,6 +1,6 @@
 /**
- * A destination that the service paused: its project's owners are notified in the project, and each
- * by mail, once for each pause, though the mail server or the process fails meanwhile.
+ * A destination that the service paused: its project's owners get a notice in the project and a
+ * mail each, once per pause, even if the mail server or the process fails meanwhile.
  */
 import t from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
@@ -107,35 +107,32 @@ t.test('HOOK-15: reachable owners are notified of a pause once', async (t) => {
   await stop();
   world.start();
   await world.pass(120_000, 5_000);
-  t.equal(world.taken.length, 1, 'nor again after a restart');
+  t.equal(world.taken.length, 1, 'not again after a restart');
   t.same(world.untaken, []);
 });
 
-t.test(
-  'a pause that was not announced is announced after a restart, an ended one is not',
-  async (t) => {
-    const world = await paused(t);
-    await world.pauseIt();
-    world.start();
-    await world.pass(10_000, 5_000);
-    t.equal(world.taken.length, 1);
-    const again = await paused(t);
-    await again.pauseIt();
-    await again.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        const [notice] = draft.records('notice', { limit: 1 }).items;
-        if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
-      },
-    });
-    again.start();
-    await again.pass(10_000, 5_000);
-    t.same(again.taken, []);
-  },
-);
+t.test('an unannounced pause is announced after a restart, an ended one is not', async (t) => {
+  const world = await paused(t);
+  await world.pauseIt();
+  world.start();
+  await world.pass(10_000, 5_000);
+  t.equal(world.taken.length, 1);
+  const again = await paused(t);
+  await again.pauseIt();
+  await again.host.submit({
+    project: PROJECT,
+    by,
+    decide(draft) {
+      const [notice] = draft.records('notice', { limit: 1 }).items;
+      if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
+    },
+  });
+  again.start();
+  await again.pass(10_000, 5_000);
+  t.same(again.taken, []);
+});
 
-t.test('a mail that was not taken is tried again under the same key, for a day', async (t) => {
+t.test('a mail that was not accepted is retried under the same key for a day', async (t) => {
   const world = await paused(t);
   const stop = world.start();
   world.answer.send = () => {
@@ -156,12 +153,12 @@ t.test('a mail that was not taken is tried again under the same key, for a day',
   late.clock.jump(24 * 3_600_000);
   late.start();
   await late.pass(10_000, 5_000);
-  t.same(late.taken, [], 'what is a day old is no news');
+  t.same(late.taken, [], 'after a day it is no longer news');
   t.match(late.untaken, [/^mailing mem_ann: Error: No mail was taken within a day$/]);
   t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
 });
 
-t.test('an owner whose mail fails keeps neither another nor a later notice waiting', async (t) => {
+t.test('an owner whose mail fails delays neither another owner nor a later notice', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {
@@ -190,7 +187,7 @@ t.test('an owner whose mail fails keeps neither another nor a later notice waiti
   t.match(recordsOf(world), [whole, whole]);
 });
 
-t.test('after a day it is recorded who was notified, and who was not', async (t) => {
+t.test('after a day the notified and the unnotified owners are recorded', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {
@@ -206,10 +203,10 @@ t.test('after a day it is recorded who was notified, and who was not', async (t)
   t.match(world.untaken.at(-1), /^mailing mem_ann: Error: No mail was taken within a day$/);
   const faults = world.untaken.length;
   await world.pass(120_000, 5_000);
-  t.equal(world.untaken.length, faults, 'and that is the end of it');
+  t.equal(world.untaken.length, faults, 'nothing follows');
 });
 
-t.test('the mail says what was paused, and how to start it again', async (t) => {
+t.test('the mail names what was paused and how to resume it', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());
@@ -237,63 +234,71 @@ t.test('the mail says what was paused, and how to start it again', async (t) => 
   t.match(
     server.mails[1]?.source.replaceAll('=\n', ''),
     /tls: names are Dear owner, sign in at/,
-    'what an endpoint chose begins no paragraph',
+    'a text chosen by the endpoint does not begin a paragraph',
   );
   server.refuseWith = 550;
-  t.equal(await send(mail), false, 'never to be taken');
+  t.equal(await send(mail), false, 'never accepted');
   server.refuseWith = 450;
   await t.rejects(send(mail), { name: 'MailFault' });
 });
 
-t.test('who can get in is mailed to owners once, and to the member whose key it was', async (t) => {
-  const world = await delivering(t);
-  await withPeople(world);
-  const { host } = world;
-  const taken: OwnerMail[] = [];
-  const start = (isTaken: () => boolean) =>
-    world.run((signal) =>
-      notifyOwners(
-        {
-          ...world,
-          async send(mail) {
-            if (!isTaken()) throw new Error('The mail server is away');
-            taken.push(mail);
-            return true;
+t.test(
+  'changes of access are mailed to owners once, and to the member whose key was affected',
+  async (t) => {
+    const world = await delivering(t);
+    await withPeople(world);
+    const { host } = world;
+    const taken: OwnerMail[] = [];
+    const start = (isTaken: () => boolean) =>
+      world.run((signal) =>
+        notifyOwners(
+          {
+            ...world,
+            async send(mail) {
+              if (!isTaken()) throw new Error('The mail server is away');
+              taken.push(mail);
+              return true;
+            },
+            onFault: () => {},
           },
-          onFault: () => {},
-        },
-        signal,
-      ),
-    );
-  const note = (change: Parameters<typeof noteAccessChange>[1]) =>
-    host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) => noteAccessChange(draft, change),
+          signal,
+        ),
+      );
+    const note = (change: Parameters<typeof noteAccessChange>[1]) =>
+      host.submit({
+        project: PROJECT,
+        by,
+        decide: (draft) => noteAccessChange(draft, change),
+      });
+    const stop = start(() => false);
+    await note({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
+    await note({
+      about: 'KEY',
+      text: 'Your key was revoked',
+      isForOwners: false,
+      member: 'mem_dan',
     });
-  const stop = start(() => false);
-  await note({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
-  await note({ about: 'KEY', text: 'Your key was revoked', isForOwners: false, member: 'mem_dan' });
-  await world.pass(30_000, 5_000);
-  t.same(taken, [], 'further changes are waited for');
-  await world.pass(60_000, 5_000);
-  await stop();
-  start(() => true);
-  await world.pass(120_000, 5_000);
-  t.same(
-    taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
-    [
-      ['ann@example.com', ['A key was made']],
-      ['dan@example.com', ['Your key was revoked']],
-    ],
-    'after a restart, each what is for them, and nobody who is locked out',
-  );
-  await world.pass(3_600_000, 60_000);
-  t.equal(taken.length, 2, 'once');
-  await note({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
-  await world.pass(10_000, 5_000);
-  t.equal(taken.length, 3, 'a leak waits for nothing');
-});
+    await world.pass(30_000, 5_000);
+    t.same(taken, [], 'it waits for further changes');
+    await world.pass(60_000, 5_000);
+    await stop();
+    start(() => true);
+    await world.pass(120_000, 5_000);
+    t.same(
+      taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
+      [
+        ['ann@example.com', ['A key was made']],
+        ['dan@example.com', ['Your key was revoked']],
+      ],
+      'after a restart, each gets their own, and locked-out owners get none',
+    );
+    await world.pass(3_600_000, 60_000);
+    t.equal(taken.length, 2, 'once');
+    await note({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
+    await world.pass(10_000, 5_000);
+    t.equal(taken.length, 3, 'a leak is mailed without a wait');
+  },
+);
 
 const facts = (person: string) => ({
   person,
@@ -305,7 +310,7 @@ for (const [how, end] of [
   ['removed', (draft, id, by) => leave(draft, id, 'x', by)],
   ['demoted', (draft, id, by) => changeRole(draft, id, 'VIEWER', by)],
 ] satisfies [string, (draft: Draft, id: string, by: Actor) => void][]) {
-  t.test(`an owner who is ${how} hears of it, and of what was done before`, async (t) => {
+  t.test(`an owner who is ${how} is notified of that and of earlier changes`, async (t) => {
     const world = await delivering(t);
     const taken: OwnerMail[] = [];
     const thief: Actor = { kind: 'operator', name: 'people/ann' };
@@ -364,7 +369,7 @@ for (const [how, end] of [
   });
 }
 
-t.test('the mail about access says how to see and end it, and has no link', async (t) => {
+t.test('the mail about access says how to view and end it, and has no link', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());

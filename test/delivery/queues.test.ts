@@ -1,6 +1,6 @@
 /**
  * One destination's queue against a small model, and how all queues share the slots. The model
- * knows the rules alone: order within an incident, the cap of its destination, the breaker.
+ * knows only the rules: order within an incident, the cap of its destination, the breaker.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -31,13 +31,13 @@ const job = (
 const web = { slots: 'web', spacingMs: 0, cap: 1 } as const;
 const mail = { slots: 'mail', spacingMs: 0, cap: 1 } as const;
 
-/** Queues a delivery, in a new queue when its destination has none. */
+/** Queues a delivery, in a new queue if its destination has none. */
 function add(queues: DestinationQueues, added: QueuedDelivery, limits: QueueLimits): void {
   if (!queues.has(added)) queues.open(added, limits);
   queues.add(added);
 }
 
-/** What the queue is to do, written without its bookkeeping. */
+/** The required behaviour of a queue, without its bookkeeping. */
 class Model {
   waiting: QueuedDelivery[] = [];
   flying: QueuedDelivery[] = [];
@@ -84,7 +84,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 29_999, 30_000, 900_000) }),
 );
 
-t.test('a queue does what its model does, whatever is added, taken and ended', async (t) => {
+t.test('a queue behaves like its model after any additions, starts and ends', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), (steps) => {
       const queue = new DestinationQueue(web);
@@ -97,7 +97,7 @@ t.test('a queue does what its model does, whatever is added, taken and ended', a
           model.cap = each.cap;
         }
         if (each.do === 'add') {
-          // A delivery belongs to one incident for ever.
+          // A delivery always belongs to one incident.
           const added = job(each.delivery, each.delivery % (each.incident + 1));
           const known = [...model.waiting, ...model.flying].find(
             ({ delivery }) => delivery === added.delivery,
@@ -149,9 +149,9 @@ t.test(
     t.equal(flying.length, 7);
     queue.setCap(1);
     for (const each of flying) queue.end(each, 'healthy', 0);
-    t.same(takeAll(), [], 'the first one still flies');
-    t.notOk(queue.end(job(199), 'healthy', 0), 'one that waits may end, too');
-    t.notOk(queue.end(job(1), 'healthy', 0), 'and one that is not known');
+    t.same(takeAll(), [], 'the first one is still in flight');
+    t.notOk(queue.end(job(199), 'healthy', 0), 'a queued one may end, too');
+    t.notOk(queue.end(job(1), 'healthy', 0), 'so may an unknown one');
   },
 );
 
@@ -163,7 +163,7 @@ t.test(
     let nowMs = 0;
     const failOne = () => {
       const taken = queue.take(nowMs);
-      if (!taken) throw new Error('Nothing could be taken');
+      if (!taken) throw new Error('The queue returned no attempt');
       queue.end(taken, 'failing', nowMs);
     };
     for (let i = 0; i < 4; i++) failOne();
@@ -176,7 +176,7 @@ t.test(
       t.equal(queue.take(at - 1), undefined);
       nowMs = at;
       failOne();
-      t.equal(queue.take(nowMs), undefined, 'one probe alone');
+      t.equal(queue.take(nowMs), undefined, 'a single probe');
     }
     t.same(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
     nowMs = queue.wakeAtMs(nowMs) ?? 0;
@@ -187,21 +187,18 @@ t.test(
   },
 );
 
-t.test(
-  'failures of attempts that were on the wire when the breaker opened count once',
-  async (t) => {
-    const queue = new DestinationQueue(web);
-    queue.setCap(8);
-    for (let i = 0; i < 100; i++) queue.add(job(i));
-    const flying: QueuedDelivery[] = [];
-    for (let next = queue.take(0); next; next = queue.take(0)) flying.push(next);
-    t.equal(flying.length, 8);
-    for (const each of flying) queue.end(each, 'failing', 0);
-    t.equal(queue.wakeAtMs(0), 30_000);
-  },
-);
+t.test('failures of attempts in flight when the breaker opened count once', async (t) => {
+  const queue = new DestinationQueue(web);
+  queue.setCap(8);
+  for (let i = 0; i < 100; i++) queue.add(job(i));
+  const flying: QueuedDelivery[] = [];
+  for (let next = queue.take(0); next; next = queue.take(0)) flying.push(next);
+  t.equal(flying.length, 8);
+  for (const each of flying) queue.end(each, 'failing', 0);
+  t.equal(queue.wakeAtMs(0), 30_000);
+});
 
-t.test('what is beyond one a destination is bounded, and projects take turns', async (t) => {
+t.test('attempts beyond one per destination are bounded, and projects take turns', async (t) => {
   const queues = new DestinationQueues();
   const started: QueuedDelivery[] = [];
   const startAll = () => {
@@ -217,65 +214,68 @@ t.test('what is beyond one a destination is bounded, and projects take turns', a
     startAll();
   };
   flood('greedy', 9, 4000);
-  t.equal(queues.inFlight, 9 + 160, 'of 1,152 that nine queues would take');
+  t.equal(queues.inFlight, 9 + 160, 'out of 1,152 that nine queues would take');
   flood('other', 9, 4000);
   flood('third', 9, 4000);
   t.equal(queues.inFlight, 27 + 384);
   flood('small', 1, 8, 1);
   const ofSmall = started.filter(({ project }) => project === 'small');
-  t.equal(ofSmall.length, 1, 'whoever comes late starts at once');
+  t.equal(ofSmall.length, 1, 'a late project starts at once');
   const destinations = new Set(started.map(({ destination }) => destination));
   t.equal(destinations.size, 28, 'every queue has some');
   for (const start of started.splice(0)) queues.end(start, 'neutral', 0);
   t.equal(queues.inFlight, 0);
   startAll();
   queues.keepProjects((project) => project === 'small');
-  t.equal(queues.inFlight, 1, 'what another member acts for takes no place');
+  t.equal(queues.inFlight, 1, 'deliveries that another member handles use no slot');
 });
 
-t.test('destinations that hang keep none from its first attempt, nor webhooks mail', async (t) => {
-  const queues = new DestinationQueues();
-  const startAll = () => {
-    const started: QueuedDelivery[] = [];
-    for (let start = queues.next(0); start; start = queues.next(0)) started.push(start);
-    return started;
-  };
-  let deliveries = 0;
-  const cap = ({ slots }: QueueLimits) => (slots === 'web' ? 64 : 8);
-  const addTo = (destination: string, project: string, kind: QueueLimits) =>
-    add(queues, job(++deliveries, deliveries, project, destination), { ...kind, cap: cap(kind) });
-  for (const kind of [web, mail]) {
-    for (const project of ['bad', 'worse']) {
-      for (let i = 0; i < 300; i++) addTo(`${kind.slots} ${project} ${i % 5}`, project, kind);
+t.test(
+  'hanging destinations do not delay the first attempt of others, nor webhooks mail',
+  async (t) => {
+    const queues = new DestinationQueues();
+    const startAll = () => {
+      const started: QueuedDelivery[] = [];
+      for (let start = queues.next(0); start; start = queues.next(0)) started.push(start);
+      return started;
+    };
+    let deliveries = 0;
+    const cap = ({ slots }: QueueLimits) => (slots === 'web' ? 64 : 8);
+    const addTo = (destination: string, project: string, kind: QueueLimits) =>
+      add(queues, job(++deliveries, deliveries, project, destination), { ...kind, cap: cap(kind) });
+    for (const kind of [web, mail]) {
+      for (const project of ['bad', 'worse']) {
+        for (let i = 0; i < 300; i++) addTo(`${kind.slots} ${project} ${i % 5}`, project, kind);
+      }
     }
-  }
-  const hanging = startAll();
-  const count = (kind: string) =>
-    hanging.filter(({ destination }) => destination.startsWith(kind)).length;
-  t.same([count('web'), count('mail')], [10 + 320, 10 + 16]);
-  addTo('theirs', 'good', web);
-  addTo('their mail', 'good', mail);
-  t.same(
-    startAll()
-      .map(({ destination }) => destination)
-      .sort(),
-    ['their mail', 'theirs'],
-  );
-  for (let i = 0; i < 700; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
-  for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
-  const crowd = startAll();
-  t.equal(queues.inFlight, 640 + 32, 'there is an end to it');
-  addTo('last', 'late', web);
-  t.same(startAll(), []);
-  for (const start of crowd.slice(0, 3)) queues.end(start, 'failing', 0);
-  const next = startAll();
-  t.ok(
-    next.some(({ destination }) => destination === 'last'),
-    'in its turn among three',
-  );
-});
+    const hanging = startAll();
+    const count = (kind: string) =>
+      hanging.filter(({ destination }) => destination.startsWith(kind)).length;
+    t.same([count('web'), count('mail')], [10 + 320, 10 + 16]);
+    addTo('theirs', 'good', web);
+    addTo('their mail', 'good', mail);
+    t.same(
+      startAll()
+        .map(({ destination }) => destination)
+        .sort(),
+      ['their mail', 'theirs'],
+    );
+    for (let i = 0; i < 700; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
+    for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
+    const crowd = startAll();
+    t.equal(queues.inFlight, 640 + 32, 'the total is bounded');
+    addTo('last', 'late', web);
+    t.same(startAll(), []);
+    for (const start of crowd.slice(0, 3)) queues.end(start, 'failing', 0);
+    const next = startAll();
+    t.ok(
+      next.some(({ destination }) => destination === 'last'),
+      'in its turn among three',
+    );
+  },
+);
 
-t.test('a destination that was mended is tried at once, whatever it did before', async (t) => {
+t.test('a repaired destination is tried at once, regardless of earlier failures', async (t) => {
   const queues = new DestinationQueues();
   for (let i = 0; i < 9; i++) add(queues, job(i), web);
   for (let i = 0; i < 5; i++) {
@@ -289,9 +289,9 @@ t.test('a destination that was mended is tried at once, whatever it did before',
   t.equal(second, undefined, 'and carefully');
   queues.reset('p', 'hook');
   queues.setCap('p', 'hook', 2);
-  t.ok(queues.next(0), 'what was sent to the old address is not waited for');
+  t.ok(queues.next(0), 'attempts to the old address do not delay it');
   if (old) queues.end(old, 'failing', 0, 600_000);
-  t.equal(queues.wakeAtMs(0), undefined, 'nor does its end count');
+  t.equal(queues.wakeAtMs(0), undefined, 'their ends do not count');
   queues.reset('p', 'unknown');
   queues.setCap('p', 'unknown', 2);
 });
@@ -302,7 +302,7 @@ t.test(
     const queues = new DestinationQueues();
     const fail = (destination: string, nowMs: number) => {
       const start = queues.next(nowMs);
-      if (start?.destination !== destination) throw new Error('It could not be taken');
+      if (start?.destination !== destination) throw new Error('The queue returned no attempt');
       queues.end(start, 'failing', nowMs);
     };
     for (let i = 0; i < 7; i++) add(queues, job(i, i, 'p', 'empty'), web);
@@ -310,7 +310,7 @@ t.test(
     for (let i = 0; i < 2; i++) fail('empty', (i + 1) * 100_000);
     add(queues, job(10, 10, 'p', 'busy'), web);
     fail('busy', 0);
-    t.equal(queues.size, 2, 'failures are remembered while the destination is there');
+    t.equal(queues.size, 2, 'failures are remembered while the destination exists');
     add(queues, job(11, 11, 'p', 'busy'), web);
     for (const destination of ['empty', 'busy', 'unknown']) queues.retire('p', destination, 0);
     t.equal(queues.size, 1);
@@ -334,7 +334,7 @@ t.test('HOOK-19: sent attempts keep their distance, unsent ones need none', asyn
   t.equal(queue.take(1_102), undefined);
 });
 
-t.test('an endpoint that asks for rest gets it, a quarter of an hour at most', async (t) => {
+t.test('an endpoint that asks for a rest gets at most a quarter of an hour', async (t) => {
   for (const [restMs, untilMs] of [
     [60_000, 60_010],
     [86_400_000, 900_010],
@@ -349,29 +349,32 @@ t.test('an endpoint that asks for rest gets it, a quarter of an hour at most', a
   }
 });
 
-t.test('one order for each recipient: another of the same incident does not wait', async (t) => {
-  const queue = new DestinationQueue(web);
-  const to = (delivery: number, recipient: string): QueuedDelivery => ({
-    ...job(delivery, 1),
-    recipient,
-  });
-  queue.setCap(2);
-  for (const each of [to(1, 'ann'), to(2, 'ann'), to(3, 'ben')]) queue.add(each);
-  const taken = [queue.take(0), queue.take(0), queue.take(0)].map((each) => each?.delivery);
-  t.same(taken, ['dlv_1', 'dlv_3', undefined]);
-});
+t.test(
+  'order is per recipient: a message of the same incident to another recipient does not wait',
+  async (t) => {
+    const queue = new DestinationQueue(web);
+    const to = (delivery: number, recipient: string): QueuedDelivery => ({
+      ...job(delivery, 1),
+      recipient,
+    });
+    queue.setCap(2);
+    for (const each of [to(1, 'ann'), to(2, 'ann'), to(3, 'ben')]) queue.add(each);
+    const taken = [queue.take(0), queue.take(0), queue.take(0)].map((each) => each?.delivery);
+    t.same(taken, ['dlv_1', 'dlv_3', undefined]);
+  },
+);
 
 t.test('HOOK-15: 10,000 deliveries to a slow endpoint delay no other project', async (t) => {
   const queues = new DestinationQueues();
   for (let i = 0; i < 10_000; i++) add(queues, job(i, i, 'crowded', 'slow'), web);
   const taken = [];
   for (let start = queues.next(0); start; start = queues.next(0)) taken.push(start);
-  t.equal(taken.length, 1, 'a new queue is one wide');
+  t.equal(taken.length, 1, 'a new queue has a cap of one');
   add(queues, job(10_001, 1, 'other', 'theirs'), web);
   t.equal(queues.next(0)?.project, 'other', 'it starts at once');
-  // Nor does its own next one find a place in the queue by looking at all of them.
+  // Its own next delivery does not scan the whole queue for a place either.
   const before = process.cpuUsage();
   for (let i = 0; i < 1_000; i++) queues.next(0);
   const { user, system } = process.cpuUsage(before);
-  t.ok(user + system < 250_000, 'looking for the next one is cheap: CPU time, µs');
+  t.ok(user + system < 250_000, 'finding the next one is cheap: CPU time, µs');
 });

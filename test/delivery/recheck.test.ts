@@ -1,6 +1,6 @@
 /**
- * The recheck before every attempt: what stopped being true is not sent, and who was notified of an
- * incident, and only they, are notified of its recovery.
+ * The recheck before every attempt: a message that is no longer true is not sent, and exactly the
+ * recipients notified of an incident are notified of its recovery.
  */
 import t from 'tap';
 import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
@@ -14,7 +14,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** A world with a rule in force that notifies one destination, timers and a deliverer. */
+/** A world with an active rule that notifies one destination, timers and a deliverer. */
 async function delivering(t: Parameters<typeof openDeliveryWorld>[0]) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -30,7 +30,7 @@ function only(world: DeliveryWorld) {
   return delivery;
 }
 
-t.test('what stopped being true while it waited is not sent, with the reason', async (t) => {
+t.test('a queued message that is no longer true is suppressed with the reason', async (t) => {
   const cases: Readonly<
     Record<string, (world: DeliveryWorld & { hook: string }) => Promise<unknown>>
   > = {
@@ -66,54 +66,60 @@ t.test('what stopped being true while it waited is not sent, with the reason', a
   }
 });
 
-t.test('nor what its retired VM, or a rule that names another destination, leaves', async (t) => {
-  const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
-    VM_DELETED: ({ host, clock }) =>
-      host.submit({
-        project: PROJECT,
-        by,
-        decide(draft) {
-          const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
-          const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
-          draft.putRecord({ kind: 'vm', id: 'vm-1', body });
-        },
-      }),
-    RULE_CHANGED: async ({ addDestination, putInForce }) =>
-      putInForce({ destinationNames: [await addDestination()] }),
-  };
-  for (const [reason, happen] of Object.entries(cases)) {
-    const world = await delivering(t);
-    world.notifier.answer = () => failed();
+t.test(
+  'a message of a retired VM, or to a destination that its rule no longer names, is not sent',
+  async (t) => {
+    const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
+      VM_DELETED: ({ host, clock }) =>
+        host.submit({
+          project: PROJECT,
+          by,
+          decide(draft) {
+            const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
+            const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
+            draft.putRecord({ kind: 'vm', id: 'vm-1', body });
+          },
+        }),
+      RULE_CHANGED: async ({ addDestination, putInForce }) =>
+        putInForce({ destinationNames: [await addDestination()] }),
+    };
+    for (const [reason, happen] of Object.entries(cases)) {
+      const world = await delivering(t);
+      world.notifier.answer = () => failed();
+      await world.fire(['vm-1']);
+      await world.until('it waits', () => only(world).value === 'waiting');
+      await happen(world);
+      await world.pass(7_000, 500);
+      t.match(only(world), { value: 'suppressed', reason });
+      t.equal(world.notifier.requests.length, 1, reason);
+    }
+  },
+);
+
+t.test(
+  'a rule sends nothing while its version is pending, and sends immediately once it is applied',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    const hook = await world.addDestination();
+    await world.putInForce({ destinationNames: [hook] });
     await world.fire(['vm-1']);
-    await world.until('it waits', () => only(world).value === 'waiting');
-    await happen(world);
-    await world.pass(7_000, 500);
-    t.match(only(world), { value: 'suppressed', reason });
-    t.equal(world.notifier.requests.length, 1, reason);
-  }
-});
+    await world.saveRule({ displayName: 'Renamed', destinationNames: [hook] });
+    world.startTimers();
+    world.startDeliverer();
+    await world.pass(120_000, 5_000);
+    t.equal(only(world).value, 'queued');
+    await world.host.submit({
+      project: PROJECT,
+      by,
+      decide: (draft) =>
+        draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
+    });
+    await world.pass(100, 100);
+    t.equal(only(world).value, 'sent');
+  },
+);
 
-t.test('while its version is pending a rule notifies nobody, and afterwards at once', async (t) => {
-  const world = await openDeliveryWorld(t);
-  const hook = await world.addDestination();
-  await world.putInForce({ destinationNames: [hook] });
-  await world.fire(['vm-1']);
-  await world.saveRule({ displayName: 'Renamed', destinationNames: [hook] });
-  world.startTimers();
-  world.startDeliverer();
-  await world.pass(120_000, 5_000);
-  t.equal(only(world).value, 'queued');
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide: (draft) =>
-      draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
-  });
-  await world.pass(100, 100);
-  t.equal(only(world).value, 'sent');
-});
-
-t.test('after a snooze one notification is sent, if it still fires', async (t) => {
+t.test('after a snooze one notification is sent if the incident still fires', async (t) => {
   const world = await delivering(t);
   await world.fire(['vm-1']);
   await world.until('it is reported', () => world.notifier.requests.length === 1);
@@ -128,38 +134,39 @@ t.test('after a snooze one notification is sent, if it still fires', async (t) =
   t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
 });
 
-t.test(
-  'after an outage of the endpoint one notification is sent, the newest reminder',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    const hook = await world.addDestination();
-    await world.putInForce({ destinationNames: [hook], repeatIntervalSeconds: 600 });
-    world.startTimers();
-    world.startDeliverer();
-    world.notifier.answer = () => failed();
-    await world.fire(['vm-1']);
-    await world.pass(5 * 600_000 + 1_000, 10_000);
-    world.notifier.requests.length = 0;
-    world.notifier.answer = () => accepted;
-    await world.pass(590_000, 10_000);
-    t.same(world.notifier.events(), ['incident.repeated of vm-1']);
-    await world.sendAlert('vm-1', {
-      type: 'snoozed',
-      untilMs: world.clock.now() + 9 * HOUR_MS,
-      by: 'me',
-    });
-    await world.pass(2 * HOUR_MS, 60_000);
-    t.same(world.notifier.events(), ['incident.repeated of vm-1'], 'nor the firing, later');
-    t.same(
-      world.deliveries().map(({ event, occurrence, reason }) => [event, occurrence, reason]),
-      [
-        ['FIRING', 1, 'SUPERSEDED'],
-        ...[1, 2, 3, 4].map((occurrence) => ['REPEATED', occurrence, 'SUPERSEDED']),
-        ['REPEATED', 5, null],
-      ],
-    );
-  },
-);
+t.test('after an outage of the endpoint only the newest reminder is sent', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook], repeatIntervalSeconds: 600 });
+  world.startTimers();
+  world.startDeliverer();
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.pass(5 * 600_000 + 1_000, 10_000);
+  world.notifier.requests.length = 0;
+  world.notifier.answer = () => accepted;
+  await world.pass(590_000, 10_000);
+  t.same(world.notifier.events(), ['incident.repeated of vm-1']);
+  await world.sendAlert('vm-1', {
+    type: 'snoozed',
+    untilMs: world.clock.now() + 9 * HOUR_MS,
+    by: 'me',
+  });
+  await world.pass(2 * HOUR_MS, 60_000);
+  t.same(
+    world.notifier.events(),
+    ['incident.repeated of vm-1'],
+    'the firing is not sent later either',
+  );
+  t.same(
+    world.deliveries().map(({ event, occurrence, reason }) => [event, occurrence, reason]),
+    [
+      ['FIRING', 1, 'SUPERSEDED'],
+      ...[1, 2, 3, 4].map((occurrence) => ['REPEATED', occurrence, 'SUPERSEDED']),
+      ['REPEATED', 5, null],
+    ],
+  );
+});
 
 t.test(
   'EVAL-21: an incident that recovers before the first attempt sends no message',
@@ -207,7 +214,7 @@ t.test('a recovery never overtakes its firing, nor follows one that did not arri
     const world = await delivering(t);
     world.notifier.answer = () => undefined;
     await world.fire(['vm-1']);
-    await world.until('it is on the wire', () => world.notifier.hanging === 1);
+    await world.until('it is in flight', () => world.notifier.hanging === 1);
     await world.recover(['vm-1']);
     await world.settle();
     t.equal(world.notifier.requests.length, 1, 'the recovery waits');
@@ -220,7 +227,7 @@ t.test('a recovery never overtakes its firing, nor follows one that did not arri
 });
 
 t.test(
-  'EVAL-21: a recovery goes to the notified destinations, whatever the rule names now',
+  'EVAL-21: a recovery goes to the notified destinations, regardless of the rule’s current ones',
   async (t) => {
     const world = await delivering(t);
     const other = await world.addDestination();
@@ -259,7 +266,7 @@ t.test(
       world.notifier.answer = () => failed();
       for (let hour = 0; hour < hours; hour += 12) {
         await world.fire([`vm-${hour}-${world.clock.now()}`]);
-        // As long as a breaker stays open; the rest of the time need not be lived through.
+        // As long as a breaker stays open; the rest of the time can be skipped.
         await world.pass(HOUR_MS / 4, 60_000);
         world.clock.jump(11.75 * HOUR_MS);
       }
@@ -270,7 +277,7 @@ t.test(
     await world.pass(HOUR_MS, 60_000);
     t.match(state(), { value: 'active', context: { failingSinceMs: null } });
     await failForHours(60);
-    t.equal(state()?.value, 'active', 'not three days since the success');
+    t.equal(state()?.value, 'active', 'less than three days since the success');
     await failForHours(24);
     const pausedReason = 'Every attempt of the last 3 days failed: HTTP 500';
     t.match(state(), { value: 'paused', context: { pausedReason } });
@@ -286,7 +293,7 @@ t.test(
     const { notifier } = world;
     notifier.answer = () => undefined;
     await world.fire(['vm-1']);
-    await world.until('the firing is on the wire', () => notifier.hanging === 1);
+    await world.until('the firing is in flight', () => notifier.hanging === 1);
     await world.recover(['vm-1']);
     await world.fire(['vm-1']);
     notifier.answer = () => accepted;
@@ -325,5 +332,5 @@ t.test('API-36: each recheck records its checks, up to the first that fails', as
     ['cleared', all],
     ['suppressed', all],
   ]);
-  t.equal(only(world).reason, 'SNOOZED', 'for which the last one does not hold');
+  t.equal(only(world).reason, 'SNOOZED', 'the last check does not hold for it');
 });

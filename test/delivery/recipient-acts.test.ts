@@ -1,6 +1,6 @@
 /**
- * Mail: each recipient has a delivery of their own, is rechecked before each attempt, and hears of a
- * recovery if they may have heard of the firing.
+ * Mail: each recipient has a separate delivery, is rechecked before each attempt, and is notified
+ * of a recovery if they may have been notified of the firing.
  */
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
@@ -66,36 +66,33 @@ t.test(
   },
 );
 
-t.test('a mail destination without recipients records what it misses', async (t) => {
+t.test('a mail destination without recipients records the missed notification', async (t) => {
   const world = await mailing(t, []);
   await world.fire(['vm-1']);
   t.same(outcomesOf(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
 });
 
-t.test(
-  'a recovery goes to those recipients who may have been notified, and to no other',
-  async (t) => {
-    const world = await mailing(t, ['ann', 'ben', 'cleo']);
-    const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
-    world.notifier.answer = ({ target }) =>
-      outcomes[('address' in target ? target.address : '') as keyof typeof outcomes];
-    await world.fire(['vm-1']);
-    await world.until('each was tried', () => world.notifier.requests.length === 3);
-    await world.settle();
-    // The rule does not name them any more.
-    await world.putInForce({ destinationNames: [] });
-    world.notifier.answer = () => accepted;
-    await world.recover(['vm-1']);
-    await world.pass(20_000, 1_000);
-    t.same(outcomesOf(world), [
-      'FIRING of ann: sent',
-      'FIRING of ben: suppressed SUPERSEDED',
-      'FIRING of cleo: suppressed SUPERSEDED',
-      'RECOVERED of ann: sent',
-      'RECOVERED of cleo: sent',
-    ]);
-  },
-);
+t.test('a recovery goes to exactly the recipients who may have been notified', async (t) => {
+  const world = await mailing(t, ['ann', 'ben', 'cleo']);
+  const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
+  world.notifier.answer = ({ target }) =>
+    outcomes[('address' in target ? target.address : '') as keyof typeof outcomes];
+  await world.fire(['vm-1']);
+  await world.until('each was tried', () => world.notifier.requests.length === 3);
+  await world.settle();
+  // The rule no longer names them.
+  await world.putInForce({ destinationNames: [] });
+  world.notifier.answer = () => accepted;
+  await world.recover(['vm-1']);
+  await world.pass(20_000, 1_000);
+  t.same(outcomesOf(world), [
+    'FIRING of ann: sent',
+    'FIRING of ben: suppressed SUPERSEDED',
+    'FIRING of cleo: suppressed SUPERSEDED',
+    'RECOVERED of ann: sent',
+    'RECOVERED of cleo: sent',
+  ]);
+});
 
 t.test('STATE-12: a recipient removed while a mail waits gets no other mail', async (t) => {
   const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
@@ -138,18 +135,18 @@ t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) 
   t.match(view.records('notice', { limit: 9 }).items, [
     { body: { kind: 'RECIPIENT_BOUNCED', text: /^A recipient of "Mail" gets no more mail/ } },
   ]);
-  t.equal(world.notifier.requests.length, 7, 'one to the one, six to the other');
+  t.equal(world.notifier.requests.length, 7, 'one to the first, six to the second');
   t.equal(outcomesOf(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
 });
 
-t.test('a mail may take 30 s, and is lost no earlier than that', async (t) => {
+t.test('a mail may take 30 s, and counts as lost only after that', async (t) => {
   const world = await mailing(t, ['ann']);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
-  await world.until('it is on the wire', () => world.notifier.hanging === 1);
+  await world.until('it is in flight', () => world.notifier.hanging === 1);
   const [request] = world.notifier.requests;
   t.equal(request?.deadlineElapsedMs, world.clock.elapsed() + 30_000);
-  // Its process dies; another sweeps.
+  // Its process dies; another one sweeps.
   const stopping = world.stop();
   world.startDeliverer();
   await world.pass(34_000, 1_000);
@@ -161,18 +158,21 @@ t.test('a mail may take 30 s, and is lost no earlier than that', async (t) => {
   await stopping;
 });
 
-t.test('what this service is not set up to send waits until it is, and is reported', async (t) => {
-  const world = await mailing(t, ['ann']);
-  world.notifier.missing.add('email');
-  await world.fire(['vm-1', 'vm-2']);
-  await world.pass(3_600_000, 30_000);
-  t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
-  t.match(world.reportedFaults(), [/sending to email, which this service is not set up for/]);
-  t.equal(world.reportedFaults().length, 1);
-  world.notifier.missing.clear();
-  await world.pass(30_000, 5_000);
-  t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
-});
+t.test(
+  'deliveries of an unconfigured channel wait until it is configured, and are reported',
+  async (t) => {
+    const world = await mailing(t, ['ann']);
+    world.notifier.missing.add('email');
+    await world.fire(['vm-1', 'vm-2']);
+    await world.pass(3_600_000, 30_000);
+    t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
+    t.match(world.reportedFaults(), [/sending to email, which this service is not set up for/]);
+    t.equal(world.reportedFaults().length, 1);
+    world.notifier.missing.clear();
+    await world.pass(30_000, 5_000);
+    t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
+  },
+);
 
 t.test('EVENT-12: test messages are deliveries of their own to eligible recipients', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);

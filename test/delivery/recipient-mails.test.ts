@@ -1,4 +1,4 @@
-/** Verification mails that cannot be sent now, or at all. */
+/** Verification mails that fail for now or permanently. */
 import t from 'tap';
 import { until } from '../support/program.ts';
 import {
@@ -19,7 +19,7 @@ const refusalOf = (asked: Promise<unknown>) =>
   );
 
 const press = (world: RecipientsWorld, token: string) => new Browser(world).post(VERIFY, { token });
-t.test('a mail that could not be sent is not sent later with a link that ended', async (t) => {
+t.test('a failed mail is not sent later with an expired link', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   world.server.refuseWith = 451;
@@ -34,10 +34,14 @@ t.test('a mail that could not be sent is not sent later with a link that ended',
   await world.clock.advance(10_000);
   await world.signIn.mail?.settled();
   t.equal(world.server.mails.length, 1);
-  t.equal((await press(world, world.tokenFor(ADA))).status, 200, 'the one that came works');
+  t.equal(
+    (await press(world, world.tokenFor(ADA))).status,
+    200,
+    'the link in the mail that arrived works',
+  );
 });
 
-t.test('an address of which the server says no to the mail that asks has bounced', async (t) => {
+t.test('an address that the server rejects for the verification mail is bounced', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   world.server.refuseWith = 550;
@@ -53,7 +57,7 @@ t.test('an address of which the server says no to the mail that asks has bounced
 });
 
 t.test(
-  'mails of one project leave space to others, and a request says how many wait',
+  'mails of one project leave room for others, and a request reports how many wait',
   async (t) => {
     const world = await startRecipientsWorld(t);
     const queue = world.signIn.mail;
@@ -62,7 +66,7 @@ t.test(
     await world.member('cy@example.com', { project: 'other' });
     const id = await world.mailTo([ADA, BOB]);
     const there = await world.mailTo(['cy@example.com'], 'other');
-    // The connections are taken, and half of the places of the kind.
+    // The connections and half of the slots of the kind are in use.
     const held: (() => void)[] = [];
     const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
     const mail = { kind: 'verification', project: 'demo', make } as const;
@@ -87,7 +91,7 @@ t.test(
   },
 );
 
-/** Mails that wait for their next try. */
+/** Mails that wait for their next attempt. */
 async function tries(world: RecipientsWorld): Promise<number> {
   return Number(/^svc_mails_waiting (\d+)$/m.exec(await world.metrics())?.[1] ?? 0);
 }

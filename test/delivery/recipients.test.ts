@@ -1,6 +1,6 @@
 /**
- * Recipients of mail: who may be one, the mail that asks them, the pages where they agree and where
- * they end it. The mail server is a real one on 127.0.0.1, and so are the pages.
+ * Mail recipients: eligibility, the verification mail, and the pages to confirm and to unsubscribe.
+ * The mail server is a real one on 127.0.0.1, and so are the pages.
  */
 import t from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
@@ -34,7 +34,7 @@ t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verif
   t.same(world.states(id), { [ADA]: 'invited' }, 'lower case, and once');
   t.equal(world.server.mails.length, 1);
   const [mail] = world.server.mails;
-  if (!mail) throw new Error('No mail was taken');
+  if (!mail) throw new Error('No mail was accepted');
   t.same(mail.to, [ADA]);
   t.match(headerOf(mail, 'subject'), /alerts of The demo/);
   t.match(bodyOf(mail), /destination "On call"/);
@@ -51,11 +51,7 @@ t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verif
     t.equal(page.headers.get('cache-control'), 'no-store');
   }
   await browser.send(VERIFY, { method: 'HEAD' });
-  t.same(
-    world.states(id),
-    { [ADA]: 'invited' },
-    'opening the link, again and again, verifies nothing',
-  );
+  t.same(world.states(id), { [ADA]: 'invited' }, 'opening the link repeatedly verifies nothing');
 
   t.match(await browser.post(VERIFY, { token: hash.slice(1) }), { status: 200, text: /confirmed/ });
   t.same(world.states(id), { [ADA]: 'verified' });
@@ -66,42 +62,49 @@ t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verif
   t.match(await world.metrics(), /svc_mails_total\{kind="verification",outcome="sent"\} 1/);
 });
 
-t.test('another site, another header, another token: nothing is verified', async (t) => {
-  const world = await startRecipientsWorld(t);
-  await world.member(ADA);
-  const id = await world.mailTo([ADA]);
-  const token = world.tokenFor(ADA);
-  const browser = new Browser(world);
-  const form = { token };
-  const sendings: readonly (readonly [string, Parameters<Browser['send']>[1], number])[] = [
-    ['of another site', { form, headers: { origin: 'https://evil.example' } }, 403],
-    [
-      'that says so',
-      { form, headers: { origin: world.origin, 'sec-fetch-site': 'cross-site' } },
-      403,
-    ],
-    ['without an origin', { form }, 403],
-    ['with a field more', { form: { token, all: '1' }, headers: { origin: world.origin } }, 400],
-    ['without a token', { form: { token: '' }, headers: { origin: world.origin } }, 400],
-    [
-      'with a token cut off',
-      { form: { token: token.slice(0, -1) }, headers: { origin: world.origin } },
-      400,
-    ],
-    [
-      'as plain text',
-      { body: token, headers: { origin: world.origin, 'content-type': 'text/plain' } },
-      415,
-    ],
-  ];
-  for (const [name, sending, status] of sendings) {
-    t.equal((await browser.send(VERIFY, sending)).status, status, name);
-  }
-  t.same(world.states(id), { [ADA]: 'invited' });
-  const program = { json: { token } };
-  t.match(await browser.send(VERIFY, program), { status: 200 }, 'a program may');
-  t.same(world.states(id), { [ADA]: 'verified' });
-});
+t.test(
+  'a request from another site, with another header or another token, verifies nothing',
+  async (t) => {
+    const world = await startRecipientsWorld(t);
+    await world.member(ADA);
+    const id = await world.mailTo([ADA]);
+    const token = world.tokenFor(ADA);
+    const browser = new Browser(world);
+    const form = { token };
+    const sendings: readonly (readonly [string, Parameters<Browser['send']>[1], number])[] = [
+      ['of another site', { form, headers: { origin: 'https://evil.example' } }, 403],
+      [
+        'with a cross-site header',
+        { form, headers: { origin: world.origin, 'sec-fetch-site': 'cross-site' } },
+        403,
+      ],
+      ['without an origin', { form }, 403],
+      [
+        'with an extra field',
+        { form: { token, all: '1' }, headers: { origin: world.origin } },
+        400,
+      ],
+      ['without a token', { form: { token: '' }, headers: { origin: world.origin } }, 400],
+      [
+        'with a truncated token',
+        { form: { token: token.slice(0, -1) }, headers: { origin: world.origin } },
+        400,
+      ],
+      [
+        'as plain text',
+        { body: token, headers: { origin: world.origin, 'content-type': 'text/plain' } },
+        415,
+      ],
+    ];
+    for (const [name, sending, status] of sendings) {
+      t.equal((await browser.send(VERIFY, sending)).status, status, name);
+    }
+    t.same(world.states(id), { [ADA]: 'invited' });
+    const program = { json: { token } };
+    t.match(await browser.send(VERIFY, program), { status: 200 }, 'a program may');
+    t.same(world.states(id), { [ADA]: 'verified' });
+  },
+);
 
 t.test('HOOK-24: a link is valid for one address in one destination of one project', async (t) => {
   const world = await startRecipientsWorld(t);
@@ -113,7 +116,7 @@ t.test('HOOK-24: a link is valid for one address in one destination of one proje
   t.equal((await press(world, adaHere)).status, 200);
   t.same(world.states(here), { [ADA]: 'verified', [BOB]: 'invited' });
   t.same(world.states(there, 'other'), { [ADA]: 'invited' });
-  // The secret of one under the name of another, with the checksum that belongs to neither.
+  // The secret of one link under the id of another, whose checksum matches neither.
   const mixed = adaHere.replace(/_[0-9A-Z]{26}_/, /_[0-9A-Z]{26}_/.exec(bobHere)?.[0] ?? '');
   t.equal((await press(world, mixed)).status, 400);
   t.same(world.states(here), { [ADA]: 'verified', [BOB]: 'invited' });
@@ -136,7 +139,11 @@ t.test(
     t.equal((await press(world, first)).status, 400, 'replaced');
     world.clock.jump(DAY_MS - 1_000);
     t.equal((await press(world, second)).status, 200, 'a second before its end');
-    t.equal((await world.destinations.verify({ ...caller(), id })).mails, 0, 'none is left to ask');
+    t.equal(
+      (await world.destinations.verify({ ...caller(), id })).mails,
+      0,
+      'none is left to verify',
+    );
 
     const gone = await world.mailTo([ADA]);
     const late = world.tokenFor(ADA);
@@ -154,13 +161,13 @@ t.test('verification mails are limited per address; a resent request sends none'
   t.equal((await world.destinations.verify(asking)).mails, 1);
   t.equal((await world.destinations.verify(asking)).mails, 1, 'the recorded answer');
   await world.signIn.mail?.settled();
-  t.equal(world.server.mails.length, 2, 'and no mail');
+  t.equal(world.server.mails.length, 2, 'no mail');
   const token = world.tokenFor(ADA);
   t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
     reason: 'TOO_MANY_REQUESTS',
     metadata: { retryAfterSeconds: /^\d+$/ },
   });
-  t.equal((await press(world, token)).status, 200, 'the link that is out still works');
+  t.equal((await press(world, token)).status, 200, 'the link already sent still works');
   t.match(await world.metrics(), /svc_mails_total\{kind="verification",outcome="limited"\}/);
 });
 
@@ -188,7 +195,7 @@ t.test('only verified addresses of members can be recipients', async (t) => {
 });
 
 t.test(
-  'a change of recipients keeps who stays, asks who is new, removes who is missing',
+  'a change of recipients keeps existing ones, verifies new ones and removes missing ones',
   async (t) => {
     const world = await startRecipientsWorld(t);
     for (const email of [ADA, BOB, 'cy@example.com']) await world.member(email);
@@ -203,12 +210,16 @@ t.test(
       world.server.mails.map(({ to }) => to[0]),
       [ADA, BOB, 'cy@example.com'],
     );
-    t.equal((await press(world, bobs)).status, 400, 'the link of who was removed');
+    t.equal((await press(world, bobs)).status, 400, 'the link of a removed recipient');
     const stranger = { kind: 'email', addresses: [ADA, 'eve@example.com'] } as const;
     t.match(await refusalOf(world.destinations.update({ ...caller(), id, target: stranger })), {
       reason: 'RECIPIENT_NOT_MEMBER',
     });
-    t.same(world.states(id), { [ADA]: 'verified', 'cy@example.com': 'invited' }, 'nothing of it');
+    t.same(
+      world.states(id),
+      { [ADA]: 'verified', 'cy@example.com': 'invited' },
+      'the rejected change has no effect',
+    );
   },
 );
 
@@ -231,7 +242,7 @@ t.test('HOOK-24: one click in the mail or on the page unsubscribes for good', as
   const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
   t.match(await browser.send(linkOf(ADA), oneClick), { status: 200, location: '' });
   t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'verified' });
-  t.equal((await browser.send(linkOf(ADA), oneClick)).status, 200, 'again does no harm');
+  t.equal((await browser.send(linkOf(ADA), oneClick)).status, 200, 'repeating it does no harm');
   const body =
     '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n';
   const headers = { 'content-type': 'multipart/form-data; boundary=x' };
@@ -241,26 +252,34 @@ t.test('HOOK-24: one click in the mail or on the page unsubscribes for good', as
   world.clock.jump(HOUR_MS);
   const taken = world.server.mails.length;
   const asking = await world.destinations.verify({ ...caller(), id });
-  t.match(asking, { mails: 0, notMailed: 0 }, 'who wants none is not asked');
+  t.match(
+    asking,
+    { mails: 0, notMailed: 0 },
+    'an unsubscribed recipient gets no verification mail',
+  );
   for (const addresses of [[BOB], [BOB, ADA]]) {
     const target = { kind: 'email', addresses } as const;
     await world.destinations.update({ ...caller(), id, target });
   }
   await world.signIn.mail?.settled();
-  t.equal(world.server.mails.length, taken + 1, 'but for who was added again');
+  t.equal(world.server.mails.length, taken + 1, 'except when added again');
   t.same(world.states(id), { [ADA]: 'invited', [BOB]: 'unsubscribed' });
   const token = world.tokenFor(ADA);
   await browser.send(linkOf(ADA), oneClick);
-  t.equal((await press(world, token)).status, 400, 'a no ends the link that is out');
+  t.equal((await press(world, token)).status, 400, 'an unsubscribe ends the link already sent');
   t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
   const link = linkOf(ADA);
   await world.destinations.delete({ ...caller(), id });
-  t.equal((await browser.send(link, oneClick)).status, 200, 'nor for one who is none any more');
+  t.equal((await browser.send(link, oneClick)).status, 200, 'nor for a former recipient');
   const { pathname, search } = new URL(world.unsubscribeUrl('demo', 'rcp_none'));
-  t.equal((await browser.send(pathname + search, oneClick)).status, 200, 'nor who never was');
+  t.equal(
+    (await browser.send(pathname + search, oneClick)).status,
+    200,
+    'nor for one who never was',
+  );
 });
 
-t.test('an unsubscribe link cannot be made up', async (t) => {
+t.test('an unsubscribe link cannot be forged', async (t) => {
   const codes = createUnsubscribeCodes(Buffer.alloc(32, 1));
   const code = codes.make({ project: 'demo', recipient: 'rcp_1' });
   t.same(codes.read(code), { project: 'demo', recipient: 'rcp_1' });
@@ -280,7 +299,7 @@ t.test('an unsubscribe link cannot be made up', async (t) => {
   }
 });
 
-t.test('who is no longer a member is marked, and stays on the list', async (t) => {
+t.test('a recipient who is no longer a member is marked, and stays on the list', async (t) => {
   const world = await startRecipientsWorld(t);
   const member = await world.member(ADA);
   const id = await world.mailTo([ADA]);
@@ -295,7 +314,7 @@ t.test('who is no longer a member is marked, and stays on the list', async (t) =
   t.equal((await world.destinations.sendTest({ ...caller(), id })).answer.deliveries.length, 1);
 });
 
-t.test('who is locked out is written to by nothing, and may be again afterwards', async (t) => {
+t.test('a locked-out recipient gets no mail, and may get some again afterwards', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   await world.member(BOB);
@@ -314,7 +333,7 @@ t.test('who is locked out is written to by nothing, and may be again afterwards'
   });
   t.match(await world.destinations.verify({ ...caller(), id }), { mails: 0 });
   await press(world, link);
-  t.same(world.states(id), { [ADA]: 'verified', [BOB]: 'invited' }, 'nor does a link work');
+  t.same(world.states(id), { [ADA]: 'verified', [BOB]: 'invited' }, 'no link works either');
   const target = { kind: 'email', addresses: [BOB] } as const;
   const creation = { ...caller(), displayName: 'Another', target };
   t.match(await refusalOf(world.destinations.create(creation)), {
@@ -330,7 +349,7 @@ t.test('who is locked out is written to by nothing, and may be again afterwards'
   t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1 });
 });
 
-t.test('an address that bounced is asked again, or taken off, and the notice ends', async (t) => {
+t.test('a bounced address is verified again or removed, and the notice ends', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
   const id = await world.mailTo([ADA, BOB]);
@@ -353,8 +372,8 @@ t.test('an address that bounced is asked again, or taken off, and the notice end
   t.ok(isNoticeLasting());
   const target = { kind: 'email', addresses: [ADA] } as const;
   await world.destinations.update({ ...caller(), id, target });
-  t.ok(isNoticeLasting(), 'one is left that bounces');
-  t.equal((await press(world, world.tokenFor(ADA))).status, 400, 'the link from before is over');
+  t.ok(isNoticeLasting(), 'one remains that bounces');
+  t.equal((await press(world, world.tokenFor(ADA))).status, 400, 'the earlier link has ended');
   await world.destinations.verify({ ...caller(), id });
   t.same(world.states(id), { [ADA]: 'invited' });
   t.notOk(isNoticeLasting());

@@ -30,33 +30,36 @@ t.test(
   },
 );
 
-t.test('a wait with any jitter is within 20 % of the schedule, both ends reached', async (t) => {
-  for (const [i, seconds] of RETRY_WAIT_SECONDS.entries()) {
-    const at = (jitter: number) => retryDelayMs({ attempt: i + 1, jitter, ageMs: 0 }) ?? -1;
-    t.equal(at(0), Math.round(seconds * 1000 * (1 - JITTER)));
-    t.ok(at(0.999_999_999) <= seconds * 1000 * (1 + JITTER));
-    t.ok(at(0.999_999_999) > seconds * 1000 * (1 + JITTER) - 2);
-  }
-});
+t.test(
+  'a wait with any jitter is within 20 % of the schedule, and reaches both ends',
+  async (t) => {
+    for (const [i, seconds] of RETRY_WAIT_SECONDS.entries()) {
+      const at = (jitter: number) => retryDelayMs({ attempt: i + 1, jitter, ageMs: 0 }) ?? -1;
+      t.equal(at(0), Math.round(seconds * 1000 * (1 - JITTER)));
+      t.ok(at(0.999_999_999) <= seconds * 1000 * (1 + JITTER));
+      t.ok(at(0.999_999_999) > seconds * 1000 * (1 + JITTER) - 2);
+    }
+  },
+);
 
 const retryAfterCases = [
-  { retryAfterMs: 1_000, want: 5_000, why: 'a shorter header does not hurry us' },
+  { retryAfterMs: 1_000, want: 5_000, why: 'a shorter header does not shorten the wait' },
   { retryAfterMs: 60_000, want: 60_000, why: 'a longer header is honoured' },
   { retryAfterMs: undefined, want: 5_000, why: 'no header, the schedule' },
   {
     retryAfterMs: 7 * 24 * HOUR,
     want: LAST_ATTEMPT_AGE_MS,
-    why: 'a header past the end leaves the one last attempt',
+    why: 'a header past the end leaves one last attempt',
   },
 ];
 
-t.test('Retry-After stretches a wait and never beyond the last attempt', async (t) => {
+t.test('Retry-After lengthens a wait, but never beyond the last attempt', async (t) => {
   for (const { retryAfterMs, want, why } of retryAfterCases) {
     t.equal(retryDelayMs({ attempt: 1, jitter: 0.5, retryAfterMs, ageMs: 0 }), want, why);
   }
 });
 
-t.test('no wait of any attempt, jitter, header and age leads past 24 h', async () => {
+t.test('no attempt, jitter, header and age lead to a wait beyond 24 h', async () => {
   const failed = fc.record({
     attempt: fc.integer({ min: 1, max: 40 }),
     jitter: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),

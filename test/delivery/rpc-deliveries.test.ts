@@ -1,4 +1,7 @@
-/** Reads of deliveries over the wire: whose, how far, and what is kept from who may not write. */
+/**
+ * Reads of deliveries over the wire: access, filters, and what is hidden from callers without write
+ * access.
+ */
 
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
@@ -11,7 +14,7 @@ import { failed, ScriptedNotifier } from '../support/scripted-delivery.ts';
 const PROJECT = 'projects/demo';
 const by = { kind: 'operator', name: 'test' } as const;
 
-/** A webhook and a mail destination with one recipient who confirmed the address. */
+/** A webhook, and a mail destination with one verified recipient. */
 async function withDestinations(world: RpcWorld) {
   const { answer } = await world.host.submit({
     project: 'demo',
@@ -124,7 +127,7 @@ t.test('Deliveries', async (t) => {
     },
   );
 
-  await t.test('a list is of the project, of one destination or of one incident', async (t) => {
+  await t.test('a list covers the project, one destination or one incident', async (t) => {
     t.same(idsOf(await list()), [hook, mail, nobody].sort());
     const destinationName = `${PROJECT}/destinations/dst_hook`;
     t.same(idsOf(await list({ destinationName })), [hook]);
@@ -160,7 +163,7 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   t.match(
     listed.find((one: { name: string }) => one.name === name),
     { lastDelivery },
-    'its destination has it, with what went wrong',
+    'its destination shows the failure',
   );
   t.match((await world.call('GetDestination', { name })).body, { lastDelivery });
   const checks = ['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'RECIPIENT_ELIGIBLE'] as const;
@@ -185,11 +188,11 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   const { deliveries } = (await world.call('ListDeliveries', { projectName: PROJECT })).body;
   t.ok(
     deliveries.every(({ steps }: { steps: [] }) => steps.length === 0),
-    'lists leave it out',
+    'lists omit it',
   );
 });
 
-t.test('A step of a delivery is named after what it says and where it goes', async (t) => {
+t.test('a step of a delivery is named after its event and its destination', async (t) => {
   const world = await startRpcWorld(t);
   await withDestinations(world);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
@@ -202,5 +205,5 @@ t.test('A step of a delivery is named after what it says and where it goes', asy
     );
   };
   t.same(await namesOf('delivery'), new Set(['TEST to dst_mail', 'TEST to dst_hook']));
-  t.same(await namesOf('recipient'), new Set(['dst_mail']), 'and no address of a person');
+  t.same(await namesOf('recipient'), new Set(['dst_mail']), 'without a person’s address');
 });

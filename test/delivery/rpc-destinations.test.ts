@@ -1,4 +1,7 @@
-/** Destinations on the wire, and the audit of every machine: what is shown to whom, and what never. */
+/**
+ * Destinations over the wire, and the audit of every machine: what each caller sees, and what none
+ * sees.
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -15,7 +18,7 @@ t.test('Audit', async (t) => {
     requestId: randomUUID(),
     destination: { displayName: 'Pager', webhook: { url: 'https://pager.example/secret-path' } },
   });
-  await t.test('keys see no path of identities, asked for or not', async (t) => {
+  await t.test("keys see no identities' paths, requested or not", async (t) => {
     const { transitions } = (await list()).body;
     t.same(
       transitions.map(({ machine }: { machine: string }) => machine),
@@ -34,7 +37,7 @@ t.test('Audit', async (t) => {
     const asked = await list({ machine: 'destination' }, world.keys.read);
     t.match(asked, { status: 403, reason: 'MISSING_CAPABILITY' });
   });
-  await t.test('machines come with definition and drawings', async (t) => {
+  await t.test('machines are returned with definition and drawings', async (t) => {
     const { machines } = (await world.call('ListMachines', { projectName: PROJECT })).body;
     t.ok(machines.length >= 6);
     for (const { machine, description } of machines) {
@@ -49,7 +52,7 @@ t.test('Audit', async (t) => {
       t.equal(JSON.parse(body.definitionJson).id, machine);
     }
   });
-  await t.test('what there is not is refused', async (t) => {
+  await t.test('missing resources are rejected', async (t) => {
     const none = await world.call('GetMachine', { projectName: PROJECT, machine: 'toaster' });
     t.match(none, { status: 404, body: { message: /known: alertRule/ } });
     t.match(await list({ machine: 'toaster' }), { status: 404 });
@@ -75,15 +78,15 @@ t.test('Destinations', async (t) => {
     webhookSecret: /^whsec_/,
     secretAvailable: true,
   });
-  t.notMatch(JSON.stringify(created.body), /hook\/abcd/, 'the URL is not answered');
+  t.notMatch(JSON.stringify(created.body), /hook\/abcd/, 'the URL is not returned');
   const { name } = created.body.destination;
 
-  await t.test('the secret is answered once', async (t) => {
+  await t.test('the secret is returned once', async (t) => {
     const again = await world.call('CreateDestination', first);
     t.match(again.body, { secretAvailable: false, webhookSecret: '', destination: { name } });
-    t.equal(world.sealedValues.size, 2, 'and what the second try sealed is forgotten');
+    t.equal(world.sealedValues.size, 2, 'values sealed by the second try are deleted');
   });
-  await t.test('bad ones are refused', async (t) => {
+  await t.test('invalid ones are rejected', async (t) => {
     const bad = async (change: object) => {
       const { status, metadata } = await world.call('CreateDestination', creation(change));
       return [status, metadata.field];
@@ -134,7 +137,7 @@ t.test('Destinations', async (t) => {
       t.equal((await world.call('DeleteDestination', deletion)).status, 200);
     },
   );
-  await t.test('it is read, listed and deleted', async (t) => {
+  await t.test('a destination is read, listed and deleted', async (t) => {
     t.match((await world.call('GetDestination', { name })).body, { name, state: 'ACTIVE' });
     const list = () => world.call('ListDestinations', { projectName: PROJECT });
     t.equal((await list()).body.destinations.length, 1);

@@ -1,6 +1,6 @@
 /**
- * The sweep over rows: messages that were lost, attempts whose process died, bodies whose
- * delivery has ended. One row that cannot be dealt with keeps no other waiting.
+ * The sweep over rows: lost messages, attempts of dead processes, bodies of ended deliveries. A row
+ * that cannot be processed delays no other.
  */
 import t from 'tap';
 import type { Host } from '../../actors/platform/host/host-port.ts';
@@ -35,14 +35,14 @@ t.test(
     wire.answer = () => undefined;
     const dead = world.startDeliverer({ notifier: wire });
     await world.fire(['vm-1']);
-    await world.until('it is on the wire', () => wire.hanging === 1);
-    // Its process takes nothing up any more. Another one starts over the same rows.
+    await world.until('it is in flight', () => wire.hanging === 1);
+    // Its process no longer takes any work. Another one starts over the same rows.
     const stopping = dead.stop();
     world.startTimers();
     world.notifier.answer = () => undefined;
     world.startDeliverer();
     await world.pass(14_000, 1_000);
-    t.equal(only(world).value, 'sending', 'while it is young it may be under way elsewhere');
+    t.equal(only(world).value, 'sending', 'a young attempt may be in progress elsewhere');
     await world.pass(1_000);
     await world.until('it is found', () => only(world).value === 'waiting');
     t.match(only(world).attempts, [{ outcome: 'unknown' }]);
@@ -50,7 +50,7 @@ t.test(
     await world.until('it is tried again', () => world.notifier.hanging === 1);
     wire.release(failed());
     await stopping;
-    t.match(only(world), { value: 'sending' }, 'an outcome speaks of its own attempt alone');
+    t.match(only(world), { value: 'sending' }, 'an outcome applies only to its own attempt');
     world.notifier.release(accepted);
     await world.until('it is sent', () => only(world).value === 'sent');
     t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
@@ -62,7 +62,7 @@ t.test(
 );
 
 t.test(
-  'an attempt that began in the future is young: the clock of its member was ahead',
+  'an attempt that began in the future counts as young: its member’s clock was ahead',
   async (t) => {
     const world = await openDeliveryWorld(t);
     await world.putInForce({ destinationNames: [await world.addDestination()] });
@@ -70,20 +70,20 @@ t.test(
     wire.answer = () => undefined;
     const other = world.startDeliverer({ notifier: wire });
     await world.fire(['vm-1']);
-    await world.until('it is on the wire', () => wire.hanging === 1);
+    await world.until('it is in flight', () => wire.hanging === 1);
     const stopping = other.stop();
     world.clock.jump(-20_000);
     world.startDeliverer();
     await world.pass(14_000, 1_000);
     t.equal(only(world).value, 'sending');
     await world.pass(2_000, 1_000);
-    await world.until('it is lost when its time is over', () => only(world).value === 'waiting');
+    await world.until('it is lost at the end of its time', () => only(world).value === 'waiting');
     wire.release(accepted);
     await stopping;
   },
 );
 
-t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t) => {
+t.test('a lost attempt that cannot be recorded delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const hooks = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: hooks });
@@ -91,7 +91,7 @@ t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t
   wire.answer = () => undefined;
   const dead = world.startDeliverer({ notifier: wire });
   await world.fire(['vm-1']);
-  await world.until('both are on the wire', () => wire.hanging === 2);
+  await world.until('both are in flight', () => wire.hanging === 2);
   const stopping = dead.stop();
   await world.pass(15_000, 1_000);
   world.startTimers();
@@ -106,12 +106,12 @@ t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t
   t.same(values().sort(), ['sending', 'waiting']);
   t.match(world.reportedFaults(), [/handling dlv_.*The row is damaged/]);
   await world.pass(60_000, 1_000);
-  await world.until('the other too', () => values().every((value) => value === 'sent'));
+  await world.until('the other one is recorded', () => values().every((value) => value === 'sent'));
   wire.release(accepted);
   await stopping;
 });
 
-t.test('bodies of deliveries that end together are forgotten in one go', async (t) => {
+t.test('bodies of deliveries that end together are deleted in one write', async (t) => {
   const world = await delivering(t);
   await world.fire(Array.from({ length: 100 }, (_, i) => `vm-${i}`));
   const isSent = ({ value }: { value: unknown }) => value === 'sent';
@@ -129,50 +129,56 @@ t.test('bodies of deliveries that end together are forgotten in one go', async (
   t.equal(world.bodies.size, 0, 'at a stop without waiting');
 });
 
-t.test('a body goes though the commit that would open its attempt suppresses it', async (t) => {
-  const world = await delivering(t);
-  const { body } = world.contents;
-  // Snoozed after the look before the body, and before the commit that decides.
-  world.contents.body = (...args) => {
-    void world.sendAlert('vm-1', {
-      type: 'snoozed',
-      untilMs: world.clock.now() + 60_000,
-      by: 'me',
-    });
-    return body(...args);
-  };
-  await world.fire(['vm-1']);
-  await world.until('it is suppressed', () => only(world).value === 'suppressed');
-  t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
-  await world.pass(1_000);
-  t.equal(world.bodies.size, 0);
-});
+t.test(
+  'a body is deleted even if the commit that would open its attempt suppresses it',
+  async (t) => {
+    const world = await delivering(t);
+    const { body } = world.contents;
+    // Snoozed after the check before the body, and before the commit that decides.
+    world.contents.body = (...args) => {
+      void world.sendAlert('vm-1', {
+        type: 'snoozed',
+        untilMs: world.clock.now() + 60_000,
+        by: 'me',
+      });
+      return body(...args);
+    };
+    await world.fire(['vm-1']);
+    await world.until('it is suppressed', () => only(world).value === 'suppressed');
+    t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
+    await world.pass(1_000);
+    t.equal(world.bodies.size, 0);
+  },
+);
 
-t.test('bodies that a crash left are forgotten at the start, those in use are not', async (t) => {
-  const world = await openDeliveryWorld(t);
-  await world.putInForce({ destinationNames: [await world.addDestination()] });
-  world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
-  const first = world.startDeliverer();
-  await world.fire(['vm-1', 'vm-2']);
-  await world.until('one is sent, one waits', () =>
-    ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
-  );
-  const left = new Map(world.bodies);
-  await first.stop();
-  for (const [id, bytes] of left) world.bodies.set(id, bytes);
-  t.equal(world.bodies.size, 2);
-  world.startDeliverer();
-  await world.pass(1_000);
-  const kept = world.deliveries().filter(({ value }) => value === 'waiting');
-  t.same(
-    [...world.bodies.keys()],
-    kept.map(({ id }) => id),
-  );
-  t.equal(kept.length, 1);
-  t.same(world.reportedFaults(), []);
-});
+t.test(
+  'unused bodies from before a crash are deleted at the start, those in use are not',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
+    const first = world.startDeliverer();
+    await world.fire(['vm-1', 'vm-2']);
+    await world.until('one is sent, one waits', () =>
+      ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
+    );
+    const left = new Map(world.bodies);
+    await first.stop();
+    for (const [id, bytes] of left) world.bodies.set(id, bytes);
+    t.equal(world.bodies.size, 2);
+    world.startDeliverer();
+    await world.pass(1_000);
+    const kept = world.deliveries().filter(({ value }) => value === 'waiting');
+    t.same(
+      [...world.bodies.keys()],
+      kept.map(({ id }) => id),
+    );
+    t.equal(kept.length, 1);
+    t.same(world.reportedFaults(), []);
+  },
+);
 
-t.test('a failing destination that is deleted leaves nothing behind', async (t) => {
+t.test('a deleted failing destination leaves nothing behind', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(Array.from({ length: 7 }, (_, i) => `vm-${i}`));

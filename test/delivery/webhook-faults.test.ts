@@ -1,11 +1,11 @@
-/** Exchanges without an answer: whose fault it was, and nothing of names inside. */
+/** Exchanges without an answer: whose fault it was, without revealing internal names. */
 import t from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange, outcomeOfFault } from '../../src/delivery/notify/http/exchange.ts';
 import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
-t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
+t.test('an error states the problem and whose fault it is, but no address', (t) => {
   const fault = (code: string, syscall?: string) =>
     Object.assign(new Error(`${syscall} ${code} hooks.example 10.1.2.3:443`), { code, syscall });
   const ended = 'The connection ended before an answer';
@@ -35,7 +35,7 @@ t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
 });
 
 t.test(
-  'names inside, names outside and no names fail alike, and after the same time',
+  'internal names, external names and missing names fail alike and after the same time',
   async (t) => {
     const at =
       (...addresses: readonly string[]): Resolve =>
@@ -65,7 +65,7 @@ t.test(
       ['inside, by IPv6', at('fd00::1'), noAddress],
       ['inside and outside', at('8.8.8.8', '10.1.2.3'), noAddress],
       ['nowhere', at(), noAddress],
-      // Every code of c-ares but those of silence, and one that nobody knows.
+      // Every code of c-ares except those for silence, and an unknown one.
       ...[
         ...['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADNAME'],
         ...['EBADQUERY', 'EBADFAMILY', 'EBADRESP', 'ENONAME', 'EOF', 'ENOMEM', 'EAI_FAIL', 'EWHAT'],

@@ -1,7 +1,7 @@
 /**
- * Webhooks against HTTPS receivers that misbehave on purpose: that hang, drip, limit, redirect into
- * a private network, change their address between one look-up and the next, or show a wrong
- * certificate. All on the loopback; what they get is verified by three independent ways.
+ * Webhooks against HTTPS receivers that misbehave on purpose: they hang, drip, limit, redirect into
+ * a private network, change their address between two look-ups, or present a wrong certificate. All
+ * on loopback; three independent methods verify the received requests.
  */
 import { createHmac } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -32,7 +32,7 @@ interface Got {
   readonly raw: Buffer;
 }
 
-/** A receiver for `hooks.lab` on an address of the loopback, with one path for each misbehaviour. */
+/** A receiver for `hooks.lab` on a loopback address, with one path per misbehaviour. */
 async function startReceiver(t: Test, { cert = file('receiver.pem'), host = '127.0.0.1' } = {}) {
   const got: Got[] = [];
   const counts = { connections: 0, bytes: 0 };
@@ -82,7 +82,7 @@ async function startReceiver(t: Test, { cert = file('receiver.pem'), host = '127
   return { got, counts, port };
 }
 
-/** Every name is at the loopback, which the operator allows; or where a test says. */
+/** Every name resolves to loopback, which the operator allows, unless a test gives addresses. */
 function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.0.1']) {
   const logged: string[] = [];
   let lookUps = 0;
@@ -124,7 +124,7 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
   };
 }
 
-/** As a receiver verifies by hand (docs/webhooks.md): the ids, when any V2 value is of the secret. */
+/** Verifies by hand, as in docs/webhooks.md: returns the ids if any V2 value is of the secret. */
 function verifyV2({ headers, raw }: Got, secret: string) {
   const fields = (headers['svc-signature-v2'] ?? '').split(',').map((field) => field.split('='));
   const value = (name: string) => fields.find(([each]) => each === name)?.[1] ?? '';
@@ -165,13 +165,13 @@ t.test(
     }));
     t.same(seen, [
       { old: true, current: false, byHand: ['att_1', undefined], legacy: 0 },
-      // During an overlap both keys sign, and the legacy signature is by the previous one.
+      // During an overlap both keys sign, and the legacy signature uses the previous one.
       { old: true, current: true, byHand: ['att_2', 'att_2'], legacy: 0 },
-      // Rotated at once: nothing of the older one.
+      // After an immediate rotation the older one no longer signs.
       { old: false, current: true, byHand: [undefined, 'att_3'], legacy: 1 },
     ]);
     for (const { raw, headers } of got) {
-      t.same(raw, body, 'the bytes as they were stored');
+      t.same(raw, body, 'the bytes as stored');
       t.equal(headers['webhook-id'], 'dlv_1');
       t.equal(headers['accept-encoding'], 'identity');
       t.notOk(JSON.stringify(headers).includes(current.slice(6)), 'no secret is sent');
@@ -200,13 +200,13 @@ t.test('HOOK-16: each answer and each silence has its own outcome', async (t) =>
   for (const [path, outcome, deadlineMs = 5_000] of cases) {
     const startedMs = systemClock.elapsed();
     t.match(await send(`https://hooks.lab:${port()}/${path}`, { deadlineMs }), outcome, path);
-    t.ok(systemClock.elapsed() - startedMs < deadlineMs + 2_000, `${path} is over in time`);
+    t.ok(systemClock.elapsed() - startedMs < deadlineMs + 2_000, `${path} ends in time`);
   }
   for (const path of ['500', '404', '408', '204']) {
     const outcome = await send(`https://hooks.lab:${port()}/${path}`);
-    t.notOk('slows' in outcome, `${path} does not slow`);
+    t.notOk('slows' in outcome, `${path} does not slow its destination`);
   }
-  t.equal(elsewhere.counts.connections, 0, 'nothing went where the redirect leads');
+  t.equal(elsewhere.counts.connections, 0, "nothing was sent to the redirect's target");
 });
 
 t.test('HOOK-17: a name with changing addresses is judged by the dialled address', async (t) => {
@@ -225,7 +225,7 @@ t.test('HOOK-17: a name with changing addresses is judged by the dialled address
   t.same([inside.counts.connections, got.length], [0, 1]);
 });
 
-t.test('a certificate of another name, an expired or an unknown one, sends nothing', async (t) => {
+t.test('a wrong, expired or unknown certificate gets no request', async (t) => {
   const valid = await startReceiver(t);
   const expired = await startReceiver(t, { cert: file('receiver-expired.pem') });
   const { send } = openSender(t);
@@ -253,7 +253,7 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
   t.same([...valid.got, ...expired.got], [], 'no request reached them');
 });
 
-t.test('a port that speaks no TLS was not notified', async (t) => {
+t.test('a port that does not speak TLS was not notified', async (t) => {
   const plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
@@ -287,7 +287,7 @@ t.test(
   },
 );
 
-t.test('endpoints that hang delay no other one on the same host', async (t) => {
+t.test('hanging endpoints delay no other one on the same host', async (t) => {
   const { got, port } = await startReceiver(t);
   const { send } = openSender(t);
   const hanging = Array.from({ length: 40 }, () =>
@@ -301,7 +301,7 @@ t.test('endpoints that hang delay no other one on the same host', async (t) => {
   t.match(await Promise.all(hanging), Array(40).fill({ kind: 'failed', unknown: true }));
 });
 
-t.test('a receiver that speaks HTTP/2 alone is bounded as the others are', async (t) => {
+t.test('a receiver that only speaks HTTP/2 is bounded like the others', async (t) => {
   let written = 0;
   const server = createSecureServer({ key, cert: file('receiver.pem') }, (request, response) => {
     if (request.url === '/hang') return;
@@ -328,12 +328,12 @@ t.test('a receiver that speaks HTTP/2 alone is bounded as the others are', async
   const url = `https://hooks.lab:${(server.address() as AddressInfo).port}`;
   const hanging = send(`${url}/hang`, { deadlineMs: 500 });
   t.match(await send(`${url}/endless`), { kind: 'failed', excerpt: /^x{4096}$/ });
-  t.ok(written < 2 ** 24, `it got rid of ${written} bytes`);
+  t.ok(written < 2 ** 24, `it sent ${written} bytes`);
   t.match(await send(`${url}/ok`), { kind: 'accepted', httpStatus: 204 }, 'beside one that hangs');
   t.match(await hanging, { kind: 'failed', unknown: true });
 });
 
-/** A name server on the loopback: `there.example` is at 192.0.2.7, `hang.example` gets no answer. */
+/** A name server on loopback: `there.example` is at 192.0.2.7, `hang.example` gets no answer. */
 async function startNameServer(t: Test): Promise<string> {
   const server = createSocket('udp4');
   server.on('message', (query, { port, address }) => {
@@ -343,7 +343,7 @@ async function startNameServer(t: Test): Promise<string> {
     const questionSection = query.subarray(12, query.indexOf(0, 12) + 5);
     const head = Buffer.from(query.subarray(0, 12));
     const found = isA && name.includes('there') ? 1 : 0;
-    // Answer, recursion available; 3 = there is no such name.
+    // Answer, recursion available; 3 means that the name does not exist.
     head.writeUInt16BE(name.includes('there') ? 0x81_80 : 0x81_83, 2);
     for (const [place, count] of [1, found, 0, 0].entries())
       head.writeUInt16BE(count, 4 + 2 * place);
@@ -366,8 +366,8 @@ t.test('names whose servers never answer delay no other name', async (t) => {
   const hanging = Array.from({ length: 16 }, (_, i) => ask(`hang.${i}.example`));
   t.same(await ask('there.example'), [{ address: '192.0.2.7', family: 4 }]);
   t.equal(await ask('nowhere.example'), 'ENOTFOUND');
-  t.match(await ask('localhost'), [{ family: Number }], 'as the system knows it');
-  t.ok(systemClock.elapsed() - startedMs < 600, 'before one of the others had its first try');
+  t.match(await ask('localhost'), [{ family: Number }], 'as the system resolves it');
+  t.ok(systemClock.elapsed() - startedMs < 600, 'before the first try of one of the others ended');
   t.same(new Set(await Promise.all(hanging)), new Set(['ETIMEOUT']));
   t.ok(systemClock.elapsed() - startedMs < 3_500, 'within the time of a connection');
 });

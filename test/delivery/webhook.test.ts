@@ -1,7 +1,7 @@
 /**
  * Signatures against the published vector and the Standard Webhooks library; the sender against
- * receivers that hang, redirect, drip, answer 10 GB or lie in a private network. Receivers are real
- * servers on the loopback, allowed by name.
+ * receivers that hang, redirect, drip, answer 10 GB or are in a private network. Receivers are real
+ * servers on loopback, allowed by name.
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
@@ -74,7 +74,7 @@ t.test(
         'a receiver with either secret verifies',
       );
     }
-    t.throws(() => new Webhook(secret).verify('{}', both), 'another body is refused');
+    t.throws(() => new Webhook(secret).verify('{}', both), 'another body is rejected');
     t.equal(both['svc-signature'], onlyPrevious['svc-signature']);
     t.equal(both['svc-signature-v2']?.match(/v2=/g)?.length, 2);
     t.throws(() => signatureHeaders({ ...vector, secrets: [] }), RangeError);
@@ -152,7 +152,7 @@ t.test('HOOK-14: at most 16 KiB of an endless answer are read, and 4 KiB kept', 
   });
   t.match(outcome, { kind: 'failed', httpStatus: 500 });
   t.equal(outcome.kind === 'failed' && outcome.excerpt?.length, 4096);
-  t.ok(written < 64 * 2 ** 20, `the receiver got rid of ${written} bytes`);
+  t.ok(written < 64 * 2 ** 20, `the receiver sent ${written} bytes`);
 });
 
 t.test('HOOK-17: a name with one private address among public ones is not called', async (t) => {
@@ -166,8 +166,8 @@ t.test('HOOK-17: a name with one private address among public ones is not called
   });
   const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
   const error = 'The host name has no public address: fix the URL, or the records of the name';
-  t.same(outcome, { kind: 'failed', unknown: false, error }, 'nobody learns the address');
-  t.match(logged, [/hooks\.example is at 127\.0\.0\.1/], 'the log does');
+  t.same(outcome, { kind: 'failed', unknown: false, error }, 'the address is not revealed');
+  t.match(logged, [/hooks\.example is at 127\.0\.0\.1/], 'the log has it');
   t.equal(called, false);
   await sender.close();
 });
@@ -176,7 +176,7 @@ t.test('HOOK-17: a public name whose socket connects elsewhere gets no request b
   let bytes = 0;
   const server = await listen(t, () => {});
   server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
-  // The guard lets the looked-up address pass and refuses the socket's: what a rebinding proxy does.
+  // The guard accepts the resolved address and rejects the socket's, as with a rebinding proxy.
   const guard = new AddressGuard({ hosts: [], http: true });
   let asked = 0;
   guard.refuseUrl = () => undefined;
@@ -189,7 +189,7 @@ t.test('HOOK-17: a public name whose socket connects elsewhere gets no request b
   await sender.close();
 });
 
-t.test('a URL that is not allowed any more is tried again: it can be mended', async (t) => {
+t.test('a URL that is no longer allowed is retried, since it can be fixed', async (t) => {
   const sender = strictSender((_host, done) => done(null, []));
   const outcome = await sender.attempt(request('https://10.0.0.1/'));
   const error = "The URL's host is not a public address: fix the URL";
@@ -197,7 +197,7 @@ t.test('a URL that is not allowed any more is tried again: it can be mended', as
   await sender.close();
 });
 
-t.test('a row of interim answers without an end is given up, a few are not', async (t) => {
+t.test('an endless series of interim answers is abandoned, a few are accepted', async (t) => {
   const answering = async (interim: number) => {
     let sent = 0;
     const server = createTcpServer((socket) => {
@@ -233,7 +233,7 @@ t.test('a row of interim answers without an end is given up, a few are not', asy
   t.match(await answering(Number.POSITIVE_INFINITY), given);
 });
 
-t.test('a connection is kept as long as we like, not as long as the receiver does', async (t) => {
+t.test('the service, not the receiver, decides how long a connection is kept', async (t) => {
   const server = await listen(t, (_request, response) => response.writeHead(204).end());
   // Sent to clients in each answer: `keep-alive: timeout=600`.
   server.keepAliveTimeout = 600_000;
@@ -283,7 +283,7 @@ async function sendTo(
   }
 }
 
-/** A sender with an exchange of its own, which ends with it. */
+/** A sender with an exchange of its own, which is closed with it. */
 function openSender(deps: HttpExchangeDeps): Channel<UrlTarget> {
   const exchange = createHttpExchange(deps);
   return { ...createWebhookSender({ exchange }), close: () => exchange.close() };

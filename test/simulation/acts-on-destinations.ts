@@ -1,4 +1,4 @@
-/** Acts of people on destinations and the recipients of mail. */
+/** User actions on destinations and mail recipients. */
 
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
@@ -21,7 +21,7 @@ const newDestination: Idea = (_, dice) => {
 
 const PEOPLE = ['ada', 'ben', 'cora'];
 
-/** People become members of the project; those who are it already stay so. */
+/** Adds people to the project; existing members stay. */
 const newMembers: Idea = ({ project }) => {
   const join = submitted('new members', (draft) => {
     for (const person of PEOPLE) {
@@ -59,7 +59,7 @@ const newMail: Idea = (_, dice) => {
   };
 };
 
-/** Something done to a destination that there is. */
+/** An action on an existing destination. */
 function toDestination(
   what: string,
   ask: (
@@ -72,7 +72,7 @@ function toDestination(
     const row = oneOf(view, 'destination', dice);
     if (!row) return undefined;
     const { instance: id } = row;
-    // The same request is asked for in the same way each time.
+    // A retry sends the same request.
     const own = dice.fork(id);
     return {
       what: `${what} destination ${id}`,
@@ -90,7 +90,7 @@ function oneOf<M extends MachineName>(
   return items.length === 0 ? undefined : dice.pick(items);
 }
 
-/** The holder of an address opens the link of a verification mail. */
+/** The owner of an address opens the link of a verification mail. */
 const confirm: Idea = (_, dice, { mailbox }) => {
   if (mailbox.tokens.length === 0) return undefined;
   const token = dice.pick(mailbox.tokens);
@@ -115,7 +115,7 @@ const unsubscribe: Idea = (view, dice) => {
   };
 };
 
-/** Somebody leaves the project, or comes back. */
+/** A member leaves the project or returns. */
 const comeOrGo: Idea = (view, dice) => {
   const row = oneOf(view, 'membership', dice);
   if (!row) return undefined;
@@ -148,13 +148,13 @@ export const actsOnDestinations = {
   newMembers,
   newMail,
   pause: toDestination('pauses', (destinations, act) =>
-    destinations.pause({ ...act, reason: 'People want silence' }),
+    destinations.pause({ ...act, reason: 'Silence requested' }),
   ),
   resume: toDestination('resumes', (destinations, act) => destinations.resume(act)),
   rotate: toDestination('rotates the secret of', (destinations, act) =>
     destinations.rotateSecret({ ...act, overlapMs: 600_000 }),
   ),
-  verify: toDestination('asks again for addresses of', (destinations, act) =>
+  verify: toDestination('resends the verification mails of', (destinations, act) =>
     destinations.verify(act),
   ),
   test: toDestination('tests', (destinations, act) => destinations.sendTest(act)),

@@ -1,7 +1,6 @@
 /**
- * The members of a deployment, one or several, on one server of streams. Whoever wants something of
- * the service asks here: one member, as a load balancer would pick it, gives an answer, a refusal,
- * or nothing.
+ * The members of a deployment, one or several, on one stream server. Callers ask here. One member,
+ * picked as a load balancer would, returns an answer, a refusal, or nothing.
  */
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -22,7 +21,7 @@ import type { World } from './world.ts';
 export type Answer<T> =
   | { readonly kind: 'answered'; readonly value: T }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Nobody knows whether it was done. */
+  /** The outcome is unknown. */
   | { readonly kind: 'silence' };
 
 export interface ClusterOptions {
@@ -35,18 +34,18 @@ export interface ClusterOptions {
   readonly onBug: (what: string, error: unknown) => void;
 }
 
-/** A lease that has ended is looked for among so many of the newest entries. */
+/** Number of newest entries among which an expired lease is looked up. */
 const STALE_AMONG = 150;
-/** A stale tick is older than now by so much at most, ms. */
+/** Maximum age of a stale tick, ms. */
 const STALE_MS_MAX = 20_000;
 /** Longest time without a leader, ms. */
 const LEADERLESS_MS_MAX = 15_000;
 
 export class Cluster {
   readonly members: readonly Member[];
-  /** When the server, or a stream of it, answered nobody. */
+  /** Periods in which the server, or one of its streams, did not answer. */
   readonly leaderless: Trouble[] = [];
-  /** Are members replaced by those of a newer program? */
+  /** Whether members are replaced by those of a newer program. */
   readonly isUpgraded: boolean;
   readonly #options: ClusterOptions;
   readonly #dice: Dice;
@@ -68,8 +67,8 @@ export class Cluster {
   }
 
   /**
-   * Replaces the members, one after another, within that time. Sometimes one stays as it is: an upgrade
-   * may stand still.
+   * Replaces the members one after another within that time. Sometimes one keeps the old program,
+   * because an upgrade may be interrupted.
    */
   upgrade(withinMs: number): void {
     if (!this.isUpgraded) return;
@@ -83,7 +82,7 @@ export class Cluster {
     }
   }
 
-  /** Starts the members, and keeps them running until `shutDown`; begins the faults. */
+  /** Starts the members and the faults, and keeps the members running until `shutDown`. */
   start(faults: FaultRates): void {
     for (const member of this.members) member.start(faults);
     this.#often(faults.leaderEveryMs, () => this.#loseLeader());
@@ -91,7 +90,7 @@ export class Cluster {
     this.#often(faults.endpointEveryMs, () => this.#options.outside.change());
   }
 
-  /** No faults from now on. */
+  /** Stops all faults. */
   heal(): void {
     const { outside, server } = this.#options;
     this.#isWell = true;
@@ -101,19 +100,19 @@ export class Cluster {
     for (const member of this.members) member.heal();
   }
 
-  /** Ends all of them in good order. */
+  /** Stops all members gracefully. */
   async shutDown(): Promise<void> {
     await Promise.all(this.members.map((member) => member.shutDown()));
   }
 
-  /** Forgets every process, once all is judged. */
+  /** Discards every process after the run has been judged. */
   async discard(): Promise<void> {
     for (const member of this.members) member.discard();
     for (let i = 0; i < 3; i++) await new Promise<void>((resolve) => setImmediate(resolve));
     for (const { machine } of this.members) machine.close();
   }
 
-  /** Time goes by in which nobody runs. */
+  /** Advances time while no process runs. */
   leap(ms: number): void {
     const { world } = this.#options;
     const fromMs = world.elapsedMs;
@@ -121,20 +120,20 @@ export class Cluster {
     this.leaderless.push({ fromMs, untilMs: world.elapsedMs });
   }
 
-  /** Was a stream without a leader in that stretch of elapsed time? */
+  /** Whether a stream had no leader during that stretch of elapsed time. */
   isLeaderlessIn(fromMs: number, untilMs: number): boolean {
     return this.leaderless.some((each) => each.fromMs < untilMs && each.untilMs > fromMs);
   }
 
-  /** What one of the members shows, of those that are up. */
+  /** The ports of one member among those that are up. */
   someDoors(dice: Dice): Doors | undefined {
     const up = this.members.flatMap(({ doors }) => (doors ? [doors] : []));
     return up.length === 0 ? undefined : dice.pick(up);
   }
 
   /**
-   * Asks a member, any one where none is given; `silence` when it is down, or gives no answer in
-   * time. One that stands still finds the request when it goes on.
+   * Asks one member, or any member if none is given. Returns `silence` when the member is down or
+   * does not answer in time. A frozen member receives the request when it thaws.
    */
   async ask<T>(
     request: (doors: Doors) => Promise<T>,
@@ -166,7 +165,7 @@ export class Cluster {
     return { kind: 'silence' };
   }
 
-  /** One stream, or all, until a new leader is elected, whose clock is another. */
+  /** One stream, or all of them, until a new leader with another clock is elected. */
   #loseLeader(): void {
     const { world, server } = this.#options;
     const dice = this.#dice;
@@ -185,7 +184,7 @@ export class Cluster {
     });
   }
 
-  /** Somebody whose lease has ended writes a tick all the same, by a clock that is behind. */
+  /** A process with an expired lease writes a tick by a clock that is behind. */
   #writeStaleTick(): void {
     const { world, server } = this.#options;
     if (!server.has(SAMPLES_STREAM)) return;

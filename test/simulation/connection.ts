@@ -1,7 +1,7 @@
 /**
- * A process's way to the streams, with all that goes wrong on it: requests and answers are lost,
- * come late or twice, reads break off, acknowledgements vanish, messages come in another order.
- * A process that has died hears nothing more; what it had sent may still arrive.
+ * A process's connection to the streams, with all its faults: requests and answers are lost,
+ * delayed or duplicated, reads break off, acknowledgements vanish, messages are reordered. A
+ * process that has died receives nothing more, but its sent messages may still arrive.
  */
 import {
   type Append,
@@ -23,22 +23,22 @@ import type { FaultRates } from './faults.ts';
 import type { LogServer, StoredStream, Waiting } from './log-server.ts';
 import type { Owner, World } from './world.ts';
 
-/** A machine's way to the streams: what the connections of all its processes have in common. */
+/** State that the connections of all processes of one machine share. */
 export interface Wire {
-  /** Of the machine, for traces. */
+  /** Name of the machine, for traces. */
   readonly name: string;
   readonly world: World;
   readonly server: LogServer;
   readonly dice: Dice;
-  /** Of now: none at all once the run is to come to rest. */
+  /** Current fault rates; all zero once the run settles. */
   faults: FaultRates;
-  /** Nothing gets through before this elapsed time, ms. */
+  /** Elapsed time until which nothing gets through, ms. */
   outageUntilMs: number;
 }
 
 /** Longest wait of a client for an answer, ms. */
 const TIME_OUT_MS = 4_000;
-/** Messages that may come without another round trip. */
+/** Messages that may arrive without another round trip. */
 const BURST = 16;
 
 export class Connection implements Stream {
@@ -85,7 +85,7 @@ export class Connection implements Stream {
     world.trace(() => {
       return `${this.#wire.name} appends to ${append.subject}${fault ? `: ${fault}` : ''}`;
     });
-    // What a process had sent when it died may still arrive.
+    // Messages that a process had sent when it died may still arrive.
     const sender = dice.chance(0.5) ? undefined : this.#owner;
     return new Promise((resolve, reject) => {
       const answer = (ms: number, settle: () => void) => void world.in(ms, settle, this.#owner);
@@ -134,7 +134,7 @@ export class Connection implements Stream {
     const last = stream.lastSequence;
     let sequence = 'sequence' in from ? from.sequence : stream.firstSince(from.timeMs);
     for (let burst = 0; !waiter.isClosed; ) {
-      // Also a bounded read that meets nothing is answered by the server.
+      // The server also answers a bounded read that finds nothing.
       if (options.untilEnd && sequence > last && this.#isOut(stream)) this.#breakOff();
       if (sequence > stream.lastSequence || (options.untilEnd && sequence > last)) {
         if (options.untilEnd) return;
@@ -189,7 +189,7 @@ export class Connection implements Stream {
         await waiter.wait(again, this.#owner);
         continue;
       }
-      // Not always the oldest: what is redelivered comes between what is new.
+      // Not always the oldest: redelivered messages arrive between new ones.
       const next = dice.pick(ready.slice(0, 4));
       const isTwice = dice.chance(this.#wire.faults.redeliver);
       if (isTwice) world.count('wake-up twice');
@@ -235,7 +235,7 @@ export class Connection implements Stream {
 
   health() {
     return this.#isOut()
-      ? ({ state: 'unavailable', reason: 'The stream is out of reach' } as const)
+      ? ({ state: 'unavailable', reason: 'The stream is unreachable' } as const)
       : ({ state: 'available' } as const);
   }
 
@@ -249,13 +249,13 @@ export class Connection implements Stream {
     throw new StreamUnavailable('No answer', 'refused');
   }
 
-  /** True while this machine is cut off from the server, or the stream has no leader. */
+  /** Whether this machine is cut off from the server, or the stream has no leader. */
   #isOut(stream?: StoredStream): boolean {
     const { world, outageUntilMs } = this.#wire;
     return world.elapsedMs < Math.max(outageUntilMs, stream?.leaderlessUntilMs ?? 0);
   }
 
-  /** Mostly some ms; now and then much longer. */
+  /** Mostly a few ms, sometimes much longer. */
   #legMs(): number {
     const { dice } = this.#wire;
     return dice.chance(0.01) ? dice.between(0, 1_500) : dice.between(0, 4);
@@ -272,12 +272,12 @@ export class Connection implements Stream {
   }
 }
 
-/** Waiting for a change that `close` ends, too. */
+/** A wait for a change, which `close` ends as well. */
 class Waiter {
   isClosed = false;
   #wake: (() => void) | undefined;
 
-  /** @param subscribe has `wake` called at the change; returns its undo */
+  /** @param subscribe registers `wake` for the change; returns its undo */
   wait(subscribe: (wake: () => void) => () => void, owner: Owner): Promise<void> {
     if (this.isClosed) return Promise.resolve();
     return new Promise((resolve) => {

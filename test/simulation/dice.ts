@@ -1,7 +1,7 @@
 /**
- * Seeded dice: all chance of a simulated run. Each concern rolls its own (`fork`), so that what one
- * of them asks for changes nothing of what the others get: a planted bug meets the same people, the
- * same VMs and mostly the same faults as the run without it.
+ * Seeded dice: all chance of a simulated run. Each concern rolls dice of its own (`fork`), so its
+ * rolls do not change those of the others: a planted bug meets the same people, the same VMs and
+ * mostly the same faults as the run without it.
  */
 import type { Random } from '../../streams/platform/random.ts';
 
@@ -11,11 +11,11 @@ export class Dice implements Random {
 
   constructor(seed: number) {
     this.#state = seed >>> 0;
-    // Seeds that follow each other would begin alike.
+    // Without warm-up, consecutive seeds would start alike.
     for (let i = 0; i < 4; i++) this.#bits();
   }
 
-  /** Dice of their own, the same for the same name in the same run. */
+  /** Independent dice, the same for the same name in the same run. */
   fork(name: string): Dice {
     let hash = 0x811c9dc5 ^ this.#state;
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
@@ -41,7 +41,7 @@ export class Dice implements Random {
     return from + this.roll() * (to - from);
   }
 
-  /** One of a list that is not empty. */
+  /** An element of a non-empty list. */
   pick<T>(list: readonly T[]): T {
     if (list.length === 0) throw new RangeError('There is nothing to pick from');
     return list[this.below(list.length)] as T;

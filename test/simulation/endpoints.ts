@@ -1,7 +1,7 @@
 /**
- * The outside that notifications go to: endpoints which accept, fail, hang, answer late, accept and
- * lose the answer, ask for patience, or refuse for good. It keeps what it received, byte for byte,
- * with the time: what the service believes is compared with it.
+ * The receivers of notifications: endpoints that accept, fail, hang, answer late, accept and lose
+ * the answer, ask for a retry later, or refuse permanently. It stores what it received byte for
+ * byte, with the time, to compare it with the service's records.
  */
 
 import { createHash } from 'node:crypto';
@@ -37,24 +37,24 @@ export interface Received {
   readonly event: string;
   /** SHA-256 of the body. */
   readonly digest: string;
-  /** It took the message for good, whether or not its answer came through. */
+  /** Whether it accepted the message permanently, even if its answer got lost. */
   readonly accepted: boolean;
   /** Name of the member that sent it. */
   readonly member: string;
-  /** What its sender heard, and when; of a sender that died meanwhile nothing. */
+  /** Outcome that the sender observed, and when; absent if the sender died meanwhile. */
   readonly answered: { outcome: AttemptOutcome['kind'] | 'nothing'; elapsedMs: number };
 }
 
-/** A process, as the outside sees it. */
+/** A process, as receivers see it. */
 export interface Sender extends Owner {
   /** Name of its member. */
   readonly member: string;
 }
 
-/** Everything outside; outlives every process. */
+/** All receivers; they outlive every process. */
 export class Outside {
   readonly received: Received[] = [];
-  /** Attempts given up before a byte was sent. */
+  /** Number of attempts abandoned before a byte was sent. */
   unsent = 0;
   readonly #world: World;
   readonly #dice: Dice;
@@ -65,7 +65,7 @@ export class Outside {
     this.#dice = world.dice.fork('outside');
   }
 
-  /** Some endpoint behaves in another way from here on. */
+  /** Changes the behaviour of some endpoint. */
   change(): void {
     const addresses = [...this.#modes.keys()];
     if (addresses.length === 0) return;
@@ -76,12 +76,12 @@ export class Outside {
     this.#world.trace(() => `endpoint ${address} from now on: ${mode}`);
   }
 
-  /** All endpoints accept from here on. */
+  /** Makes all endpoints accept. */
   heal(): void {
     for (const address of this.#modes.keys()) this.#modes.set(address, 'accepts');
   }
 
-  /** A process's way out. */
+  /** The notifier of a process. */
   notifier(owner: Sender, clock: Clock): Notifier {
     return {
       sendsTo: () => true,
@@ -101,7 +101,7 @@ export class Outside {
       await world.wait(dice.between(1, 3_000), owner);
       return failed('The connection was refused', false);
     }
-    // A connection takes its time; past the deadline nothing is sent any more.
+    // Connecting takes time; nothing is sent after the deadline.
     await world.wait(dice.between(0, 40), owner);
     const leftMs = request.deadlineElapsedMs - clock.elapsed();
     if (leftMs <= 0) {
@@ -160,7 +160,7 @@ export class Outside {
   }
 }
 
-/** Where an attempt goes, as the oracles name it. */
+/** Address of an attempt, as the oracles name it. */
 function addressOf(target: Target): string {
   return 'address' in target ? target.address : target.url;
 }

@@ -1,26 +1,26 @@
 /**
- * Faults of a run, and their frequency. A seed does not turn everything up at once: each kind
- * is off, rare or frequent by itself, for bugs hide in combinations that an average never shows.
+ * Faults of a run and their frequency. A seed does not turn up everything at once: each kind is
+ * off, rare or frequent independently, because bugs hide in combinations that averages never show.
  */
 import type { Dice } from './dice.ts';
 
-/** Probabilities for each occasion, or a mean distance in ms (`...EveryMs`). */
+/** Probability per occasion, or mean interval in ms (`...EveryMs`). */
 export interface FaultRates {
-  /** An append is refused; nothing is stored. */
+  /** An append is rejected and nothing is stored. */
   readonly refuse: number;
-  /** An append is lost on its way: nothing stored, no answer. */
+  /** An append is lost on its way: nothing is stored or answered. */
   readonly loseRequest: number;
-  /** Stored, and the answer is lost. */
+  /** An append is stored, but its answer is lost. */
   readonly loseAnswer: number;
-  /** No answer, and stored some time later. */
+  /** An append is not answered, and is stored some time later. */
   readonly late: number;
-  /** Stored twice. */
+  /** An append is stored twice. */
   readonly double: number;
   /** A read breaks off at a message. */
   readonly breakRead: number;
   /** An acknowledgement to a work queue is lost. */
   readonly loseAck: number;
-  /** A message of a work queue comes twice. */
+  /** A message of a work queue is delivered twice. */
   readonly redeliver: number;
   /** A write to the local disk fails. */
   readonly diskError: number;
@@ -28,23 +28,23 @@ export interface FaultRates {
   readonly dieAtWrite: number;
   /** A member is killed. */
   readonly killEveryMs: number;
-  /** A member is asked to stop, and started again. */
+  /** A member is asked to stop, then started again. */
   readonly restartEveryMs: number;
   /** A member is cut off from the streams for a while. */
   readonly outageEveryMs: number;
-  /** A machine's calendar time jumps, and is set right later. */
+  /** A machine's wall clock jumps, and is corrected later. */
   readonly clockJumpEveryMs: number;
-  /** A member stands still for a while. */
+  /** A member freezes for a while. */
   readonly freezeEveryMs: number;
-  /** A member is killed, and starts again with an empty disk. */
+  /** A member is killed, and restarts with an empty disk. */
   readonly diskLostEveryMs: number;
   /** The leader of a stream, or of all, is lost. */
   readonly leaderEveryMs: number;
-  /** An endpoint begins to misbehave. */
+  /** An endpoint starts to misbehave. */
   readonly endpointEveryMs: number;
-  /** The disk of a machine has no room for rows of history, for a while. */
+  /** A machine's disk has no room for rows of history for a while. */
   readonly diskFullEveryMs: number;
-  /** A tick is written under a lease that has ended. */
+  /** A tick is written under an expired lease. */
   readonly staleTickEveryMs: number;
   readonly outageMsMax: number;
   readonly clockJumpMsMax: number;
@@ -83,7 +83,7 @@ export const NO_FAULTS: FaultRates = {
   freezeMsMax: 0,
 };
 
-/** The faults of a seed. Some seeds have none: what breaks without faults is broken. */
+/** The faults of a seed. Some seeds have none, to catch bugs that need no fault. */
 export function faultsOf(dice: Dice, members: number): FaultRates {
   if (dice.chance(0.05)) return NO_FAULTS;
   const rate = (often: number): number => dice.pick([0, 0, often / 8, often]);
@@ -108,7 +108,7 @@ export function faultsOf(dice: Dice, members: number): FaultRates {
 
 type Every = (ms: number) => number;
 
-/** Of a process for which nobody takes over: hours, with faults that last. */
+/** For a process that no other takes over from: faults that last hours. */
 function alone(every: Every) {
   return {
     killEveryMs: every(240_000),
@@ -126,7 +126,7 @@ function alone(every: Every) {
   };
 }
 
-/** Of each member: minutes, with faults about as long as it takes the others to act. */
+/** For each member: faults that last minutes, about as long as the others take to act. */
 function together(every: Every) {
   return {
     killEveryMs: every(100_000),
@@ -144,7 +144,7 @@ function together(every: Every) {
   };
 }
 
-/** What the simulated disk throws. */
+/** Error that the simulated disk throws. */
 export class DiskError extends Error {
   constructor() {
     super('disk I/O error (simulated)');
@@ -152,7 +152,7 @@ export class DiskError extends Error {
   }
 }
 
-/** What a process meets that dies in the middle of a write: nothing of it goes on. */
+/** Error in a process that dies during a write, so that nothing of it continues. */
 export class ProcessDied extends Error {
   constructor() {
     super('The process died (simulated)');

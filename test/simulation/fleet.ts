@@ -1,6 +1,6 @@
 /**
- * The VMs of a project and the collector that reports them: a row of each VM every 30 s, unless it
- * is silent. The collector holds rows back, and says some things twice.
+ * The VMs of a project and their collector: one row per VM every 30 s unless the VM is silent. The
+ * collector delays rows and sends some readings twice.
  */
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
@@ -12,7 +12,7 @@ import type { World } from './world.ts';
 
 const SAMPLE_MS = 30_000;
 
-/** How a collector misbehaves, and its VMs; drawn for each seed. */
+/** How a collector and its VMs misbehave, drawn for each seed. */
 interface Manners {
   readonly late: number;
   readonly twice: number;
@@ -39,7 +39,7 @@ interface Vm {
   readonly silent: Spells;
   readonly stopped: Spells;
   stopReason: string;
-  /** From this elapsed time on nothing is heard of it, until all is well, ms. */
+  /** Elapsed time from which the VM is silent until everything heals, ms. */
   readonly darkFromMs: number;
   sequence: number;
 }
@@ -76,12 +76,12 @@ export class VmFleet {
     this.#world.in(offsetMs, collect);
   }
 
-  /** Nothing is collected any more: what comes at the last moment may be decided by nobody. */
+  /** Stops collection: rows of the last moments might never be decided. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** From now on every VM runs and reports, and the collector does as it should. */
+  /** From now on every VM runs and reports, and the collector works correctly. */
   heal(): void {
     this.#isWell = true;
   }
@@ -103,7 +103,10 @@ export class VmFleet {
     };
   }
 
-  /** In minutes with several members, silence would else be rarely long enough to be noticed. */
+  /**
+   * Within the few minutes of a run with several members, silences would rarely last long enough to
+   * be noticed.
+   */
   #darkFromMs(dice: Dice): number {
     if (this.#cluster.members.length === 1 || dice.chance(0.6)) return Number.POSITIVE_INFINITY;
     return dice.between(60_000, 150_000);
@@ -132,7 +135,7 @@ export class VmFleet {
     this.#world.in(delayMs, () => this.outbox.enqueue([row]));
   }
 
-  /** Undefined: nobody hears of the VM now. */
+  /** Undefined while the VM is silent. */
   #row(vm: Vm): IngestRow | undefined {
     const { elapsedMs, nowMs } = this.#world;
     const isSilent = vm.silent.isOn(elapsedMs) || elapsedMs > vm.darkFromMs;

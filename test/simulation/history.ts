@@ -1,7 +1,7 @@
 /**
- * A machine's history, as far as the sample log depends on it: entries are in memory until they are
- * flushed, now and then, and gone with their process before. From the first that is in memory alone,
- * the floor, the next process needs the log.
+ * A machine's history, as far as the sample log depends on it: entries stay in memory until they
+ * are flushed, and are lost if the process ends first. The next process needs the log from the
+ * floor, the first entry that exists only in memory.
  */
 import type { HistoryWriter } from '../../actors/alerting/evaluator/evaluator.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
@@ -9,7 +9,7 @@ import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import type { Dice } from './dice.ts';
 import type { World } from './world.ts';
 
-/** Between two flushes of a partition, ms. */
+/** Minimum time between two flushes of a partition, ms. */
 const FLUSH_MS_MIN = 5_000;
 const FLUSH_MS_MAX = 90_000;
 
@@ -21,15 +21,15 @@ interface Place {
 export class SimulatedHistory implements HistoryWriter {
   /** Elapsed time until which nothing can be flushed, ms. */
   fullUntilMs = 0;
-  /** The last entry of each partition up to which all is on disk. */
+  /** Per partition, the last entry up to which everything is on disk. */
   readonly #flushed = new Map<number, number>();
   readonly #onDisk = new Set<number>();
   readonly #inMemory = new Map<number, Place>();
-  /** Also over restarts: what was in memory alone is read again. */
+  /** Kept across restarts: entries lost from memory are read again. */
   readonly #newest = new Map<string, NewestReport>();
-  /** What has left the log. */
+  /** Entries that have left the log. */
   readonly #left = new Set<number>();
-  /** Of that what is on no disk of this machine, and nobody is to blame for. */
+  /** Those of them that no disk of this machine has, without any fault. */
   readonly #excused = new Set<number>();
   readonly #world: World;
   readonly #dice: Dice;
@@ -41,14 +41,14 @@ export class SimulatedHistory implements HistoryWriter {
     this.#dice = dice;
   }
 
-  /** Another process begins: what the last one had in memory is gone. */
+  /** Starts another process: the memory of the previous one is lost. */
   begin(): void {
     this.#process++;
     this.#inMemory.clear();
     this.#due.clear();
   }
 
-  /** The disk is replaced by an empty one. */
+  /** Replaces the disk by an empty one. */
   lose(): void {
     this.begin();
     this.#newest.clear();
@@ -62,7 +62,7 @@ export class SimulatedHistory implements HistoryWriter {
     for (let i = 0; i < batch.count; i++) this.#note(batch, i);
   }
 
-  /** The newest row of a VM by its time. */
+  /** Newest row of a VM by its time. */
   newestReport(project: string, vm: string): NewestReport | undefined {
     return this.#newest.get(`${project} ${vm}`);
   }
@@ -88,12 +88,12 @@ export class SimulatedHistory implements HistoryWriter {
     return (this.#flushed.get(partition) ?? 0) + 1;
   }
 
-  /** Is it on disk, or in the memory of the process that runs? */
+  /** Whether the entry is on disk or in the memory of the running process. */
   has(sequence: number): boolean {
     return this.#onDisk.has(sequence) || this.#inMemory.has(sequence);
   }
 
-  /** The entry leaves the log. @returns true when the next process would have needed it */
+  /** Removes the entry from the log. @returns true when the next process would have needed it */
   leave(sequence: number): boolean {
     this.#left.add(sequence);
     if (this.#onDisk.has(sequence)) return false;

@@ -1,7 +1,7 @@
 /**
- * A VM that two collectors know, each of one host: a failover, a live migration, a clone that kept its UUID,
- * or a collector that takes another's place. What really happens is decided here; each collector says what
- * its host shows, and neither knows of the other.
+ * A VM that two collectors know, each on a host of its own: a failover, a live migration, a clone
+ * that kept its UUID, or a collector that replaces another. This file decides what really happens.
+ * Each collector reports what its host shows and does not know of the other.
  */
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
@@ -16,7 +16,7 @@ const SAMPLE_MS = 30_000;
 
 type Story = 'failover' | 'migration' | 'clone' | 'replaced';
 
-/** What a host shows of the VM; undefined: nothing. */
+/** What a host shows of the VM; undefined if it shows nothing. */
 interface Shown {
   readonly state: VmState;
   readonly reason: string;
@@ -28,11 +28,11 @@ const OFF: Shown = { state: 'STOPPED', reason: 'shutdown' };
 const INCOMING: Shown = { state: 'PAUSED', reason: 'migration' };
 const AWAY: Shown = { state: 'STOPPED', reason: 'migrated' };
 
-/** Of a host's network counter: so that its rows are no other's. */
+/** First values of the hosts' network counters, which tell their rows apart. */
 const COUNTERS_FROM = [1_000, 5_000_000_000];
 const MEMORY_BYTES = 1_000_000_000;
 
-/** One host, with the collector that reads it. */
+/** A host with the collector that reads it. */
 interface Side {
   readonly reach: SenderReach;
   readonly outbox: Outbox;
@@ -47,10 +47,10 @@ export class HostPair {
   readonly sides: readonly Side[];
   readonly #world: World;
   readonly #dice: Dice;
-  /** When the VM leaves the first host, elapsed ms, and when it is at the second. */
+  /** Elapsed times at which the VM leaves the first host and arrives at the second, ms. */
   readonly #leavesMs: number;
   readonly #arrivesMs: number;
-  /** When a migrated VM goes back. */
+  /** Time at which a migrated VM returns. */
   readonly #returnsMs: number;
   #isStopped = false;
 
@@ -68,13 +68,13 @@ export class HostPair {
       const own = dice.fork(host);
       const reach = { name: `${project}/hosts/${host}`, datacenter: null, vm: null };
       const outbox = new Outbox({ world, cluster, project, dice: own, reach });
-      // A clone has a life of its own.
+      // A clone has readings of its own.
       const memory = new Signal(dice.fork(this.story === 'clone' ? `memory of ${host}` : 'memory'));
       return { reach, outbox, memory, sequence: 0 };
     });
   }
 
-  /** One in some projects. */
+  /** A pair in some of the projects. */
   static of(
     world: World,
     cluster: Cluster,
@@ -104,10 +104,10 @@ export class HostPair {
     this.#isStopped = true;
   }
 
-  /** Its story goes on as it is: neither host is wrong. */
+  /** Its story continues unchanged: neither host is wrong. */
   heal(): void {}
 
-  /** Stretches in which the VM really is down. */
+  /** Stretches in which the VM is really down. */
   get downs(): number {
     return this.story === 'failover' ? 1 : 0;
   }
@@ -153,7 +153,7 @@ export class HostPair {
     const used = side.memory.at(elapsedMs) / 100;
     return {
       ...about,
-      // As libvirt numbers its domains: the same on both hosts.
+      // libvirt numbers its domains: both hosts may have the same number.
       boot: 'domain-1',
       vcpus: 2,
       series: [

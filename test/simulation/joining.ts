@@ -1,6 +1,6 @@
 /**
- * The joining of a member with an empty disk: by the newest snapshot of another one's projection and the
- * tail of EVENTS behind it, as the service does with files (`src/service/joining.ts`).
+ * How a member with an empty disk joins: from the newest snapshot of another member's projection
+ * and the tail of EVENTS behind it, as the service does with files (`src/service/joining.ts`).
  */
 import type { SnapshotSource } from '../../actors/platform/snapshots.ts';
 import { PROJECTION_SCHEMA } from '../../sqlite/platform/backup/control-snapshot.ts';
@@ -22,7 +22,7 @@ function positionOf({ database }: Machine): EventsPosition | undefined {
   return database.prepare<[], EventsPosition>(ASK_POSITION).get();
 }
 
-/** Gives a machine that has nothing the newest snapshot, where there is one. */
+/** Gives an empty machine the newest snapshot, if there is one. */
 export async function joinFromSnapshot(
   { machine, world }: { readonly machine: Machine; readonly world: World },
   stream: Stream,

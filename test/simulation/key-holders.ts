@@ -1,7 +1,8 @@
 /**
- * The holders of keys of a project: programs that show a key to any member, now and then, and people
- * who make keys and revoke them. Once a revocation is acknowledged, the key is shown to every member
- * at random moments; whoever accepts it breaks the promise. A member may well refuse to answer.
+ * The holders of a project's keys: programs that present a key to any member now and then, and
+ * people who create and revoke keys. After a revocation is acknowledged, the key is presented to
+ * every member at random moments; a member that accepts it violates the guarantee. A member may
+ * still refuse to answer.
  */
 import type { KeyOwner } from '../../actors/identity/grants.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -14,15 +15,15 @@ import type { World } from './world.ts';
 
 const PATIENCE_MS = 12_000;
 const TRIES_MAX = 8;
-/** A revoked key is shown so often, within this time. */
+/** How many times a revoked key is presented within this time. */
 const SHOWN_TIMES = 6;
 const SHOWN_MS = 40_000;
 
 export class KeyHolders {
   readonly problems: Problem[] = [];
-  /** Revocations that were acknowledged. */
+  /** Number of acknowledged revocations. */
   revoked = 0;
-  /** Keys in use that were accepted. */
+  /** Number of accepted keys in use. */
   accepted = 0;
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -42,7 +43,7 @@ export class KeyHolders {
     void this.#live();
   }
 
-  /** Nobody does anything new from now on. */
+  /** Stops new actions. */
   rest(): void {
     this.#isOver = true;
   }
@@ -72,7 +73,7 @@ export class KeyHolders {
     }
   }
 
-  /** A key from its making to its end. */
+  /** A key from creation to end. */
   async #oneKey(owner: KeyOwner): Promise<void> {
     const world = this.#world;
     const made = await this.#asked('key', ({ keys }, caller) =>
@@ -84,7 +85,7 @@ export class KeyHolders {
         capabilities: ['monitoring.read'],
       }),
     );
-    // The answer that had the secret was lost.
+    // The answer with the secret was lost.
     if (!made || made.secret === null) return;
     const { secret, key } = made;
     for (let i = 0; i < 3; i++) {
@@ -101,7 +102,7 @@ export class KeyHolders {
     world.trace(() => `the revocation of ${key} is acknowledged`);
     for (const member of this.#cluster.members) {
       for (let i = 0; i < SHOWN_TIMES; i++) {
-        // Most of them soon: that is when members differ.
+        // Mostly soon after: that is when members differ.
         const afterMs = this.#dice.pick([5, 500, 5_000, SHOWN_MS]) * this.#dice.roll();
         world.in(afterMs, () => void this.#showRevoked({ secret, key }, elapsedMs, member));
       }
@@ -133,7 +134,7 @@ export class KeyHolders {
     return answer.kind === 'answered' && answer.value;
   }
 
-  /** Asks any member, again with the same request where it gives no answer. */
+  /** Asks any member, and repeats the same request if it gets no answer. */
   async #asked<T>(
     what: string,
     ask: (doors: Doors, caller: Caller) => Promise<T>,

@@ -1,7 +1,7 @@
 /**
- * The server of streams: what is stored, and nothing of how one gets there (`connection.ts`). It
- * outlives every process, forgets nothing and makes no mistake: faults are those of the way. Its
- * clock is its own, and times of messages are of that clock; a new leader's may be seconds off.
+ * The stream server: stored messages only, not how they get there (`connection.ts`). It outlives
+ * every process, forgets nothing and makes no mistakes; faults happen on the connections. It has
+ * its own clock, which stamps the messages; a new leader's clock may be seconds off.
  */
 import {
   type Append,
@@ -14,35 +14,35 @@ import {
 } from '../../streams/platform/stream.ts';
 import type { World } from './world.ts';
 
-/** A message of a work queue that nobody has acknowledged. */
+/** An unacknowledged message of a work queue. */
 export interface Waiting {
   readonly message: StreamMessage;
-  /** Elapsed time of the world before which it is not delivered again, ms. */
+  /** Elapsed time of the world before which it is not redelivered, ms. */
   visibleMs: number;
   deliveries: number;
 }
 
-/** A message, with when things happened by the world's elapsed time, whatever clocks say. */
+/** A message with times by the world's elapsed time, whatever the clocks say. */
 export interface StoredMessage extends StreamMessage {
-  /** Its sender sent it. */
+  /** Time at which its sender sent it. */
   readonly sentElapsedMs: number;
-  /** Its sender sent it for the first time: it may have been lost again and again. */
+  /** Time of the first send; later sends may have been lost again and again. */
   readonly firstSentElapsedMs: number;
-  /** The server stored it. */
+  /** Time at which the server stored it. */
   readonly elapsedMs: number;
 }
 
-/** The server's time; the streams have it in common. */
+/** The server's time, which the streams share. */
 export class ServerClock {
   readonly world: World;
-  /** What it was ahead of the true time, ms, from when on; the newest is last. */
+  /** Offsets from true time in ms, with their start; the newest is last. */
   readonly skews = [{ fromMs: 0, ms: 0 }];
 
   constructor(world: World) {
     this.world = world;
   }
 
-  /** What it is ahead of the true time, ms. */
+  /** Offset from true time, ms. */
   get skewMs(): number {
     return this.skews.at(-1)?.ms ?? 0;
   }
@@ -51,7 +51,7 @@ export class ServerClock {
     this.skews.push({ fromMs: this.world.elapsedMs, ms });
   }
 
-  /** What it was ahead in that stretch of elapsed time, ms. */
+  /** Offsets within that stretch of elapsed time, ms. */
   skewsIn(fromMs: number, untilMs: number): number[] {
     const first = this.skews.findLastIndex((skew) => skew.fromMs <= fromMs);
     return this.skews.slice(first).flatMap((skew) => (skew.fromMs <= untilMs ? [skew.ms] : []));
@@ -59,32 +59,32 @@ export class ServerClock {
 }
 
 export interface Arrival {
-  /** Elapsed time at which it was sent, ms. */
+  /** Elapsed time of the send, ms. */
   readonly sentElapsedMs: number;
-  /** Stored again, as after the window of de-duplication. */
+  /** Stored again, as after the de-duplication window. */
   readonly twice: boolean;
-  /** Looks at the message id first, as servers before 2.12. */
+  /** Checks the message id first, as servers before 2.12 do. */
   readonly idsFirst: boolean;
 }
 
 export class StoredStream {
   readonly spec: StreamSpec;
-  /** Every message ever stored, with those that are gone since: the oracles read them. */
+  /** Every message ever stored, including removed ones, for the oracles. */
   readonly messages: StoredMessage[] = [];
-  /** Of a work queue: what is not acknowledged, by sequence. */
+  /** Unacknowledged messages of a work queue, by sequence. */
   readonly waiting = new Map<number, Waiting>();
-  /** Sequences of messages whose senders did not learn that they are stored. */
+  /** Sequences of messages whose senders did not learn that they were stored. */
   readonly unanswered = new Set<number>();
-  /** Called with the sequences that a truncation has removed. */
+  /** Called with the sequences that a truncation removed. */
   onTruncated: ((sequences: readonly number[]) => void) | undefined;
-  /** Elapsed time until which it has no leader, and answers nobody, ms. */
+  /** Elapsed time until which the stream has no leader and does not answer, ms. */
   leaderlessUntilMs = 0;
   readonly #clock: ServerClock;
   readonly #firstSent = new Map<string, number>();
   readonly #ids = new Map<string, number>();
   readonly #lastOfSubject = new Map<string, number>();
   readonly #changed = new Set<() => void>();
-  /** Sequences that a truncation or a newer message of their subject has removed. */
+  /** Sequences removed by a truncation or by a newer message of their subject. */
   readonly #removed = new Set<number>();
   #first = 1;
 
@@ -108,12 +108,12 @@ export class StoredStream {
     return { identity, firstSequence, lastSequence, messages };
   }
 
-  /** The message at a sequence, unless it is gone or not yet there. */
+  /** The message at a sequence, unless it was removed or does not exist yet. */
   at(sequence: number): StoredMessage | undefined {
     return this.#removed.has(sequence) ? undefined : this.messages[sequence - 1];
   }
 
-  /** Notes that a message is sent, before it is known whether it arrives. */
+  /** Records that a message is sent, before its arrival is known. */
   noteSent({ messageId }: Append): void {
     if (messageId === undefined || this.#firstSent.has(messageId)) return;
     this.#firstSent.set(messageId, this.#clock.world.elapsedMs);
@@ -132,7 +132,7 @@ export class StoredStream {
     return { kind: 'appended', sequence };
   }
 
-  /** Removes what lies below the sequence; of one subject, when given. */
+  /** Removes messages below the sequence, of one subject if given. */
   truncate(belowSequence: number, subject = '>'): void {
     const removed: number[] = [];
     for (let sequence = this.#first; sequence < belowSequence; sequence++) {
@@ -145,7 +145,7 @@ export class StoredStream {
     if (removed.length > 0) this.onTruncated?.(removed);
   }
 
-  /** Calls `wake` at the next change. Returns its undo. */
+  /** Calls `wake` on the next change. Returns its undo. */
   onChange(wake: () => void): () => void {
     this.#changed.add(wake);
     return () => void this.#changed.delete(wake);
@@ -203,10 +203,10 @@ export class LogServer {
     return stream;
   }
 
-  /** Throws `StreamMisconfigured` for one that nobody has made. */
+  /** Throws `StreamMisconfigured` for a stream that was never created. */
   get(name: string): StoredStream {
     const stream = this.#streams.get(name);
-    if (!stream) throw new StreamMisconfigured(`There is no stream ${name}`);
+    if (!stream) throw new StreamMisconfigured(`Stream ${name} does not exist`);
     return stream;
   }
 
@@ -218,7 +218,7 @@ export class LogServer {
     return [...this.#streams.values()];
   }
 
-  /** Messages ever stored in a stream, none where nobody has made it. */
+  /** Messages ever stored in a stream; none if it was never created. */
   messages(name: string): readonly StoredMessage[] {
     return this.#streams.get(name)?.messages ?? [];
   }

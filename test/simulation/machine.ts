@@ -1,7 +1,7 @@
 /**
  * The machine under a process: the disk, which outlives it, and the clock, which may be wrong. The
- * disk can fail, and a process can die at a write: before it, or right after. Rows of history are in
- * memory until they are flushed to it, and read again from the log by the next process.
+ * disk can fail, and a process can die before or right after a write. Rows of history stay in
+ * memory until they are flushed; the next process reads the rest from the log again.
  */
 import Database from 'better-sqlite3';
 import type { SealedValues } from '../../actors/delivery/sealed-values.ts';
@@ -36,7 +36,7 @@ export interface Mortal extends Owner {
   kill(): void;
 }
 
-/** Sealed values and bodies, for all members alike: how they reach each of them is not simulated. */
+/** Sealed values and bodies, shared by all members: how they reach each member is not simulated. */
 export interface Vault {
   readonly sealed: Map<string, string>;
   readonly bodies: Map<string, Uint8Array>;
@@ -45,14 +45,14 @@ export interface Vault {
 export class Machine {
   /** The projection. */
   database = emptyProjection();
-  /** What its calendar time is ahead of the true one, ms. */
+  /** Offset of its wall clock from true time, ms. */
   readonly skew = { ms: 0 };
   readonly history: SimulatedHistory;
-  /** What its next process runs. */
+  /** Program of its next process. */
   program: Program = OLDER;
   readonly #wire: Wire;
   readonly #dice: World['dice'];
-  /** Of processes that are gone, but may still ask. */
+  /** Projections of ended processes, which may still query them. */
   readonly #discarded: SqliteDatabase[] = [];
   readonly #sealed: Vault['sealed'];
   readonly #bodies: Vault['bodies'];
@@ -66,13 +66,13 @@ export class Machine {
     this.history = new SimulatedHistory(wire.world, wire.world.dice.fork(`rows of ${wire.name}`));
   }
 
-  /** The disk is replaced by an empty one. */
+  /** Replaces the disk by an empty one. */
   loseDisk(): void {
     this.history.lose();
     this.#replace(emptyProjection());
   }
 
-  /** Puts a snapshot of another member's projection in the place of this one. */
+  /** Replaces this projection by a snapshot of another member's. */
   install(projection: Uint8Array): void {
     this.#replace(new Database(Buffer.from(projection)));
   }
@@ -84,8 +84,8 @@ export class Machine {
   }
 
   /**
-   * The projection, without the faults of a disk. All processes use one, one after the other: it
-   * remembers nothing, and to prepare its statements takes longer than what most processes do.
+   * The projection, without disk faults. All processes use one object, one after another: it has no
+   * memory of its own, and preparing its statements takes longer than most of what a process does.
    */
   opened(): InstanceStore {
     this.#opened ??= openInstanceStore(this.database);

@@ -1,6 +1,6 @@
 /**
- * Verification mails on their way to the holders of addresses, and the secrets in their links. No
- * mail is ever lost here: what is lost shows as a link that nobody opens.
+ * Verification mails on their way to the owners of addresses, and the secrets in their links. No
+ * mail is lost here: a lost mail has the same effect as a link that is not opened.
  */
 import { createHash } from 'node:crypto';
 import type {
@@ -11,7 +11,7 @@ import type {
 import type { Dice } from './dice.ts';
 
 export class Mailbox implements VerificationMails {
-  /** Tokens that were mailed, oldest first. */
+  /** Mailed tokens, oldest first. */
   readonly tokens: string[] = [];
 
   room(): number {
@@ -28,7 +28,7 @@ export class Mailbox implements VerificationMails {
   }
 }
 
-/** The form of secrets in links: the recipient's id, and something nobody guesses. */
+/** The form of secrets in links: the recipient's id and an unguessable part. */
 export function tokensOf(dice: Dice): RecipientTokens {
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
   return {

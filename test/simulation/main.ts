@@ -1,9 +1,10 @@
 /**
  * `npm run simulate -- [--seeds N] [--from S] [--minutes M] [--members N] [--planted NAME]
- * [--verbose]`: runs seeds one after the other and judges each. A violation is printed with what happened around it
- * and with the command that replays it; the exit status is 1 then, and 2 for a wrong argument.
- * A simulation that finds nothing proves nothing: `--planted all` plants each bug on purpose, and
- * fails when one of them is not found within a few seeds, by the invariant that it breaks.
+ * [--verbose]`: runs seeds one after another and judges each. A violation is printed with the
+ * surrounding events and the command that replays it. The exit status is 1 for a violation and 2
+ * for a wrong argument. A simulation that finds nothing proves nothing: `--planted all` plants each
+ * bug on purpose, and fails when a bug is not found within a few seeds, by the invariant that it
+ * breaks.
  */
 import { parseArgs } from 'node:util';
 import { PLANTED, type Planted } from './planted.ts';
@@ -28,7 +29,7 @@ interface Options {
   readonly isVerbose: boolean;
 }
 
-/** Throws what is wrong with the arguments. */
+/** Throws if the arguments are invalid. */
 function optionsOf(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
@@ -45,7 +46,7 @@ function optionsOf(args: readonly string[]): Options {
   const seeds = numberOf('seeds', values.seeds ?? (values.minutes ? 'Infinity' : '100'));
   const name = values.planted;
   const planted = name === undefined ? undefined : PLANTED[name];
-  if (name !== undefined && !planted) throw new Error(`There is no planted bug ${name}`);
+  if (name !== undefined && !planted) throw new Error(`Unknown planted bug: ${name}`);
   return {
     minutes,
     seeds,
@@ -60,16 +61,16 @@ function optionsOf(args: readonly string[]): Options {
 function membersOf(text: string | undefined): number | undefined {
   const members = text === undefined ? undefined : numberOf('members', text);
   if (members === undefined || (Number.isInteger(members) && members > 0)) return members;
-  throw new Error(`--members is ${text}: a whole number, 1 or more`);
+  throw new Error(`--members is ${text}. It must be a whole number, 1 or more.`);
 }
 
 function numberOf(name: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== '' && number >= 0) return number;
-  throw new Error(`--${name} is ${JSON.stringify(text)}: a number, 0 or more`);
+  throw new Error(`--${name} is ${JSON.stringify(text)}. It must be a number, 0 or more.`);
 }
 
-/** What came of all seeds. */
+/** Results of all seeds. */
 interface Totals {
   readonly beganMs: number;
   seeds: number;
@@ -78,7 +79,10 @@ interface Totals {
   readonly counts: Map<string, number>;
 }
 
-/** Each is found within so many seeds: faults are drawn for each seed, and some have none. */
+/**
+ * Maximum number of seeds that find a planted bug: faults are drawn per seed, and some seeds have
+ * none.
+ */
 const PLANTED_SEEDS_MAX = 200;
 
 /** @returns the exit status: 1 when a planted bug was not found */
@@ -153,25 +157,25 @@ function summaryOf(totals: Totals): string {
   );
 }
 
-/** How much before a violation is shown, and after it, ms of the world. */
+/** How much is shown before and after a violation, ms of the world. */
 const BEFORE_MS = 60_000;
 const AFTER_MS = 5_000;
 const LINES_MAX = 120;
 
-/** Runs the seed again, with a line of everything, and shows what was around each violation. */
+/** Runs the seed again with a full trace, and prints the lines around each violation. */
 async function explain({ seed, members, problems }: SeedResult, options: Options): Promise<void> {
   const { lines } = await runSeed(seed, { ...options, isTraced: true });
   const [first] = problems;
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   print(
-    `\nseed ${seed}, of ${members === 1 ? 'one member' : `${members} members`}, breaks ${problems.length === 1 ? 'an invariant' : 'invariants'}:`,
+    `\nseed ${seed}, with ${members === 1 ? 'one member' : `${members} members`}, breaks ${problems.length === 1 ? 'an invariant' : 'invariants'}:`,
   );
   for (const { invariant, text, atMs } of problems.slice(0, 10)) {
     print(`  ${invariant}, at ${Math.round(atMs)} ms: ${text}`);
   }
   if (problems.length > 10) print(`  and ${problems.length - 10} more`);
   const atMs = first?.atMs ?? 0;
-  print(`\nwhat happened before the first:`);
+  print(`\nevents before the first violation:`);
   const around = lines.filter(
     ({ elapsedMs }) => elapsedMs >= atMs - BEFORE_MS && elapsedMs <= atMs + AFTER_MS,
   );

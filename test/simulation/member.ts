@@ -1,6 +1,6 @@
 /**
- * One member: a machine, and the life of its process: started, killed, asked to stop, frozen, cut
- * off from the streams, and started again, as the seed has it.
+ * One member: a machine and the life of its process, which is started, killed, stopped, frozen, cut
+ * off from the streams, and restarted, as drawn from the seed.
  */
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import type { Wire } from './connection.ts';
@@ -21,7 +21,7 @@ export interface MemberOptions {
   readonly mailbox: Mailbox;
   readonly planted: Planted | undefined;
   readonly vault: Vault;
-  /** How many there are. */
+  /** Number of members. */
   readonly members: number;
   readonly onBug: (what: string, error: unknown) => void;
 }
@@ -32,21 +32,21 @@ export interface Trouble {
   untilMs: number;
 }
 
-/** What a machine's clock is ahead of the true time from then on, ms. */
+/** Offset of a machine's clock from true time from then on, ms. */
 export interface Skew {
   readonly fromMs: number;
   readonly ms: number;
 }
 
-/** Most that a clock may be off with its member still acting (docs: 10 s), ms. */
+/** Largest clock error at which a member still acts (docs: 10 s), ms. */
 const SKEW_MS_MAX = 10_000;
 
 export class Member {
   readonly name: string;
   readonly machine: Machine;
-  /** When it could not do its work: down, frozen, cut off, or with a clock that is refused. */
+  /** Periods in which it could not work: down, frozen, cut off, or with a rejected clock. */
   readonly troubles: Trouble[] = [];
-  /** Of its clock, oldest first. */
+  /** Skews of its clock, oldest first. */
   readonly skews: Skew[] = [];
   readonly #options: MemberOptions;
   readonly #dice: Dice;
@@ -64,7 +64,7 @@ export class Member {
     this.#setClock(this.#usualSkewMs());
   }
 
-  /** The process that is up now; undefined while there is none, or it is on its way up. */
+  /** The process that is up; undefined while there is none or it is still starting. */
   get process(): Process | undefined {
     return this.#process?.isAlive && this.#process.doors ? this.#process : undefined;
   }
@@ -73,7 +73,7 @@ export class Member {
     return this.process?.doors;
   }
 
-  /** Starts the process, and keeps it running until `shutDown`; begins the faults. */
+  /** Starts the process and the faults, and keeps the process running until `shutDown`. */
   start(faults: FaultRates): void {
     this.#watch();
     this.#often(faults.killEveryMs, () => this.#kill());
@@ -86,7 +86,7 @@ export class Member {
     if (Math.abs(this.machine.skew.ms) > SKEW_MS_MAX) this.#trouble(Number.POSITIVE_INFINITY);
   }
 
-  /** No faults from now on. */
+  /** Stops all faults. */
   heal(): void {
     const { wire, world } = this.#options;
     this.#isWell = true;
@@ -94,26 +94,26 @@ export class Member {
     wire.outageUntilMs = 0;
     this.machine.history.fullUntilMs = 0;
     this.#setClock(0);
-    // One that stands still goes on in its time: what is due for it is put off until then.
+    // A frozen process thaws at its time: events that are due for it are delayed until then.
     const endMs = Math.max(world.elapsedMs, this.#process?.frozenUntilMs ?? 0);
     for (const trouble of this.troubles) {
       if (trouble !== this.#down) trouble.untilMs = Math.min(trouble.untilMs, endMs);
     }
   }
 
-  /** Was it up, running, connected and with a good clock all the time? */
+  /** Whether it was up, running, connected and with a good clock all the time. */
   isWellIn(fromMs: number, untilMs: number): boolean {
     return this.troubles.every((each) => each.untilMs <= fromMs || each.fromMs >= untilMs);
   }
 
-  /** Ends it in good order. */
+  /** Stops it gracefully. */
   async shutDown(): Promise<void> {
     const process = this.#process;
     this.#process = undefined;
     await process?.stop();
   }
 
-  /** Forgets every process, once all is judged. */
+  /** Discards every process after the run has been judged. */
   discard(): void {
     for (const process of this.#started) {
       process.kill();
@@ -160,7 +160,7 @@ export class Member {
     );
   }
 
-  /** Nothing is done from now on, until a process is up. */
+  /** Nothing runs until the next process is up. */
   #end(): void {
     this.#down ??= this.#trouble(Number.POSITIVE_INFINITY);
   }
@@ -190,7 +190,7 @@ export class Member {
     world.trace(() => `the disk of ${this.name} is full until ${Math.round(history.fullUntilMs)}`);
   }
 
-  /** Its process is replaced by one of the newer program. */
+  /** Replaces its process by one of the newer program. */
   upgrade(): void {
     const { world } = this.#options;
     world.count('upgraded');
@@ -210,7 +210,7 @@ export class Member {
       if (!isInjected(error)) this.#options.onBug(`the stop of ${this.name}`, error);
       process.kill();
     });
-    // One that does not come to an end is killed, as the service manager does.
+    // A process that does not stop is killed, as a service manager does.
     this.#options.world.in(40_000, () => process.kill());
   }
 
@@ -220,7 +220,7 @@ export class Member {
     wire.outageUntilMs = world.elapsedMs + this.#dice.between(1_000, outageMsMax);
     this.#trouble(wire.outageUntilMs);
     const untilMs = Math.round(wire.outageUntilMs);
-    world.trace(() => `the stream is out of reach of ${this.name} until ${untilMs}`);
+    world.trace(() => `${this.name} cannot reach the stream until ${untilMs}`);
   }
 
   #jump({ clockJumpMsMax, clockJumpLastsMsMax }: FaultRates): void {
@@ -233,7 +233,7 @@ export class Member {
     if (Math.abs(ms) > SKEW_MS_MAX) this.#trouble(world.elapsedMs + lastsMs);
     world.in(lastsMs, () => {
       this.#setClock(this.#usualSkewMs());
-      world.trace(() => `the clock of ${this.name} is set right`);
+      world.trace(() => `the clock of ${this.name} is corrected`);
     });
   }
 
@@ -242,7 +242,9 @@ export class Member {
     this.skews.push({ fromMs: this.#options.world.elapsedMs, ms });
   }
 
-  /** Machines of a cluster never agree: mostly by little. One alone is as good as its clock. */
+  /**
+   * Machines of a cluster never agree, mostly by little. A single machine is as good as its clock.
+   */
   #usualSkewMs(): number {
     if (this.#options.members === 1 || this.#isWell) return 0;
     const most = this.#dice.pick([0, 500, 500, 1_500, 6_000, 9_000]);
@@ -254,7 +256,7 @@ export class Member {
     if (!this.#process?.isAlive) return;
     world.count('frozen');
     const ms = this.#dice.between(1_000, freezeMsMax);
-    world.trace(() => `${this.name} stands still for ${Math.round(ms)} ms`);
+    world.trace(() => `${this.name} freezes for ${Math.round(ms)} ms`);
     this.#process.frozenUntilMs = world.elapsedMs + ms;
     this.#trouble(world.elapsedMs + ms);
   }

@@ -1,6 +1,6 @@
 /**
- * Outbox of a collector: it keeps what it could not send and sends it later, and repeats what may have been
- * lost. What was sent and what was acknowledged is kept here.
+ * Outbox of a collector: stores unsent rows and sends them later, and repeats rows that may have
+ * been lost. It records what was sent and what was acknowledged.
  */
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import type { Cluster } from './cluster.ts';
@@ -12,7 +12,7 @@ interface Batch {
   readonly rows: readonly IngestRow[];
 }
 
-/** Rows that the service has acknowledged. */
+/** Acknowledged rows. */
 export interface Acknowledged {
   readonly project: string;
   readonly row: IngestRow;
@@ -24,16 +24,16 @@ export interface OutboxOptions {
   readonly cluster: Cluster;
   readonly project: string;
   readonly dice: Dice;
-  /** Absent: a source of the service itself. */
+  /** Absent for a source of the service itself. */
   readonly reach?: SenderReach;
 }
 
-/** A collector waits so long for an answer, ms. */
+/** How long a collector waits for an answer, ms. */
 const PATIENCE_MS = 8_000;
 
 export class Outbox {
   readonly acknowledged: Acknowledged[] = [];
-  /** Every row that was ever sent, by what it says. */
+  /** Every row that was ever sent, as its text. */
   readonly sent = new Set<string>();
   readonly #options: OutboxOptions;
   readonly #waiting: Batch[] = [];
@@ -44,7 +44,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Has everything been acknowledged? */
+  /** Whether everything is acknowledged. */
   get isIdle(): boolean {
     return this.#waiting.length === 0;
   }
@@ -59,7 +59,7 @@ export class Outbox {
     const { world, dice } = this.#options;
     this.#isSending = true;
     for (let first = this.#waiting[0]; first; first = this.#waiting[0]) {
-      // What has piled up goes as one buffered batch, once what was tried before is through.
+      // The backlog goes as one buffered batch after the earlier attempts have succeeded.
       if (await this.#write(first)) {
         this.#waiting.shift();
         if (this.#waiting.length > 1 && dice.chance(0.5)) this.#merge();
@@ -88,7 +88,7 @@ export class Outbox {
   }
 }
 
-/** What a row says, as text: the same row is the same text, wherever it is met. */
+/** The content of a row as text: equal rows have equal texts everywhere. */
 export function sayingOf(
   project: string,
   row: Pick<IngestRow, 'vm' | 'observedMs' | 'state' | 'series' | 'values'>,

@@ -1,7 +1,7 @@
 /**
- * The people of a project: they save, edit, pause and delete rules, look after destinations and
- * recipients, take notice of incidents and silence them. Each act is a request that is sent again,
- * unchanged, until somebody answers it or its sender loses patience.
+ * The people of a project: they save, edit, pause and delete rules, manage destinations and
+ * recipients, and acknowledge and silence incidents. Each action is a request that is repeated
+ * unchanged until it is answered or its sender gives up.
  */
 
 import type { Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
@@ -16,7 +16,7 @@ import type { Doors } from './process.ts';
 import { BREACH_ABOVE, GOOD_UP_TO } from './signal.ts';
 import type { World } from './world.ts';
 
-/** An act that was answered. */
+/** An answered action. */
 export interface Done {
   readonly project: string;
   readonly requestId: string;
@@ -26,7 +26,7 @@ export interface Done {
   readonly sequence: number;
 }
 
-/** An act: what it is called, and how it is asked for. Asked again with the same request. */
+/** An action: its name and its request. A retry sends the same request. */
 export interface Act {
   readonly what: string;
   ask(doors: Doors, caller: CallerOf): Promise<{ readonly sequence: number } | undefined>;
@@ -38,7 +38,7 @@ export interface CallerOf {
   readonly request: { readonly scope: string; readonly id: string; readonly fingerprint: string };
 }
 
-/** Makes an act of what is seen now; undefined: there is nothing to do it to. */
+/** Makes an action from the current view; undefined if it has no object. */
 export type Idea = (view: ProjectView, dice: Dice, around: Around) => Act | undefined;
 
 export interface Around {
@@ -74,24 +74,24 @@ export class People {
     this.#everyMs = this.#dice.pick([20_000, 60_000, 200_000]);
   }
 
-  /** @param count of people who act at the same time */
+  /** @param count number of people who act at the same time */
   start(count: number): void {
     for (let i = 0; i < count; i++) void this.#live(`users/${this.project}-${i}`);
   }
 
-  /** Nobody does anything new from now on. */
+  /** Stops new actions. */
   rest(): void {
     this.#isOver = true;
   }
 
   async #live(name: string): Promise<void> {
-    // Without a destination and a rule nothing can happen: first things first.
+    // Nothing can happen without a destination and a rule, so these are first.
     const first: Idea[] = [newMembers, newDestination, newRule, newMail, newRule];
     if (this.#dice.chance(0.3)) first.unshift(limitsAct);
     if (this.#cluster.members.length > 1 && this.#dice.chance(0.5)) first.push(silenceRule);
     for (let i = 0; !this.#isOver; i++) {
       const pauseMs = i < first.length ? 2_000 : 2 * this.#everyMs * this.#dice.roll();
-      // Sometimes several act in the same moment.
+      // Sometimes several people act at the same moment.
       const isRush = i >= first.length && this.#dice.chance(0.2);
       if (isRush) await this.#world.wait(RUSH_MS - (this.#world.elapsedMs % RUSH_MS));
       await this.#world.wait(pauseMs);
@@ -117,7 +117,7 @@ export class People {
       }
       if (answer.kind === 'answered') {
         const { elapsedMs } = this.#world;
-        // What is done by a link is no request, and safe to do again.
+        // A link is not a request, and may be opened again.
         if (!answer.value) return;
         const { sequence } = answer.value;
         this.done.push({ project, requestId: id, what: act.what, elapsedMs, sequence });
@@ -138,7 +138,7 @@ const METRICS = [
   ...['filesystem_used_pct', 'vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
 ];
 
-/** When each is in breach; all others above 90 %. */
+/** Condition of each metric's breach; all others breach above 90 %. */
 const CONDITIONS: Readonly<Record<string, Pick<AlertRuleSpec, 'operator' | 'threshold'>>> = {
   vm_running: { operator: 'EQUAL', threshold: 0 },
   unexpected_stop: { operator: 'EQUAL', threshold: 1 },
@@ -179,14 +179,16 @@ const newRule: Idea = (view, dice) => {
   return saveRule(id, 0, specOf(view, dice), 'a new rule');
 };
 
-/** How the ids of such rules begin: nobody edits them, so that they are in force when it matters. */
+/**
+ * Prefix of the ids of such rules. They are not edited, so that they are in force when it matters.
+ */
 const ON_SILENCE = 'silence-';
 
 function editableRules(view: ProjectView): readonly Instance<'alertRule'>[] {
   return live(view, 'alertRule').filter(({ instance }) => !instance.startsWith(ON_SILENCE));
 }
 
-/** A rule that fires as soon as a VM has been silent for two minutes. */
+/** A rule that fires when a VM has been silent for two minutes. */
 const silenceRule: Idea = (view, dice) => {
   const spec: AlertRuleSpec = {
     ...specOf(view, dice),
@@ -210,7 +212,7 @@ function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string
   };
 }
 
-/** The operator gives the project less room, or more. */
+/** The operator lowers or raises the project's limits. */
 const limitsAct: Idea = (_, dice) => {
   const change = { rules: 2 + dice.below(6), destinations: 1 + dice.below(5) };
   return {
@@ -220,7 +222,7 @@ const limitsAct: Idea = (_, dice) => {
   };
 };
 
-/** Another version of a rule that there is. */
+/** Another version of an existing rule. */
 function editedRule(
   what: string,
   edit: (spec: AlertRuleSpec, view: ProjectView, dice: Dice) => Partial<AlertRuleSpec>,
@@ -244,7 +246,7 @@ const deleteRule: Idea = (view, dice) => {
   };
 };
 
-/** Something done to an incident that fires, as far as can be seen. */
+/** An action on an incident that fires, as far as the view shows. */
 function toIncident(
   what: string,
   ask: (

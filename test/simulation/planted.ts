@@ -1,7 +1,7 @@
 /**
- * Bugs planted on purpose, by name: each takes one of the guarantees away by standing in front of
- * an actor's port, so that production code needs no hook for it. A simulation that does not find
- * them would not find their like.
+ * Bugs planted on purpose, by name. Each removes one guarantee by wrapping an actor's port, so
+ * production code needs no hook for it. A simulation that does not find them would not find similar
+ * bugs.
  */
 
 import type { RunningHost } from '../../actors/platform/host/host.ts';
@@ -29,37 +29,37 @@ import type { Program } from './programs.ts';
 export type PlantedPart = 'evaluator' | 'deliverer' | 'people';
 
 export interface Planted {
-  /** What is broken, in a sentence. */
+  /** The bug in one sentence. */
   readonly sentence: string;
-  /** The invariants that it breaks, as the oracles name them: finding one of them finds the bug. */
+  /** Invariants that it breaks, as the oracles name them; the bug is found if one of them is. */
   readonly breaks: readonly Invariant[];
-  /** Members of the runs that are to find it. Absent: one. */
+  /** Number of members in the runs that must find it. Default: one. */
   readonly members?: number;
-  /** How long the faults last. Absent: as the seed has it. */
+  /** Duration of the faults. Default: drawn from the seed. */
   readonly minutes?: number;
-  /** Faults in place of those of the seed: where the bug is at home. */
+  /** Faults that replace those of the seed, where the bug needs them. */
   readonly faults?: Partial<FaultRates>;
   /** The host as that part sees it. */
   readonly host?: Hosts;
   /** The stream as ingest sees it. */
   readonly stream?: (stream: Stream) => Stream;
   readonly ingest?: (ingest: Ingest) => Ingest;
-  /** What a member has read of a VM's present source. */
+  /** A member's knowledge of a VM's current source. */
   readonly newest?: (newest: Newest) => Newest;
-  /** Are there VMs that two hosts have? Absent: as the seed has it. */
+  /** Whether some VMs are on two hosts. Default: drawn from the seed. */
   readonly pairs?: true;
-  /** Who acts, as every part of a member sees it. */
+  /** Ownership, as every part of a member sees it. */
   readonly ownership?: (ownership: Ownership) => Ownership;
   readonly membership?: (membership: Membership) => Membership;
-  /** Are members upgraded? Absent: as the seed has it. */
+  /** Whether members are upgraded. Default: drawn from the seed. */
   readonly upgrades?: boolean;
-  /** What a member says that it is too old for. */
+  /** Shares that a member claims to be too old for. */
   readonly unfit?: () => readonly Share[];
   /** The projection, as the host of a process sees it. */
   readonly store?: (store: InstanceStore, program: Program) => InstanceStore;
   /** The clock by which a member judges its own. */
   readonly memberClock?: (clock: Clock, skew: { readonly ms: number }) => Clock;
-  /** A machine that has been given a snapshot, before its process reads on. */
+  /** A machine that has received a snapshot, before its process reads on. */
   readonly joined?: (machine: Machine, server: LogServer) => void;
   readonly bodies?: (bodies: BodyStore) => BodyStore;
   /** The stream as the evaluator reads it. */
@@ -90,12 +90,12 @@ function changed(
 }
 
 interface Changes {
-  /** Asked at each submission; the answer at each decision, with the real draft. */
+  /** Called at each submission; the answer at each decision, with the real draft. */
   readonly draft?: (view: ProjectView) => (real: Draft) => Partial<Draft>;
   readonly view?: (real: ProjectView) => Partial<ProjectView>;
 }
 
-/** The object, but for the methods given. */
+/** The object with the given methods replaced. */
 function overlaid<T extends object>(object: T, methods: Partial<T>): T {
   return new Proxy(object, {
     get(target, name) {
@@ -106,20 +106,20 @@ function overlaid<T extends object>(object: T, methods: Partial<T>): T {
   });
 }
 
-/** In front of one part alone. */
+/** Changes only what one part sees. */
 function inFrontOf(part: PlantedPart, changes: () => Changes): Hosts {
   return (asking, host) => (asking === part ? changed(host, changes()) : host);
 }
 
-/** The recheck before an attempt finds nothing against it. */
+/** The recheck before an attempt finds no objection. */
 const recheckSkipped: Planted = {
-  sentence: 'An attempt is opened whatever became of its incident and of its destination.',
+  sentence: 'An attempt is opened without a check of its incident and its destination.',
   breaks: ['no attempt after the end'],
   host: inFrontOf('deliverer', () => {
     const blind = (real: ProjectView): Pick<ProjectView, 'instance'> => ({
       instance<M extends MachineName>(machine: M, id: string) {
         const found = real.instance(machine, id);
-        // The type of a spread of any machine's row is lost.
+        // Spreading any machine's row loses its type.
         return found && (blinded(found as Instance) as Instance<M>);
       },
     });
@@ -138,7 +138,7 @@ function blinded(found: Instance): Instance {
   };
 }
 
-/** Silence is taken for a recovery. */
+/** Silence counts as recovery. */
 const recoveryOnAbsence: Planted = {
   sentence: 'An incident without data recovers.',
   breaks: ['no recovery unobserved'],
@@ -154,9 +154,9 @@ const recoveryOnAbsence: Planted = {
   })),
 };
 
-/** An attempt that a dead process left behind is never taken up. */
+/** Attempts of a dead process are never resumed. */
 const lostAttempts: Planted = {
-  sentence: 'Attempts whose outcome was not recorded are forgotten, not tried again.',
+  sentence: 'Attempts without a recorded outcome are forgotten, not retried.',
   breaks: ['it comes to rest'],
   host: inFrontOf('deliverer', () => ({
     view: (real) => ({
@@ -168,13 +168,15 @@ const lostAttempts: Planted = {
   })),
 };
 
-/** The cap of open attempts is a process's own: what another left open is not counted. */
+/**
+ * The cap of open attempts is per process: attempts that another process left open are not counted.
+ */
 const capPerMember: Planted = {
   sentence: 'A process counts only the open attempts that it opened itself.',
   breaks: ['caps and order hold'],
   members: 2,
   minutes: 20,
-  // Attempts stay open where an endpoint hangs and their member is gone.
+  // Attempts stay open if an endpoint hangs and their member is down.
   faults: {
     ...NO_FAULTS,
     endpointEveryMs: 60_000,
@@ -207,9 +209,9 @@ const capPerMember: Planted = {
   }),
 };
 
-/** A batch that is sent again is taken for new readings. */
+/** A repeated batch counts as new readings. */
 const batchCountedTwice: Planted = {
-  sentence: 'A batch sent again after an unknown outcome is stored as readings of a moment later.',
+  sentence: 'A batch repeated after an unknown outcome is stored as readings of a moment later.',
   breaks: ['nothing is made up'],
   ingest(ingest) {
     const seen = new Set<string>();
@@ -226,9 +228,9 @@ const batchCountedTwice: Planted = {
   },
 };
 
-/** What was decided before a restart is decided again after it. */
+/** Decisions from before a restart are made again after it. */
 const decidedTwice: Planted = {
-  sentence: 'A restarted evaluator does not look at what its rows have decided.',
+  sentence: 'A restarted evaluator ignores the decisions of its rows.',
   breaks: ['a restart changes nothing'],
   host: inFrontOf('evaluator', () => ({
     view: () => ({
@@ -246,9 +248,9 @@ const decidedTwice: Planted = {
   })),
 };
 
-/** A limit is looked at before the decision, not in it. */
+/** A limit is checked before the decision, not in it. */
 const limitOutside: Planted = {
-  sentence: 'How many there are is counted when a request comes in, not when it is decided.',
+  sentence: 'The count is taken when a request arrives, not when it is decided.',
   breaks: ['limits hold'],
   host: inFrontOf('people', () => ({
     draft: (before) => {
@@ -283,9 +285,9 @@ const acknowledgedEarly: Planted = {
   },
 };
 
-/** A delivery that is tried again says what is so by then. */
+/** A retried delivery is rendered from the current state. */
 const renderedAnew: Planted = {
-  sentence: 'A body is rendered for each attempt; that of the earlier ones is not looked at.',
+  sentence: 'A body is rendered for each attempt, regardless of earlier ones.',
   breaks: ['one body for each delivery'],
   bodies: (bodies) => ({ ...bodies, get: () => undefined }),
   host: inFrontOf('deliverer', () => {
@@ -294,7 +296,7 @@ const renderedAnew: Planted = {
         const found = real.instance(machine, id) as Instance | undefined;
         if (found?.machine !== 'delivery') return found as Instance<M> | undefined;
         const context = { ...found.context, bodyDigest: null };
-        // The type of a spread of any machine's row is lost.
+        // Spreading any machine's row loses its type.
         return { ...found, context } as unknown as Instance<M>;
       },
     });
@@ -302,7 +304,7 @@ const renderedAnew: Planted = {
   }),
 };
 
-/** Nobody asks whose turn it is: as it was before members had leases. */
+/** Ownership is not checked, as before members had leases. */
 const allAct: Planted = {
   sentence: 'Every member acts for every project.',
   breaks: [
@@ -314,7 +316,7 @@ const allAct: Planted = {
   ownership: (ownership) =>
     overlaid(ownership, {
       owns: () => true,
-      // One epoch: nobody can know whose entries count.
+      // A single epoch: whose entries count cannot be known.
       epochOf: () => 2 ** 32,
     }),
 };
@@ -322,7 +324,7 @@ const allAct: Planted = {
 /** The snapshot is taken for the present. */
 const tailSkipped: Planted = {
   sentence:
-    'A member that joins by a snapshot goes on at the end of EVENTS, not behind the snapshot.',
+    'A member that joins by a snapshot continues at the end of EVENTS, not behind the snapshot.',
   breaks: ['a restart changes nothing', 'no fault of its own'],
   members: 3,
   faults: { ...NO_FAULTS, diskLostEveryMs: 150_000 },
@@ -334,7 +336,7 @@ const tailSkipped: Planted = {
   },
 };
 
-/** Whoever wrote a tick: it counts. */
+/** A tick counts whoever wrote it. */
 const staleCounted: Planted = {
   sentence: 'A tick counts although its writer had lost its lease.',
   breaks: ['silence is noticed in time'],
@@ -370,9 +372,10 @@ const barrierSkipped: Planted = {
   membership: (membership) => overlaid(membership, { untilApplied: async () => {} }),
 };
 
-/** The log of samples is cut by what the member itself needs. */
+/** The log of samples is truncated by the member's own floor alone. */
 const ownFloor: Planted = {
-  sentence: 'The log of samples is cut below the own floor, whatever other members still need.',
+  sentence:
+    "The log of samples is truncated below the member's own floor, even if other members still need it.",
   breaks: ['nothing acknowledged is lost'],
   members: 3,
   minutes: 40,
@@ -380,7 +383,7 @@ const ownFloor: Planted = {
   membership: (membership) => overlaid(membership, { floors: () => [] }),
 };
 
-/** A member believes its own clock. */
+/** A member trusts its own clock. */
 const clockUnchecked: Planted = {
   sentence: 'A member does not compare its clock with that of the streams.',
   breaks: ['no decision by a wrong clock'],
@@ -394,9 +397,9 @@ const clockUnchecked: Planted = {
   memberClock: (clock, skew) => overlaid(clock, { now: () => clock.now() - skew.ms }),
 };
 
-/** Nobody asks which versions rows have before it takes a lease. */
+/** A member takes a lease without checking the versions of rows. */
 const unfitActs: Planted = {
-  sentence: 'A member does not say which projects have rows of a newer program, and acts for them.',
+  sentence: 'A member does not report projects with rows of a newer program, and acts for them.',
   breaks: ['no program touches what a newer one wrote'],
   members: 3,
   upgrades: true,
@@ -404,9 +407,9 @@ const unfitActs: Planted = {
   unfit: () => [],
 };
 
-/** What a newer program wrote is taken for what this one would have written. */
+/** An older program treats rows of a newer one as its own. */
 const newerMoved: Planted = {
-  sentence: 'An older program moves rows of a newer one, and writes them in its own version.',
+  sentence: 'An older program moves rows of a newer one and writes them in its own version.',
   breaks: ['no program touches what a newer one wrote'],
   members: 3,
   upgrades: true,
@@ -427,9 +430,9 @@ const newerMoved: Planted = {
   },
 };
 
-/** Rows of a VM are taken from whoever sends them. */
+/** Rows of a VM are accepted from any sender. */
 const anySource: Planted = {
-  sentence: 'Ingest does not ask which collector a row comes from.',
+  sentence: 'Ingest does not check which collector sent a row.',
   breaks: ['one source reports a VM'],
   pairs: true,
   faults: NO_FAULTS,
@@ -439,9 +442,9 @@ const anySource: Planted = {
   }),
 };
 
-/** A member knows only the rows that came to itself. */
+/** A member knows only the rows that it received itself. */
 const othersUnheard: Planted = {
-  sentence: 'A source that is heard by another member counts as silent.',
+  sentence: 'A source that another member hears counts as silent.',
   breaks: ['one source reports a VM'],
   pairs: true,
   members: 3,

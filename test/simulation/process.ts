@@ -1,7 +1,7 @@
 /**
  * One process of the service: the real actors, wired as the composition root wires them, on ports
- * that the world controls. It can be killed at any await, or in the middle of a write: from then on
- * its ports answer nothing and write nothing, and what it held in memory is gone with it.
+ * that the world controls. It can be killed at any await or during a write. From then on its ports
+ * neither answer nor write, and its memory is lost.
  */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
@@ -59,7 +59,7 @@ import { renderings } from './renderings.ts';
 import { ProcessClock, type World } from './world.ts';
 
 const DATACENTER = 'DC-1';
-/** Samples are kept for less than hours, but for longer than any rule looks back, ms. */
+/** Retention of samples: shorter than hours, but longer than any rule looks back, ms. */
 const KEPT_MS = 20 * 60_000;
 
 export interface ProcessOptions {
@@ -68,18 +68,18 @@ export interface ProcessOptions {
   readonly outside: Outside;
   readonly machine: Machine;
   readonly mailbox: Mailbox;
-  /** How many machines there are. */
+  /** Number of machines. */
   readonly members: number;
   /** Number of this process on its machine, from 1. */
   readonly number: number;
-  /** It has died, or come to its end. */
+  /** Called when it has died or stopped. */
   readonly onEnd: () => void;
   readonly planted: Planted | undefined;
-  /** A fault of the program's own: no injected one leads to it. */
+  /** Called for a fault of the program's own, which no injected fault causes. */
   readonly onBug: (what: string, error: unknown) => void;
 }
 
-/** What people and collectors reach. */
+/** The interface for people and collectors. */
 export interface Doors {
   readonly host: RunningHost;
   readonly ingest: Ingest;
@@ -98,7 +98,7 @@ export class Process implements Sender {
   readonly member: string;
   isAlive = true;
   frozenUntilMs = 0;
-  /** undefined: it is not up yet. */
+  /** Undefined until it is up. */
   doors: Doors | undefined;
   readonly clock: ProcessClock;
   readonly program: Program;
@@ -169,7 +169,7 @@ export class Process implements Sender {
     });
   }
 
-  /** The only one of its streams acts alone, as an embedded process does. */
+  /** The only process of its streams acts alone, as an embedded process does. */
   async #join(node: string): Promise<Membership> {
     const { wire, machine, members, planted } = this.#options;
     if (members === 1) return soleMember(this.member);
@@ -187,7 +187,7 @@ export class Process implements Sender {
     return unfitShares({ member, version, store, formats: programFormats(machines) });
   }
 
-  /** It is gone: what it waits for never comes. */
+  /** Kills it: its pending waits never resolve. */
   kill(): void {
     const wasAlive = this.isAlive;
     this.isAlive = false;
@@ -195,7 +195,7 @@ export class Process implements Sender {
     if (wasAlive) this.#options.onEnd();
   }
 
-  /** Lets go of what the runtime would keep of a process that was killed: signals it listened to. */
+  /** Releases what the runtime would keep of a killed process: its signal listeners. */
   discard(): void {
     for (const ending of this.#endings) ending.abort();
     this.#endings.clear();
@@ -213,7 +213,7 @@ export class Process implements Sender {
     };
   }
 
-  /** Ends as the service does when it is asked to, then is gone. */
+  /** Stops gracefully, as the service does. */
   async stop(): Promise<void> {
     const host = this.doors?.host;
     this.doors = undefined;
@@ -291,7 +291,7 @@ export class Process implements Sender {
     const livenessReport = (partition: number, atMs: number) =>
       pipeline.livenessReport(partition, atMs);
     const timers = { host, clock, onFault, ownership };
-    // It takes its part once it has decided what was in the log.
+    // It joins once it has decided the entries of the log.
     const begin = async (signal: AbortSignal): Promise<void> => {
       while (!signal.aborted && !pipeline.isCaughtUp()) await pause(clock, 250, signal);
       if (!signal.aborted) membership.begin();
@@ -374,8 +374,8 @@ type Core = {
 };
 
 /**
- * A destination was deleted, or given another address, after an attempt had been opened: what was sealed
- * is gone, and no destination that there is names it.
+ * A destination was deleted or given another address after an attempt had been opened. Its sealed
+ * value no longer exists, and no existing destination refers to it.
  */
 function isOfTheDeleted(error: unknown, server: LogServer): boolean {
   const [, id] =
@@ -395,7 +395,7 @@ function isOfTheDeleted(error: unknown, server: LogServer): boolean {
   );
 }
 
-/** Does the error, or what caused it, come from a fault of the world? */
+/** Whether the error or its cause comes from a fault of the world. */
 export function isInjected(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (each instanceof DiskError || each instanceof ProcessDied || isRetryable(each)) return true;

@@ -1,7 +1,6 @@
 /**
- * The versions of the program that members run while they are upgraded one after another: the present
- * one, and one in which each machine has one version more. A row of the newer one cannot be moved by
- * the older.
+ * The program versions that members run during a rolling upgrade: the present one, and one in which
+ * each machine is one version newer. The older program cannot move rows of the newer one.
  */
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
@@ -18,7 +17,7 @@ export const NEWER: Program = {
   machines: new Map([...machineDefinitions].map(([name, machine]) => [name, raised(machine)])),
 };
 
-/** Nothing else is new: what the versions say is what is judged. */
+/** Only the version numbers differ, since they are what is judged. */
 function raised(definition: MachineDefinition): MachineDefinition {
   const { version, upcasters } = definition;
   return {

@@ -1,6 +1,6 @@
 /**
- * Renderers of the simulation: they say what the incident is now, and no two renderings are alike.
- * Whoever renders a delivery twice therefore reports two different things under one id.
+ * Renderers of the simulation: they state what the incident is now, and no two renderings are
+ * alike. A delivery that is rendered twice therefore reports two different things under one id.
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import type { Renderer } from '../../src/delivery/notify/message/notification-kind.ts';

@@ -1,6 +1,6 @@
 /**
- * One seed: a world is made, lives for a while with its faults, is left in peace until everything
- * has come to rest, is shut down, and judged.
+ * One seed: makes a world, runs it with faults for a while, stops the faults until everything has
+ * settled, shuts it down, and judges it.
  */
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { Cluster } from './cluster.ts';
@@ -21,10 +21,10 @@ import type { Doors } from './process.ts';
 import { noteImmediates, World } from './world.ts';
 
 export interface SeedOptions {
-  /** How many members; absent: as the seed has it. */
+  /** Number of members. Default: drawn from the seed. */
   readonly members?: number | undefined;
   readonly planted?: Planted | undefined;
-  /** Keep a line of everything that happens. */
+  /** Whether to keep a line for every event. */
   readonly isTraced?: boolean;
 }
 
@@ -36,11 +36,11 @@ export interface SeedResult {
   readonly virtualMs: number;
   readonly happenings: number;
   readonly lines: World['lines'];
-  /** What there was to judge. */
+  /** Counts of what was judged. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Everything of a run that the oracles look at. */
+/** Everything of a run that the oracles read. */
 export interface Run {
   readonly world: World;
   readonly server: LogServer;
@@ -48,20 +48,20 @@ export interface Run {
   readonly cluster: Cluster;
   readonly fleets: readonly VmFleet[];
   readonly pairs: readonly HostPair[];
-  /** Of all collectors. */
+  /** Outboxes of all collectors. */
   readonly outboxes: readonly Outbox[];
   readonly people: readonly People[];
   readonly keyHolders: readonly KeyHolders[];
   readonly planted: Planted | undefined;
-  /** Share of appends that do not reach the stream when they should. */
+  /** Share of appends that do not reach the stream in time. */
   readonly lostAppends: number;
 }
 
 const PROJECTS = ['alpha', 'beta'];
-/** How many members a seed may have, as it draws them. */
+/** Numbers of members that a seed may draw. */
 const MEMBERS = [1, 1, 2, 3, 3, 4];
 
-/** Runs the seed from its begin to its verdict. Rejects only for a fault of the simulation. */
+/** Runs the seed from start to verdict. Rejects only for a fault of the simulation. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
   const problems: Problem[] = [];
   const world = new World(seed, options);
@@ -122,7 +122,7 @@ function createRun(
 
 const WATCH_MS = 700;
 
-/** Looks now and then who acts: of those that run, one at most for each project. */
+/** Checks now and then who acts: at most one running member per project. */
 function watchOwners(run: Run, problems: Problem[]): void {
   const { world, cluster } = run;
   if (cluster.members.length === 1) return;
@@ -142,10 +142,10 @@ function watchOwners(run: Run, problems: Problem[]): void {
   world.in(WATCH_MS, look);
 }
 
-/** A member that was well for so long has said what it needs, and everybody has read it, ms. */
+/** Time after which a healthy member has reported its needs and all others have read them, ms. */
 const KNOWN_MS = 15_000;
 
-/** Nothing leaves the log of samples that a member still needs which is there to say so. */
+/** No entry leaves the log of samples while a member that has reported its need still needs it. */
 function watchTruncation({ world, server, cluster }: Run, problems: Problem[]): void {
   server.ensure(samplesSpec).onTruncated = (sequences) => {
     const { elapsedMs: atMs } = world;
@@ -154,19 +154,22 @@ function watchTruncation({ world, server, cluster }: Run, problems: Problem[]): 
       const [first] = sequences.filter((sequence) => history.leave(sequence));
       const isThere = member.doors && member.isWellIn(atMs - KNOWN_MS, atMs);
       if (first === undefined || !isThere) continue;
-      const text = `entry ${first} leaves the log, which ${member.name} has on no disk`;
+      const text = `entry ${first} leaves the log, but ${member.name} has it on no disk`;
       problems.push({ invariant: 'nothing acknowledged is lost', text, atMs });
     }
   };
 }
 
-/** Samples that decide what is still open come after the last fault, ms. */
+/** Time after the last fault in which samples decide all open questions, ms. */
 const RECOVERY_MS = 7 * 60_000;
-/** Of several members, each of which folds the log: the least in which every duration passes, ms. */
+/**
+ * The same for several members, each of which folds the log: the minimum in which every duration
+ * elapses, ms.
+ */
 const RECOVERY_OF_MEMBERS_MS = 4 * 60_000;
-/** In which the last samples are decided, ms. */
+/** Time in which the last samples are decided, ms. */
 const LAST_MS = 3_000;
-/** Steps in which everything comes to rest; those to a timer that is far away are one each. */
+/** Maximum steps until everything settles; a jump to a distant timer is one step. */
 const STEPS_MAX = 150;
 const STEP_MS = 31_700;
 
@@ -195,11 +198,11 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
   return unrest;
 }
 
-/** How long the faults last. */
+/** Duration of the faults. */
 function minutesOf({ world: { dice }, cluster, planted }: Run): number {
   if (planted?.minutes !== undefined) return planted.minutes;
   if (cluster.members.length > 1) {
-    // Now and then for as long as samples are kept, and longer.
+    // Sometimes as long as the retention of samples, or longer.
     return dice.chance(0.04) ? dice.between(24, 40) : dice.between(3, 7);
   }
   return dice.chance(0.1) ? dice.between(20, 60) : dice.between(4, 20);
@@ -215,8 +218,8 @@ async function rest(run: Run): Promise<Problem[]> {
     if (steps > STEPS_MAX) return [{ invariant: 'it comes to rest', text: why, atMs }];
     const nextMs = cluster.members[0]?.doors?.host.nextTimerDueMs() ?? 0;
     const idleMs = nextMs - world.nowMs - STEP_MS;
-    // Not over an attempt under way, whose outcome nobody could record in time, nor over a row, which
-    // would arrive too late to be evaluated.
+    // Not during an attempt, whose outcome could not be recorded in time, and not while a row is in
+    // flight, which would arrive too late to be evaluated.
     const isUnderWay = isSending(run) || run.outboxes.some(({ isIdle }) => !isIdle);
     if (idleMs > 0 && !isUnderWay) cluster.leap(idleMs);
     await world.pass(STEP_MS);
@@ -234,7 +237,7 @@ function isSending({ cluster }: Run): boolean {
   );
 }
 
-/** Undefined: everything that was sent in has been decided, and every delivery has ended. */
+/** Undefined once every sent sample is decided and every delivery has ended. */
 function whyNotAtRest({ cluster, outboxes, server }: Run): string | undefined {
   if (outboxes.some(({ isIdle }) => !isIdle)) return 'Samples wait to be sent';
   const last = server.messages('SAMPLES_0').length;
@@ -248,13 +251,13 @@ function whyNotAtRest({ cluster, outboxes, server }: Run): string | undefined {
   return undefined;
 }
 
-/** What is not done yet, as this member sees it. */
+/** The first unfinished work, as this member sees it. */
 function whyNotDone({ host }: Doors): string | undefined {
   for (const project of host.projects()) {
     const view = host.view(project);
     const rules = view.instances('alertRule', { limit: 1000, final: false }).items;
     const pending = rules.find(({ value }) => value === 'pendingApplication');
-    if (pending) return `rule ${pending.instance} waits to be applied`;
+    if (pending) return `rule ${pending.instance} is not applied yet`;
     const [open] = view.instances('delivery', { limit: 1, final: false }).items;
     if (open) return `delivery ${open.instance} is ${JSON.stringify(open.value)}`;
   }

@@ -1,10 +1,10 @@
 /**
  * The shape of a VM's readings: levels that last for a while, above, between and below the
- * thresholds that rules use, so that runs of every length meet durations of every length.
+ * thresholds of rules, so that runs of every length meet durations of every length.
  */
 import type { Dice } from './dice.ts';
 
-/** Rules breach above 90 and recover at or below 80, where they say so. */
+/** Rules breach above 90 and recover at or below 80, if they define a recovery. */
 export const BREACH_ABOVE = 90;
 export const GOOD_UP_TO = 80;
 
@@ -24,7 +24,7 @@ export class Signal {
     this.#dice = dice;
   }
 
-  /** Call with growing times. */
+  /** Must be called with increasing times. */
   at(elapsedMs: number): number {
     const dice = this.#dice;
     if (elapsedMs >= this.#untilMs) {
@@ -36,7 +36,7 @@ export class Signal {
   }
 }
 
-/** Something that begins now and then and lasts for a while. */
+/** A condition that begins now and then and lasts for a while. */
 export class Spells {
   readonly #dice: Dice;
   readonly #everyMs: number;
@@ -51,7 +51,7 @@ export class Spells {
     this.#changesMs = 2 * everyMs * dice.roll();
   }
 
-  /** Is it so now? Call with growing times. */
+  /** Whether the condition holds now. Must be called with increasing times. */
   isOn(elapsedMs: number): boolean {
     while (elapsedMs >= this.#changesMs) {
       this.#isOn = !this.#isOn;

@@ -1,15 +1,15 @@
 /**
- * A few seeds of the simulation, and that a seed can be replayed. The long run, and the bugs that are
- * planted on purpose to be found, are `npm run simulate`.
+ * A few seeds of the simulation, and the exact replay of a seed. The long run and the bugs that are
+ * planted to be found are in `npm run simulate`.
  *
  * Before members had leases, every one acted for every project. Seeds 1, 2 and 3 with three members
- * then broke "no data center is stale while rows flow" (42 times in seed 2: a member calls stale what
- * others hear) and "a revoked key is refused everywhere" (by a member cut off from the streams);
- * seed 1 also "it comes to rest" and "every notification ends" (a member takes a delivery whose
- * secret another has). The planted bug `two-owners-act` keeps that.
+ * then broke "no data center is stale while rows flow" (42 times in seed 2: a member calls stale
+ * what others hear) and "a revoked key is refused everywhere" (by a member cut off from the
+ * streams). Seed 1 also broke "it comes to rest" and "every notification ends" (a member takes a
+ * delivery whose secret another has). The planted bug `two-owners-act` covers this.
  *
- * Seeds that found a fault are run again. A change of the simulation may give them another course: the
- * test of the part that was mended says what was wrong.
+ * Seeds that found a fault are run again. A change of the simulation may give them another course;
+ * the regression test of each fault describes what was wrong.
  */
 import t from 'tap';
 import { PLANTED } from './planted.ts';
@@ -24,26 +24,29 @@ t.test(`${CLEAN_SEEDS} seeds break no invariant`, async (t) => {
   }
 });
 
-/** What each found, with the test that keeps it. */
+/** What each seed found, with its regression test. */
 const FOUND = {
-  // A member cut off while it joined accepted a revoked key afterwards (membership.test.ts).
+  // A member that was cut off while it joined accepted a revoked key afterwards
+  // (membership.test.ts).
   200187: 3,
-  // Outcomes of sent attempts waited for a revocation, and were sent again (revocation-barrier.test.ts).
+  // Outcomes of sent attempts waited for a revocation, and the attempts were repeated
+  // (revocation-barrier.test.ts).
   200528: 3,
-  // A late sample right after a restart was reported with the next newer one (evaluation-restart.test.ts).
+  // A late sample right after a restart was reported with the next newer one
+  // (evaluation-restart.test.ts).
   1002251: 1,
-  // A rule waited for a member that got its lease while it looked through other projects (rules.test.ts).
+  // A rule waited for a member that got its lease while it scanned other projects (rules.test.ts).
   900455: 2,
 } as const;
 
 for (const [seed, members] of Object.entries(FOUND)) {
-  t.test(`seed ${seed}, which found a fault, breaks no invariant any more`, async (t) => {
+  t.test(`seed ${seed}, which once found a fault, breaks no invariant`, async (t) => {
     const { problems } = await runSeed(Number(seed), { members });
     t.same(problems, []);
   });
 }
 
-t.test('members that all act at once are found', async (t) => {
+t.test('members that all act at once are detected', async (t) => {
   const planted = PLANTED['two-owners-act'];
   const { problems } = await runSeed(1, { members: 3, planted });
   const broken = new Set(problems.map(({ invariant }) => invariant));

@@ -1,15 +1,15 @@
 /**
- * The simulated world: one queue of everything that is to happen, in virtual time, with ties broken
- * by the seed. Nothing in a run waits for anything else, so a seed replays exactly. What belongs to
- * a process that was killed is dropped: for it, time has stopped.
+ * The simulated world: one queue of all future events in virtual time, with ties broken by the
+ * seed. Nothing in a run waits for anything outside it, so a seed replays exactly. Events of a
+ * killed process are dropped: its time has stopped.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { Dice } from './dice.ts';
 
-/** Whose time it is; what it waits for never comes once it is dead. */
+/** The process that an event belongs to; after its death, its waits never resolve. */
 export interface Owner {
   readonly isAlive: boolean;
-  /** It stands still until this elapsed time, ms; what falls due for it happens then. */
+  /** Elapsed time until which it is frozen, ms; its due events happen then. */
   readonly frozenUntilMs: number;
 }
 
@@ -21,13 +21,13 @@ interface Happening {
   isCancelled: boolean;
 }
 
-/** Immediates that have been asked for and have not run. */
+/** Requested immediates that have not run. */
 const immediates = new Set<unknown>();
 
 /**
- * Notes each immediate from now on, by which the program waits for the next turn of the event loop.
- * Returns the undo. A turn costs as much as most of what happens in one, so that `pass` takes one only
- * where somebody waits for it.
+ * Records every immediate from now on; the program uses them to wait for the next turn of the event
+ * loop. Returns the undo. A turn costs about as much as the work in it, so `pass` takes one only if
+ * an immediate is pending.
  */
 export function noteImmediates(): () => void {
   const { setImmediate: ask, clearImmediate: cancel } = globalThis;
@@ -50,18 +50,18 @@ export function noteImmediates(): () => void {
   };
 }
 
-/** A turn comes after so many happenings at least: then rejections are found that nobody handled. */
+/** Minimum number of events per turn; a turn reveals unhandled rejections. */
 const TURN_EVERY = 8;
 
-/** Where calendar time begins, Unix ms; elapsed time begins at 0. */
+/** Start of calendar time, Unix ms; elapsed time starts at 0. */
 export const START_MS = Date.UTC(2026, 0, 1);
 
 export class World {
   readonly seed: number;
   readonly dice: Dice;
-  /** What was injected, by kind. */
+  /** Number of injected faults by kind. */
   readonly faults = new Map<string, number>();
-  /** Lines of what happened, kept only where asked for: they cost more than the run. */
+  /** Trace lines, kept only on request because they cost more than the run. */
   readonly lines: { readonly elapsedMs: number; readonly text: string }[] = [];
   readonly isTraced: boolean;
   readonly #order: Dice;
@@ -81,17 +81,17 @@ export class World {
     return this.#elapsedMs;
   }
 
-  /** True calendar time, Unix ms: what the clocks of VMs and people show. */
+  /** True calendar time, Unix ms, which the clocks of VMs and people show. */
   get nowMs(): number {
     return START_MS + this.#elapsedMs;
   }
 
-  /** How much has happened. */
+  /** Number of events so far. */
   get happenings(): number {
     return this.#happenings;
   }
 
-  /** Has `run` happen in `delayMs`, unless its owner is dead by then. */
+  /** Schedules `run` in `delayMs`; it is dropped if its owner is dead by then. */
   in(delayMs: number, run: () => void, owner?: Owner): CancelWakeUp {
     const dueMs = this.#elapsedMs + Math.max(0, delayMs);
     const happening = { dueMs, tie: this.#order.roll(), run, owner, isCancelled: false };
@@ -101,12 +101,12 @@ export class World {
     };
   }
 
-  /** Resolves after `delayMs`; never for an owner who is dead by then. */
+  /** Resolves after `delayMs`; never for an owner that is dead by then. */
   wait(delayMs: number, owner?: Owner): Promise<void> {
     return new Promise((resolve) => void this.in(delayMs, resolve, owner));
   }
 
-  /** Everything that is due within the next `ms` happens. */
+  /** Runs everything that is due within the next `ms`. */
   async pass(ms: number): Promise<void> {
     const endMs = this.#elapsedMs + ms;
     for (let next = this.#queue[0]; next && next.dueMs <= endMs; next = this.#queue[0]) {
@@ -120,14 +120,14 @@ export class World {
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
       this.#happenings++;
       next.run();
-      // After everything that follows from it: in a turn, or once no promise has anything to do.
+      // After all its consequences: in a turn, or once no promise has work left.
       const isTurnDue = immediates.size > 0 || this.#happenings % TURN_EVERY === 0;
       await new Promise<void>(isTurnDue ? setImmediate : process.nextTick);
     }
     this.#elapsedMs = Math.max(this.#elapsedMs, endMs);
   }
 
-  /** Passes time until the promise is settled. Throws when it is not within `maxMs`. */
+  /** Passes time until the promise is settled. Throws if that takes more than `maxMs`. */
   async until<T>(promise: Promise<T>, maxMs: number): Promise<T> {
     let isSettled = false;
     const settle = (): void => {
@@ -136,13 +136,13 @@ export class World {
     promise.then(settle, settle);
     const endMs = this.#elapsedMs + maxMs;
     while (!isSettled) {
-      if (this.#elapsedMs >= endMs) throw new Error(`Nothing came of it within ${maxMs} ms`);
+      if (this.#elapsedMs >= endMs) throw new Error(`Not settled within ${maxMs} ms`);
       await this.pass(Math.min(1000, Math.max(1, (this.#queue[0]?.dueMs ?? 0) - this.#elapsedMs)));
     }
     return promise;
   }
 
-  /** Time goes by in which nothing happens at all: what falls due meanwhile happens afterwards. */
+  /** Time passes in which nothing happens; due events happen afterwards. */
   leap(ms: number): void {
     this.#elapsedMs += ms;
   }
@@ -189,14 +189,14 @@ function isBefore(a: Happening, b: Happening): boolean {
   return a.dueMs === b.dueMs ? a.tie < b.tie : a.dueMs < b.dueMs;
 }
 
-/** A process's clock: its calendar time may be wrong, its elapsed time begins with it. */
+/** A process's clock: its wall-clock time may be wrong, its elapsed time starts at its creation. */
 export class ProcessClock implements Clock {
   readonly #world: World;
   readonly #owner: Owner;
   readonly #skew: { readonly ms: number };
   readonly #startedMs: number;
 
-  /** @param skew of the machine: what its calendar time is ahead of the true one */
+  /** @param skew of the machine: offset of its wall clock from true time */
   constructor(world: World, owner: Owner, skew: { readonly ms: number }) {
     this.#world = world;
     this.#owner = owner;
@@ -213,7 +213,7 @@ export class ProcessClock implements Clock {
   }
 
   wakeAfter(delayMs: number, wake: () => void): CancelWakeUp {
-    // As the machine's timers do: whole milliseconds, and never in no time at all.
+    // Like the machine's timers: whole milliseconds, at least one.
     return this.#world.in(Math.max(1, Math.ceil(delayMs)), wake, this.#owner);
   }
 }

@@ -1,7 +1,6 @@
 /**
  * `npm run replay:traces -- FOLDER [--write]`: replays every set of traces below FOLDER and
- * compares each report with the one that is kept; exit code 1 where one differs. `--write` replaces
- * them.
+ * compares each report with the stored one; exit code 1 if one differs. `--write` replaces them.
  */
 import { checkTraces, keepReport, traceSets } from './trace-reports.ts';
 

@@ -1,6 +1,7 @@
 /**
  * Real VM traces against one set of rules: the incidents and notifications of each are a file in
- * test/alerting/replays/traces that a person can read and check (`grep` a VM, look at the trace's own rows).
+ * test/alerting/replays/traces that a person can read and check (`grep` a VM, look at the trace's
+ * own rows).
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +25,10 @@ const INTERVAL_SECONDS = 300;
 export interface TraceSet {
   /** Name of its report. */
   readonly name: string;
-  /** Under a second or so of replay: checked with every test run, the others by `.ci/run`. */
+  /**
+   * Whether its replay takes about a second or less. Small sets are checked in every test run, the
+   * others by `.ci/run`.
+   */
   readonly isSmall: boolean;
   readonly recording: (traces: string) => Recording;
 }
@@ -58,12 +62,12 @@ export const traceSets: readonly TraceSet[] = [
   planetlab('20110412'),
 ];
 
-/** Where the report differs from the file that is kept; '' = nowhere. */
+/** First difference between the report and the stored file; '' if there is none. */
 export async function checkTraces(set: TraceSet, traces: string): Promise<string> {
   return reportDifference(readFileSync(reportPath(set), 'utf8'), await reportOf(set, traces));
 }
 
-/** Keeps the report as it is now. */
+/** Stores the current report. */
 export async function keepReport(set: TraceSet, traces: string): Promise<void> {
   writeFileSync(reportPath(set), await reportOf(set, traces));
 }
@@ -78,7 +82,7 @@ function reportPath({ name }: TraceSet): string {
   return join(folder, `${name}.txt`);
 }
 
-/** One file a VM, a number a line, from midnight on: the trace has no times of its own. */
+/** One file per VM, one number per line, from midnight on: the trace has no times of its own. */
 function readPlanetlab(archive: string, day: string): Recording {
   const unpacked = mkdtempSync(join(tmpdir(), 'svc-planetlab-'));
   try {

@@ -1,6 +1,6 @@
 /**
- * A backup of a service whose streams are on NATS: onto an empty NATS, where the streams still are,
- * and without NATS. Services run in this process, on real nats-servers.
+ * Backups of a service whose streams are on NATS, restored onto an empty NATS, onto the NATS that
+ * still has the streams, and without NATS. Services run in this process, on real nats-servers.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,12 +65,12 @@ t.test(
     const manifest = JSON.parse(made.stdout);
     t.equal(manifest.form, 'nats');
     const events = manifest.streams.find(({ name }: { name: string }) => name === EVENTS_STREAM);
-    t.equal(events.lastSequence, manifest.position.applied, 'EVENTS ends where control.db does');
+    t.equal(events.lastSequence, manifest.position.applied, 'EVENTS ends where control.db ends');
     await saveRule(first, []);
     const later = await rulesOf(first);
     t.equal(later.length, rules.length + 1);
 
-    /** Restored into a folder of that name, with the key, and started. */
+    /** Restores into a folder of that name, with the key, and starts the service. */
     const restored = async (t: Test, name: string, natsUrl?: string) => {
       const folder = join(root, name);
       mkdirSync(folder, { mode: 0o700 });
@@ -98,7 +98,7 @@ t.test(
       t.equal((read.body.vms as unknown[]).length, vms.length, 'its VMs have their readings');
     };
 
-    /** The address and the secret are not in control.db. */
+    /** Checks delivery: the address and the secret are not in control.db. */
     const stillDelivers = async (t: Test, program: Program) => {
       const before = receiver.received.length;
       await writeReadings(program, ['vm-after'], 11);
@@ -107,7 +107,7 @@ t.test(
       receiver.verify(message, String(destination.webhookSecret));
     };
 
-    await t.test('onto an empty NATS, under the sequences that it had', async (t) => {
+    await t.test('restores onto an empty NATS with the original sequences', async (t) => {
       const empty = await nats(t);
       const { folder, start } = await restored(t, 'onto-empty', empty);
       t.notOk(readdirSync(folder).includes('events.db'), 'the streams are not in the folder');
@@ -127,10 +127,10 @@ t.test(
       await program.stop();
     });
 
-    await t.test('onto an empty NATS, cut off in the middle and run again', async (t) => {
+    await t.test('restores onto an empty NATS after an interrupted restore', async (t) => {
       const empty = await nats(t);
       const stream = await streamAt(t, empty);
-      // What a restore that was cut off after its first message of EVENTS has left.
+      // The state after a restore that was cut off after its first message of EVENTS.
       const source = await streamAt(t, url);
       const origin = await source.state(EVENTS_STREAM);
       await stream.ensure(eventsStream(), origin);
@@ -149,7 +149,7 @@ t.test(
       await program.stop();
     });
 
-    await t.test('without NATS, as embedded streams', async (t) => {
+    await t.test('restores without NATS, as embedded streams', async (t) => {
       const { folder, start } = await restored(t, 'embedded');
       const program = await start();
       await isWhole(t, program);
@@ -159,7 +159,7 @@ t.test(
       await program.stop();
     });
 
-    await t.test('onto a NATS of another deployment: refused', async (t) => {
+    await t.test('a restore onto a NATS of another deployment is rejected', async (t) => {
       const other = await nats(t);
       await (await streamAt(t, other)).ensure(eventsStream());
       const folder = join(root, 'refused');
@@ -169,27 +169,30 @@ t.test(
       t.equal(await stream.compare({ ...eventsStream(), name: SAMPLES_STREAM }), undefined);
     });
 
-    await t.test('where the streams still are, with what came after the backup', async (t) => {
-      await first.stop();
-      const { start } = await restored(t, 'where-they-are', url);
-      const program = await start();
-      await isWhole(t, program);
-      t.same(await rulesOf(program), later, 'it has caught up');
-      const snapshot = await runInProcess([
-        ...['admin', 'snapshot', '--json', '--data', join(root, 'where-they-are')],
-      ]);
-      t.equal(snapshot.code, 0, snapshot.text);
-      await program.stop();
-    });
+    await t.test(
+      'restores onto existing streams, which have entries from after the backup',
+      async (t) => {
+        await first.stop();
+        const { start } = await restored(t, 'where-they-are', url);
+        const program = await start();
+        await isWhole(t, program);
+        t.same(await rulesOf(program), later, 'it has caught up');
+        const snapshot = await runInProcess([
+          ...['admin', 'snapshot', '--json', '--data', join(root, 'where-they-are')],
+        ]);
+        t.equal(snapshot.code, 0, snapshot.text);
+        await program.stop();
+      },
+    );
 
-    await t.test('an empty folder joins by a snapshot, EVENTS being cut off', async (t) => {
+    await t.test('an empty folder joins from a snapshot when EVENTS was truncated', async (t) => {
       const stream = await streamAt(t, url);
       const { lastSequence } = await stream.state(EVENTS_STREAM);
       await stream.truncate({ stream: EVENTS_STREAM, belowSequence: lastSequence });
       const folder = join(root, 'joining');
       mkdirSync(folder, { mode: 0o700 });
       cpSync(join(data, 'master.key'), join(folder, 'master.key'));
-      // The demo and its keys are those of the first member.
+      // The demo and its keys belong to the first member.
       cpSync(join(data, 'demo.json'), join(folder, 'demo.json'));
       const program = await startService(t, folder, on(url));
       t.same(await rulesOf(program), later);

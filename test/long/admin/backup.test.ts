@@ -1,6 +1,6 @@
 /**
- * `svc backup` and `svc restore` with a program under load, and what a restore refuses: a backup
- * that was cut off, one whose files were changed, another master key, a folder with something in it.
+ * `svc backup` and `svc restore` with a program under load, and the cases in which a restore is
+ * rejected: a truncated backup, changed files, another master key, a non-empty folder.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -80,7 +80,7 @@ t.test('DUR-18: a backup under load contains everything acknowledged before it',
   t.equal(made.code, 0, made.text);
   const manifest = JSON.parse(made.stdout);
   t.equal(manifest.form, 'embedded');
-  t.notOk(readdirSync(backup).includes('master.key'), 'the master key is not in it');
+  t.notOk(readdirSync(backup).includes('master.key'), 'the master key is not in the backup');
   const later = await program.call(SAVE_RULE, ruleRequest(program, [], { enabled: false }));
   await program.kill();
   await Promise.all(storms.map((storm) => storm.stop()));
@@ -89,7 +89,7 @@ t.test('DUR-18: a backup under load contains everything acknowledged before it',
   cpSync(join(data, 'master.key'), join(other, 'master.key'));
   const restored = await runInProcess(['restore', backup, '--data', other]);
   t.equal(restored.code, 0, restored.text);
-  t.match(restored.stdout, /svc admin restored --data/, 'it says the next step');
+  t.match(restored.stdout, /svc admin restored --data/, 'the output names the next step');
   cpSync(join(data, 'demo.json'), join(other, 'demo.json'));
   const again = await startService(t, other);
   for (const rows of acknowledged) await checkStored(t, again.demo, rows);
@@ -97,10 +97,10 @@ t.test('DUR-18: a backup under load contains everything acknowledged before it',
   t.equal(again.demo.apiKey, program.demo.apiKey, 'the keys work');
   const rules = await listAll<{ name: string }>(again, 'ListAlertRules', 'rules');
   const [second, third] = [saved, later].map(({ body }) => String(body.name));
-  t.same(rules.map(({ name }) => name).sort(), [rule, second].sort(), 'as of the backup');
+  t.same(rules.map(({ name }) => name).sort(), [rule, second].sort(), 'state as of the backup');
   t.notOk(rules.some(({ name }) => name === third));
   const resent = await again.call(SAVE_RULE, request);
-  t.equal(resent.body.name, saved.body.name, 'a request that was answered is not done again');
+  t.equal(resent.body.name, saved.body.name, 'an answered request is not applied again');
   t.equal((await listAll(again, 'ListAlertRules', 'rules')).length, rules.length);
   await again.stop();
   for (const check of [
@@ -112,7 +112,7 @@ t.test('DUR-18: a backup under load contains everything acknowledged before it',
   }
 });
 
-t.test('DUR-18: a service killed during its backup leaves a whole backup or none', async (t) => {
+t.test('DUR-18: a service killed during its backup leaves a complete backup or none', async (t) => {
   const root = dataFolder(t);
   const [data, backup] = [join(root, 'data'), join(root, 'backup')];
   const program = await startProgram(t, data, faultSettings);
@@ -131,34 +131,37 @@ t.test('DUR-18: a service killed during its backup leaves a whole backup or none
   ]);
   const isWhole = readdirSync(backup).includes(MANIFEST_FILE);
   t.equal(restored, isWhole ? 0 : 1, text);
-  t.ok(isWhole || code === 1, 'a backup that was cut off is no success');
+  t.ok(isWhole || code === 1, 'an interrupted backup does not succeed');
   rmSync(join(backup, MANIFEST_FILE), { force: true });
   const cut = await runInProcess(['restore', backup, '--data', join(root, 'third')]);
   t.match(cut, { code: 1, text: /holds no finished backup: there is no manifest\.json/ });
   t.throws(() => readdirSync(join(root, 'third')), 'nothing was written');
 });
 
-t.test('DUR-18: invalid backups and restores are refused', async (t) => {
+t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
   const { root, data, backup, program, restore } = await backedUp(t);
   const untouched = (folder: string) =>
-    t.throws(() => readdirSync(join(root, folder)), `nothing is in ${folder}`);
+    t.throws(() => readdirSync(join(root, folder)), `${folder} is empty`);
 
-  await t.test('a file of which one byte was changed, and one that is shorter', async (t) => {
-    for (const [name, change] of [
-      ['control.db', (bytes: Buffer) => bytes.fill(bytes[5000] === 1 ? 2 : 1, 5000, 5001)],
-      ['events.db', (bytes: Buffer) => bytes.subarray(0, bytes.length - 1)],
-    ] as const) {
-      const path = join(backup, name);
-      const whole = readFileSync(path);
-      writeFileSync(path, change(Buffer.from(whole)));
-      const refused = await restore('other');
-      t.match(refused, { code: 1, text: new RegExp(`${name} is not as it was written`) });
-      writeFileSync(path, whole);
-      untouched('other');
-    }
-  });
+  await t.test(
+    'a restore rejects a file with one changed byte, and a truncated file',
+    async (t) => {
+      for (const [name, change] of [
+        ['control.db', (bytes: Buffer) => bytes.fill(bytes[5000] === 1 ? 2 : 1, 5000, 5001)],
+        ['events.db', (bytes: Buffer) => bytes.subarray(0, bytes.length - 1)],
+      ] as const) {
+        const path = join(backup, name);
+        const whole = readFileSync(path);
+        writeFileSync(path, change(Buffer.from(whole)));
+        const refused = await restore('other');
+        t.match(refused, { code: 1, text: new RegExp(`${name} is not as it was written`) });
+        writeFileSync(path, whole);
+        untouched('other');
+      }
+    },
+  );
 
-  await t.test('a missing file', async (t) => {
+  await t.test('a restore rejects a missing file', async (t) => {
     const path = join(backup, 'secrets.db');
     const whole = readFileSync(path);
     rmSync(path);
@@ -167,7 +170,7 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
     untouched('other');
   });
 
-  await t.test('a newer format, a newer machine', async (t) => {
+  await t.test('a restore rejects a newer format and a newer machine', async (t) => {
     const path = join(backup, MANIFEST_FILE);
     const text = readFileSync(path, 'utf8');
     const manifest = JSON.parse(text);
@@ -188,7 +191,7 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
     untouched('other');
   });
 
-  await t.test('another master key than the one it was sealed under', async (t) => {
+  await t.test('a restore rejects another master key than that of the backup', async (t) => {
     const file = join(root, 'another.key');
     writeFileSync(file, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
     const refused = await restore('other', { SVC_MASTER_KEY_FILE: file });
@@ -196,7 +199,7 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
     untouched('other');
   });
 
-  await t.test('a folder that is not empty, and one on which a service runs', async (t) => {
+  await t.test('a restore rejects a non-empty folder, and one in use by a service', async (t) => {
     t.match(await restore('data'), { code: 1, text: /is not empty/ });
     const found = join(root, 'found');
     mkdirSync(found);
@@ -206,7 +209,7 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
   });
 
   await t.test(
-    'no service starts after a restore that was cut off; the next one ends',
+    'no service starts after an interrupted restore until a restore completes',
     async (t) => {
       const other = join(root, 'cut');
       mkdirSync(other, { mode: 0o700 });
@@ -224,14 +227,14 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
 
   const into = (folder: string) => runInProcess(['backup', folder, '--data', data]);
 
-  await t.test('a backup without a service, or into a folder that holds something', async (t) => {
+  await t.test('a backup without a service, or into a non-empty folder, is rejected', async (t) => {
     const none = await runInProcess(['backup', join(root, 'more'), '--data', join(root, 'none')]);
     t.match(none, { code: 1, text: /No service runs on/ });
     t.match(await into(data), { code: 1, text: /name a folder that is empty, or not there/ });
     t.match(await into(backup), { code: 1, text: /holds a backup already/ });
     writeFileSync(join(root, 'file'), '');
     t.match(await into(join(root, 'file')), { code: 1, text: /was not made \((EEXIST|ENOTDIR)/ });
-    // Where nobody makes a folder, not even root.
+    // A place where even root cannot create a folder.
     const denied = await into('/sys/kernel/svc-backup');
     t.match(denied, { code: 1, text: /the service writes it, as its own user.*below its data/ });
     const below = await into(join(data, 'backups', 'one'));
@@ -249,7 +252,7 @@ t.test('DUR-18: invalid backups and restores are refused', async (t) => {
     await saveRule(program, []);
   });
 
-  await t.test('without the key it is restored, and says where the key belongs', async (t) => {
+  await t.test('a restore without the key succeeds, and says where the key belongs', async (t) => {
     const { code, stdout } = await restore('keyless', {});
     t.equal(code, 0);
     t.match(stdout, /1\. put the master key [0-9a-f]{16} at .*master\.key/);

@@ -1,7 +1,7 @@
 /**
- * A rule on 200 VMs going bad, as those meet it who are notified: the whole service with real sockets
- * sends to a webhook, a chat and a mail server, and every message that arrives is counted. The clock
- * is skipped over the waits.
+ * A rule that fires on 200 VMs, as its recipients experience it: the whole service sends to a
+ * webhook, a chat and a mail server over real sockets, and every arriving message is counted. The
+ * clock skips the waits.
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -15,13 +15,13 @@ import { SkippingClock } from '../../support/skipping-clock.ts';
 const PROJECT = 'projects/acme';
 const OWNER = 'oncall@example.test';
 const VMS = 200;
-/** Longer than it takes until all of them have fired, on a slow machine. */
+/** Longer than all VMs need to fire on a slow machine. */
 const WAIT_SECONDS = 300;
 const MINUTE_MS = 60_000;
 
 type Json = Record<string, unknown>;
 
-/** The service, one owner, and everything that counts what comes. */
+/** The service, one owner, and counters of all arriving messages. */
 async function startWorld(t: Test) {
   const folder = dataFolder(t);
   const clock = new SkippingClock();
@@ -70,7 +70,7 @@ async function addDestination({ owner }: World, target: object, more: object = {
   return String((answer.destination as Json).name);
 }
 
-/** The recipient opens the link in the mail, and presses the button. */
+/** The recipient opens the link in the mail and presses the button. */
 async function confirmAddress({ mail }: World): Promise<void> {
   const invitation = await until('the invitation', () => mail.mails[0]);
   const link = new URL(/^http\S+$/m.exec(bodyOf(invitation))?.[0] ?? '');
@@ -82,7 +82,7 @@ async function confirmAddress({ mail }: World): Promise<void> {
   if (pressed.status !== 200) throw new Error(`The button was answered ${pressed.status}`);
 }
 
-/** One reading of each VM. */
+/** Writes one reading of each VM. */
 async function write({ clock, program, key }: World, percent: number): Promise<void> {
   const atMs = clock.now();
   const rows = Array.from({ length: VMS }, (_, n) => ({
@@ -107,7 +107,7 @@ async function untilFiring({ owner }: World, count: number): Promise<void> {
   });
 }
 
-/** Until the newest group of each of them has all incidents. */
+/** Waits until the newest group of each of them has all incidents. */
 async function untilGathered({ owner }: World, destinations: readonly string[]): Promise<void> {
   for (const destinationName of destinations) {
     await until(`a group of ${VMS}`, async () => {
@@ -118,10 +118,10 @@ async function untilGathered({ owner }: World, destinations: readonly string[]):
   }
 }
 
-/** Until nothing is on its way any more, to that destination or to any. */
+/** Waits until no message is in flight to that destination, or to any. */
 async function untilQuiet({ owner }: World, destinationName = ''): Promise<void> {
   const states = ['QUEUED', 'RECHECKING', 'SENDING', 'WAITING'];
-  await until('nothing is on its way', async () => {
+  await until('no message is in flight', async () => {
     const { deliveries } = await ask(owner, 'ListDeliveries', {
       destinationName,
       states,
@@ -131,7 +131,7 @@ async function untilQuiet({ owner }: World, destinationName = ''): Promise<void>
   });
 }
 
-/** Messages so far, by what they went to. */
+/** Number of messages so far, by destination. */
 function counts({ mail, gathering, alone, chat }: World) {
   const mails = mail.mails.filter((one) => /High CPU/.test(headerOf(one, 'subject') ?? ''));
   return {
@@ -142,7 +142,9 @@ function counts({ mail, gathering, alone, chat }: World) {
   };
 }
 
-/** As many of each that gathers, and of the one that does not wait. */
+/**
+ * The same number for each destination that gathers, and another for the one that does not wait.
+ */
 function each(messages: number, single: number) {
   return { webhook: messages, chat: messages, mail: messages, webhookWithoutWait: single };
 }
@@ -176,14 +178,14 @@ t.test(
         destinationNames: [...gather, single],
       },
     });
-    /** Time passes while nothing is on the wire: an attempt that timed out would be repeated. */
+    /** Time passes while nothing is in flight, since an attempt that timed out would be retried. */
     const sendGathered = async () => {
       await untilGathered(world, gather);
       await untilQuiet(world, single);
       clock.advance(WAIT_SECONDS * 1000);
       await untilQuiet(world);
     };
-    /** Everything goes bad or well, and what gathers is sent. */
+    /** All VMs go bad or recover, and the gathered messages are sent. */
     const change = async (percent: number, firing: number) => {
       clock.advance(MINUTE_MS);
       await write(world, percent);
@@ -191,7 +193,7 @@ t.test(
       await sendGathered();
     };
 
-    await t.test('it goes bad', async (t) => {
+    await t.test('all VMs go bad', async (t) => {
       await change(97, VMS);
       t.same(counts(world), each(1, VMS));
       const [message] = gathering.received;
@@ -199,14 +201,14 @@ t.test(
       t.equal(
         (incidents as []).length + Number(incidentsLeftOut),
         VMS,
-        'which says how many it is about',
+        'its text says how many incidents it is about',
       );
       const name = `${PROJECT}/deliveries/${message?.headers['webhook-id']}`;
       const delivery = await ask(owner, 'GetDelivery', { name });
-      t.equal((delivery.members as unknown[]).length, VMS, 'and its delivery has all of them');
+      t.equal((delivery.members as unknown[]).length, VMS, 'its delivery has all of them');
     });
 
-    await t.test('it is well again', async (t) => {
+    await t.test('all VMs recover', async (t) => {
       await change(10, 0);
       t.same(counts(world), each(2, 2 * VMS));
     });
@@ -232,7 +234,7 @@ t.test(
         t.equal(gathering.received[2]?.body.type, 'incident.repeated');
         clock.advance(10 * MINUTE_MS);
         await untilQuiet(world);
-        t.same(counts(world), each(3, 3 * VMS), 'and nothing later');
+        t.same(counts(world), each(3, 3 * VMS), 'nothing is sent later');
       },
     );
   },

@@ -1,6 +1,6 @@
 /**
- * `svc audit verify` as an operator runs it: on folders where no service runs, one of them sound
- * and the others with one thing changed that nobody committed, and beside a service that runs.
+ * `svc audit verify` as an operator runs it: on folders without a running service, of which one is
+ * sound and each of the others has one uncommitted change, and beside a running service.
  */
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { HOUR_MS, START_MS, tester } from '../../support/host-in-memory.ts';
 import { identitiesOf } from '../../support/identities.ts';
 import { dataFolder, runToEnd, startProgram } from '../../support/program.ts';
 
-/** A folder in which identities of two projects were made, changed and ended. */
+/** A folder in which identities of two projects were created, changed and ended. */
 async function folderWithHistory(t: Test): Promise<string> {
   const folder = dataFolder(t);
   const clock = new VirtualClock(START_MS);
@@ -55,7 +55,7 @@ async function folderWithHistory(t: Test): Promise<string> {
     await world.send(project, 'serviceAccount', account, { type: 'disabled', reason: 'x' });
     await world.accountKey(project, read);
   }
-  // Ends by a timer: what a timer has decided is decided again too.
+  // Ends by a timer: timer decisions are verified as well.
   clock.jump(HOUR_MS);
   for (const timer of host.dueTimers(clock.now(), 10)) await host.fireTimer(timer, tester);
   await host.stop();
@@ -69,7 +69,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Runs the command in this process, soon after the last commit. */
 const verify = (folder: string, ...more: string[]) => verifyAfter(2 * HOUR_MS, folder, ...more);
 
-/** @param passedMs since the first commit */
+/** @param passedMs time since the first commit */
 async function verifyAfter(passedMs: number, folder: string, ...more: string[]) {
   const out = { text: '', error: '' };
   const surroundings: Surroundings = {
@@ -90,11 +90,11 @@ async function verifyAfter(passedMs: number, folder: string, ...more: string[]) 
   return { code, ...out };
 }
 
-t.test('A sound history is proven, project by project, and so it says', async (t) => {
+t.test('a sound history is proven, project by project, and reported', async (t) => {
   const folder = await folderWithHistory(t);
   const { code, text, error } = await verify(folder);
   t.equal(code, 0, text);
-  t.match(text, /alpha +\d+ +0 +(\d+) +\1 +holds/, 'every step was decided again');
+  t.match(text, /alpha +\d+ +0 +(\d+) +\1 +holds/, 'every step is decided again');
   t.match(text, /beta .* holds/);
   t.match(text, /Every chain is whole/);
   t.match(error, /No service runs on/);
@@ -109,7 +109,7 @@ t.test('A sound history is proven, project by project, and so it says', async (t
 
 type Change = (database: Database.Database) => unknown;
 
-/** Flips one bit of a value; of a text, one that leaves a character. */
+/** Flips one bit of a value; in a text, one that leaves a valid character. */
 function flipped(value: Buffer | string): Buffer | string {
   const bytes = Buffer.from(value);
   const at = bytes.length >> 1;
@@ -125,7 +125,7 @@ function flip(table: string, key: string, column: string, where: string): Change
         `SELECT ${key} AS key, ${column} AS value FROM ${table} WHERE ${where}`,
       )
       .get();
-    if (!row) throw new Error(`There is no row in ${table} where ${where}`);
+    if (!row) throw new Error(`${table} has no row where ${where}`);
     const update = database.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`);
     update.run(flipped(row.value), row.key);
   };
@@ -138,7 +138,7 @@ interface Tampering {
   readonly name: string;
   readonly file: 'control.db' | 'events.db';
   readonly change: Change;
-  /** What is said of project beta. */
+  /** What is reported for project beta. */
   readonly detail: RegExp;
   readonly number?: number;
 }
@@ -157,7 +157,7 @@ const tamperings: readonly Tampering[] = [
     detail: /not what its hash was taken of/,
   },
   {
-    name: 'a bit of what audit shows of a commit',
+    name: 'a bit of the audit fields of a commit',
     file: 'control.db',
     change: (database) =>
       database.exec(`UPDATE transitions SET event = replace(event, 'test', 'tess')
@@ -165,21 +165,21 @@ const tamperings: readonly Tampering[] = [
     detail: /Audit shows another transition/,
   },
   {
-    name: 'a transition that was taken out',
+    name: 'a removed transition',
     file: 'control.db',
     change: (database) =>
       database.exec(`DELETE FROM transitions WHERE id / 1024 = ${sequenceOfThird}`),
     detail: /Audit shows 0 transitions/,
   },
   {
-    name: 'a commit that was taken out',
+    name: 'a removed commit',
     file: 'control.db',
     change: (database) => database.exec(`DELETE FROM commits WHERE ${THIRD}`),
     detail: /follows commit 2: what was between them is missing/,
     number: 4,
   },
   {
-    name: 'the last commit taken out',
+    name: 'a removed last commit',
     file: 'control.db',
     change: (database) =>
       database.exec(`DELETE FROM commits WHERE sequence =
@@ -188,7 +188,7 @@ const tamperings: readonly Tampering[] = [
     number: 7,
   },
   {
-    name: 'more granted to an account than was ever decided',
+    name: 'an account with more permissions than were ever decided',
     file: 'control.db',
     change: (database) =>
       database.exec(`UPDATE instances SET context = replace(context, 'monitoring.read',
@@ -198,7 +198,7 @@ const tamperings: readonly Tampering[] = [
   },
 ];
 
-t.test('One thing that nobody committed is found, and the commit is named', async (t) => {
+t.test('one uncommitted change is found, and its commit is named', async (t) => {
   const sound = await folderWithHistory(t);
   for (const { name, file, change, detail, number = 3 } of tamperings) {
     const folder = dataFolder(t);
@@ -208,7 +208,7 @@ t.test('One thing that nobody committed is found, and the commit is named', asyn
     database.close();
     const { code, text } = await verify(folder);
     t.equal(code, 1, name);
-    t.match(text, /alpha .* holds/, `${name}: the other project holds`);
+    t.match(text, /alpha .* holds/, `${name}: the other project is sound`);
     t.match(text, new RegExp(`beta .* BROKEN at commit ${number}`), name);
     t.match(text, new RegExp(`beta: commit ${number} \\(\\w*, position \\d+\\): `), name);
     t.match(text, detail, name);
@@ -236,7 +236,7 @@ t.test('DUR-17: one changed byte of any commit in the log is found', async (t) =
     t.equal(code, 1);
     const broken = JSON.parse(text).projects.filter((one: { broken: object }) => one.broken);
     t.equal(broken.length, 1);
-    t.equal(broken[0].broken.commit.sequence, position % 2 ** 40, 'the commit that was changed');
+    t.equal(broken[0].broken.commit.sequence, position % 2 ** 40, 'the changed commit');
   }
 });
 
@@ -277,7 +277,7 @@ t.test('DUR-17: a row without a commit is found', async (t) => {
   t.match(await verify(elsewhere), { code: 1, text: /nowhere +0 .* BROKEN: of no commit/ });
 });
 
-t.test('A transition that no commit made is found, also where no body is left', async (t) => {
+t.test('a transition that no commit made is found, even without a body', async (t) => {
   const sound = await folderWithHistory(t);
   const cases: readonly [string, string, RegExp][] = [
     [
@@ -312,7 +312,7 @@ t.test('A transition that no commit made is found, also where no body is left', 
 
 const REMOVED = `DELETE FROM stream_message WHERE ${NOT_THE_LAST}`;
 
-t.test('Who acted, when and by which request is proven of what audit shows', async (t) => {
+t.test('the audit’s actor, time and request are proven', async (t) => {
   const sound = await folderWithHistory(t);
   for (const change of [
     `actor = '{"kind":"human","name":"people/somebody"}'`,
@@ -326,7 +326,7 @@ t.test('Who acted, when and by which request is proven of what audit shows', asy
   }
 });
 
-t.test('A body that is gone is believed to be too old only when it is', async (t) => {
+t.test('a missing body is accepted as expired only if it is old enough', async (t) => {
   const sound = await folderWithHistory(t);
   const raised = changed(t, sound, {
     'events.db': REMOVED,
@@ -343,7 +343,7 @@ t.test('A body that is gone is believed to be too old only when it is', async (t
   t.match(later.text, /The row of serviceAccount \w+ comes from no commit/);
 });
 
-t.test('A log that retention has shortened is proven by its headers, and no more', async (t) => {
+t.test('a log shortened by retention is proven by its headers only', async (t) => {
   const folder = await folderWithHistory(t);
   const database = new Database(join(folder, 'events.db'));
   database.exec('DELETE FROM stream_message WHERE position % (1 << 40) <= 5');
@@ -366,7 +366,7 @@ t.test('A log that retention has shortened is proven by its headers, and no more
   t.match(report, /position 9\): The log does not hold it, though it should/);
 });
 
-t.test('Where the log is elsewhere, the chain alone is proven, and that is said', async (t) => {
+t.test('without the log, only the chain is proven, and this is reported', async (t) => {
   const folder = await folderWithHistory(t);
   for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
     rmSync(join(folder, file), { force: true });
@@ -380,7 +380,7 @@ t.test('Where the log is elsewhere, the chain alone is proven, and that is said'
   t.notMatch(text, /holds/);
 });
 
-t.test('What cannot be done is reported in a sentence', async (t) => {
+t.test('failures are reported in readable sentences', async (t) => {
   const nothing = await verify(dataFolder(t));
   t.equal(nothing.code, 1);
   t.match(nothing.error, /There is no .*control\.db: give the data folder/);
@@ -391,7 +391,7 @@ t.test('What cannot be done is reported in a sentence', async (t) => {
   }
 });
 
-t.test('A running service proves its own history, and goes on', async (t) => {
+t.test('a running service verifies its own history and continues', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   const report = await runToEnd(['audit', 'verify', '--data', folder]);

@@ -1,4 +1,4 @@
-/** The systemd units that we ship, and how `svc install` and its like put them in place. */
+/** The shipped systemd units, and how `svc install` and similar commands install them. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,18 +11,21 @@ import { dataFolder, runToEnd } from '../../support/program.ts';
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
-t.test('a unit runs this machine’s program, with words that systemd reads as they are', (t) => {
-  const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
-  const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
-  t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
-  t.ok(unitText('service', { command }).includes(`\nExecStart=${words} serve\n`));
-  const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
-  t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
-  t.equal(often.match(/^ExecStart=/gm)?.length, 1);
-  t.end();
-});
+t.test(
+  'a unit runs this machine’s program, quoted so that systemd reads every argument literally',
+  (t) => {
+    const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
+    const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
+    t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
+    t.ok(unitText('service', { command }).includes(`\nExecStart=${words} serve\n`));
+    const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
+    t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
+    t.equal(often.match(/^ExecStart=/gm)?.length, 1);
+    t.end();
+  },
+);
 
-t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
+t.test('a sandbox allows what the program needs, and nothing else', (t) => {
   const shared = [
     ...['DynamicUser=yes', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'PrivateDevices=yes'],
     ...['CapabilityBoundingSet=', 'UMask=0077', 'StateDirectoryMode=0700'],
@@ -33,10 +36,10 @@ t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
       ...['StateDirectory=svc-collect', 'ProtectHome=yes'],
       "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'",
     ],
-    // A hidden /home would be a file system that nobody measures.
+    // With a hidden /home, its file system would not be measured.
     service: [
       ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
-      // Where an audit sink can be written.
+      // Directory that an audit sink can write to.
       ...['LogsDirectory=svc', 'LogsDirectoryMode=0700'],
     ],
   };
@@ -54,27 +57,23 @@ t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
   t.end();
 });
 
-t.test(
-  'systemd finds no fault in a unit, and little that it is exposed to',
-  needs('systemd-analyze'),
-  (t) => {
-    for (const kind of kinds) {
-      const path = join(dataFolder(t), units[kind].name);
-      writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
-      const analyze = (...words: string[]) =>
-        spawnSync(componentPath('systemd-analyze'), [...words, path], {
-          encoding: 'utf8',
-          timeout: 120_000,
-        });
-      const { stdout, stderr } = analyze('verify');
-      t.equal(stdout + stderr, '', kind);
-      // In tenths, of 100: what is left is the network, and /proc of the host.
-      const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
-      t.equal(security.status, 0, security.stdout);
-    }
-    t.end();
-  },
-);
+t.test('systemd finds no fault in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
+  for (const kind of kinds) {
+    const path = join(dataFolder(t), units[kind].name);
+    writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
+    const analyze = (...words: string[]) =>
+      spawnSync(componentPath('systemd-analyze'), [...words, path], {
+        encoding: 'utf8',
+        timeout: 120_000,
+      });
+    const { stdout, stderr } = analyze('verify');
+    t.equal(stdout + stderr, '', kind);
+    // In tenths, of 100: the remaining exposure is the network and the host's /proc.
+    const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
+    t.equal(security.status, 0, security.stdout);
+  }
+  t.end();
+});
 
 t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-analyze'), (t) => {
   const sample = new URL(
@@ -82,7 +81,7 @@ t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-ana
     import.meta.url,
   );
   const path = join(dataFolder(t), 'nats-server.service');
-  // The program of the sample is not on every machine.
+  // The sample's program is not installed on every machine.
   const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
   writeFileSync(path, text);
   const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
@@ -93,7 +92,7 @@ t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-ana
   t.end();
 });
 
-t.test('install writes the unit where it is asked to, and --dry-run nowhere', async (t) => {
+t.test('install writes the unit to the given path, and nothing with --dry-run', async (t) => {
   const isHidden = hiddenPath([process.execPath, program]) !== undefined;
   const commands = {
     agent: ['agent', 'install'],

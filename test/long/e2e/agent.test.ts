@@ -1,7 +1,7 @@
 /**
- * Expanded monitoring as its users meet it: somebody signs in and enrols a VM, the agent gets its
- * token on standard input, runs, survives an outage of the service, and is ended again. Then the
- * hypervisor's side: whatever is read and opened, virsh is asked to look and to do nothing else.
+ * Expanded monitoring as its users see it: a user signs in and enrols a VM; the agent gets its
+ * token on standard input, runs, survives an outage of the service, and is removed. Then the
+ * hypervisor's side: whatever is read and opened, virsh is only used for reading.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,9 +18,9 @@ const recordings = fileURLToPath(
   new URL('../../telemetry/collectors/recordings/', import.meta.url),
 );
 
-// Each has a program of its own, which waits most of the time.
+// Each test has a program of its own, which mostly waits.
 t.jobs = 2;
-// Spread at each test: the runner keeps what it writes into its options.
+// Spread into each test, because the runner writes into its options.
 const atOnce = { buffered: true, timeout: 240_000 };
 
 type Env = Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ function startAgent(t: Test, folder: string): ChildProcess {
   return child;
 }
 
-/** Environment of a person who has signed in by the link of the first start. */
+/** Environment of a user who has signed in by the link of the first start. */
 function signedIn(service: Program, home: string, folder: string): Env {
   const { signInUrl = '' } = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8'));
   const env = { HOME: home, SVC_ENDPOINT: service.demo.baseUrl };
@@ -54,7 +54,7 @@ function signedIn(service: Program, home: string, folder: string): Env {
   return env;
 }
 
-/** Raw samples that PromQL sees of the VM's load. */
+/** Raw samples of the VM's load in PromQL. */
 async function samples({ demo }: Program): Promise<number> {
   const query = encodeURIComponent('sum(count_over_time(svc_vm_load1{vm="guest-1"}[10m]))');
   const url = `${demo.baseUrl}/v1/monitoring/${demo.projectName}/promql/api/v1/query?query=${query}`;
@@ -105,14 +105,16 @@ t.test(
     };
     await until('rows wait', () => ((rows().waiting ?? 0) >= 3 ? true : undefined));
     const again = await startProgram(t, data, settings);
-    await until('they have been sent', () => (rows().waiting === 0 ? true : undefined));
+    await until('the buffered rows have been sent', () =>
+      rows().waiting === 0 ? true : undefined,
+    );
     const sent = rows().sentRows ?? 0;
     t.ok((await samples(again)) >= sent, `${sent} rows, all of them at the service`);
     const status = JSON.parse(svc(['agent', 'status', '--state', state, '--json'], {}));
     t.match(status, { isRunning: true, status: { droppedRows: 0, rejected: {} } });
 
     svc(['vms', 'unenrol', 'guest-1', '--project', 'demo'], person);
-    await until('the agent is refused', () =>
+    await until('the agent is rejected', () =>
       JSON.stringify(rows()).includes('CREDENTIAL_REVOKED') ? true : undefined,
     );
     agent.kill('SIGTERM');
@@ -124,7 +126,7 @@ t.test(
   },
 );
 
-/** A `virsh` that notes how it is called, and answers what a real one once did. */
+/** A `virsh` that records its arguments and prints a recorded answer. */
 function recordingVirsh(folder: string): { path: string; calls: () => string[] } {
   const bin = join(folder, 'bin');
   const log = join(folder, 'virsh.log');
@@ -155,7 +157,7 @@ t.test(
         : undefined;
     });
     const person = signedIn(service, folder, data);
-    // Far enough from the next round, so that a call in between could only come from a read.
+    // Far enough from the next round that a call in between could only be caused by a read.
     const wait = delayToTick(Date.now(), 30_000, phaseOf('libvirt', 30_000));
     const before = virsh.calls().length;
     if (wait < 8_000) {
@@ -209,14 +211,14 @@ t.test(
         t.equal((await fetch(service.demo.baseUrl + http + path, { headers })).status, 200, path);
       }
     }
-    // An offer of expanded monitoring changes nothing on a VM either: the agent is put in by its owner.
+    // An offer of expanded monitoring does not change a VM either: its owner installs the agent.
     const id = vm?.name.split('/').at(-1) ?? '';
     svc(['vms', 'enrol', id, '--project', 'demo'], person);
     svc(['vms', 'unenrol', id, '--project', 'demo'], person);
-    t.equal(virsh.calls().length, calls, 'none of it asked the hypervisor anything');
+    t.equal(virsh.calls().length, calls, 'no read caused a call to the hypervisor');
     t.ok(calls > 0);
     for (const call of virsh.calls()) {
-      t.match(call, /^-r -q -c \S+ (list|domstats)/, 'read-only, and only to look');
+      t.match(call, /^-r -q -c \S+ (list|domstats)/, 'read-only calls that only query');
     }
     t.equal(await service.stop(), 0);
   },

@@ -1,5 +1,5 @@
 /**
- * "Try it on one machine" of docs/ci.md, followed literally: its blocks run as they stand there, on a
+ * "Try it on one machine" of docs/ci.md, followed literally: its blocks run unchanged, on a
  * terminal, against the program and the platform of `npm run ci-issuer`.
  */
 import { spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { until } from '../../support/program.ts';
 
 const script = fileURLToPath(new URL('../../../scripts/try-ci-issuer.ts', import.meta.url));
 
-/** The platform of `npm run ci-issuer` on a free port; resolves to its address. */
+/** Starts the platform of `npm run ci-issuer` on a free port; resolves with its address. */
 async function startTryOutIssuer(t: Test): Promise<string> {
   const platform = spawn(process.execPath, [script, '--port', '0']);
   const exited = once(platform, 'exit');
@@ -63,7 +63,7 @@ t.test(
     );
     t.equal(exit, 0, exit === 0 ? 'every step succeeds' : stdout);
     t.match(stdout, 'Observed, and waiting for review. Nothing is granted yet.');
-    t.match(stdout, /^repository_id +74 +yes/m, 'the claims of the made-up workflow');
-    t.match(stdout, /There are no VMs|^VM +/m, 'and the job reads with its token');
+    t.match(stdout, /^repository_id +74 +yes/m, 'the claims of the fictional workflow');
+    t.match(stdout, /There are no VMs|^VM +/m, 'the job reads with its token');
   },
 );

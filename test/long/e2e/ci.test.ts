@@ -1,7 +1,7 @@
 /**
- * The nine steps of docs/ci.md, followed literally: its blocks of code are run as they stand there,
- * by bash, against the program as a user starts it. A local issuer plays the CI platform, a script
- * in the PATH plays GitHub's `gh`, and a stand-in of the runner runs the workflow that was pushed.
+ * The nine steps of docs/ci.md, followed literally: bash runs its code blocks unchanged against the
+ * program as a user starts it. A local issuer plays the CI platform, a script in the PATH plays
+ * GitHub's `gh`, and a stand-in for the runner runs the pushed workflow.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ t.test(
     const started = await follow(3);
     const code = /^code +(svc_pair_\S+)$/m.exec(started.stderr)?.[1] ?? '';
     const setupId = /^setup id +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
-    t.match(code, /^svc_pair_/, 'the code is shown, this once');
+    t.match(code, /^svc_pair_/, 'the code is shown once');
     t.notMatch(started.stdout, code);
     await follow(4, { input: code });
     await follow(5);
@@ -45,9 +45,9 @@ t.test(
     });
     t.match(approved.stdout, /repository_id +74 +yes/, 'each claim is shown');
     await follow(8);
-    t.strictSame(readdirSync(join(world.state, 'secrets')), [], 'the temporary secret is gone');
+    t.strictSame(readdirSync(join(world.state, 'secrets')), [], 'the temporary secret is deleted');
     const present = readFileSync(join(world.checkout, WORKFLOW), 'utf8');
-    t.equal(present, codeBlock('ci.md', `# ${WORKFLOW}`), 'and so is the step');
+    t.equal(present, codeBlock('ci.md', `# ${WORKFLOW}`), 'the step is removed');
     const use = codeBlock('ci.md', '# In place of "the step goes here"').split('\n').slice(1);
     writeFileSync(join(world.checkout, WORKFLOW), present.replace(PASTE_HERE, use.join('\n')));
     await follow(9);
@@ -56,7 +56,7 @@ t.test(
     t.match(
       job.log,
       '{"status":"success","data":{"resultType":"vector"',
-      'the job reads the project it is trusted in',
+      'the job reads the project that trusts it',
     );
 
     await t.test(
@@ -74,7 +74,7 @@ t.test(
       },
     );
 
-    await t.test('a run from another branch is refused, and shown what differs', async (t) => {
+    await t.test('a run from another branch is rejected, and sees the difference', async (t) => {
       platform.job.claims = { ref: 'refs/heads/topic' };
       const refused = await push();
       t.notOk(refused.ok);
@@ -105,7 +105,7 @@ t.test(
       t.notOk(program.log().includes(secret), 'no secret is in the log of the service');
       t.notOk(
         world.filesWith(secret).length > 0,
-        'nor in a file of the checkout, the home or the data',
+        'no secret is in a file of the checkout, the home or the data',
       );
     }
   },

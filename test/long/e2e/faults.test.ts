@@ -1,7 +1,7 @@
 /**
- * The program under faults of the world around it: killed in the middle of work, its disk full,
- * its databases locked, its nats-server gone, its webhooks answered badly. Each time: it stays up
- * or comes back, keeps what it acknowledged, says what is wrong, and goes on by itself.
+ * The program under external faults: killed during work, with a full disk, locked databases, a dead
+ * nats-server, misbehaving webhook endpoints. In each case it stays up or restarts, keeps what it
+ * acknowledged, reports the fault, and continues by itself.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ import { dataFolder, startProgram, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { checkStored, startStorm } from '../../support/write-storm.ts';
 
-// Each has a program of its own, which waits most of the time.
+// Each test has a program of its own, which mostly waits.
 t.jobs = 3;
 t.setTimeout(240_000);
 const atOnce = { buffered: true, timeout: 240_000 };
@@ -54,11 +54,11 @@ t.test(
       program.call(SAVE_RULE, request).catch(() => undefined),
     );
     const breached = await writeReadings(program, vms, 11);
-    t.equal(breached.status, 200, 'the readings that breach are acknowledged');
+    t.equal(breached.status, 200, 'the breaching readings are acknowledged');
     await until('some deliveries', () => (receiver.received.length >= 10 ? true : undefined));
     await program.kill();
     const atKill = receiver.received.length;
-    t.ok(atKill < vms.length, `killed in the middle of the deliveries: ${atKill}`);
+    t.ok(atKill < vms.length, `killed during the deliveries: ${atKill}`);
     await Promise.all([...storms.map((storm) => storm.stop()), ...saved]);
 
     const again = await startProgram(t, folder, faultSettings);
@@ -68,7 +68,7 @@ t.test(
       const sent = deliveries.filter(({ state }) => state === 'SENT');
       return sent.length >= vms.length ? deliveries : undefined;
     });
-    t.equal(firings.length, vms.length, 'one delivery for each');
+    t.equal(firings.length, vms.length, 'one delivery per incident');
     const incidents = await listAll<{ name: string; vmName: string }>(
       again,
       'ListIncidents',
@@ -79,21 +79,21 @@ t.test(
     const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
     t.equal(notified.size, vms.length, 'each incident reached the receiver');
     const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
-    t.equal(ids.size, vms.length, 'what came twice has the id of the first time');
+    t.equal(ids.size, vms.length, 'a duplicate has the id of the first message');
     t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);
 
     const resent = await Promise.all(requests.map((request) => again.call(SAVE_RULE, request)));
     t.ok(
       resent.every(({ status, body }) => status === 200 && body.version === '1'),
-      'a request sent again is answered, with version 1',
+      'a repeated request is answered with version 1',
     );
     const rules = await listAll(again, 'ListAlertRules', 'rules');
-    t.equal(rules.length, requests.length + 1, 'and none was applied twice');
+    t.equal(rules.length, requests.length + 1, 'no request was applied twice');
     t.equal(await again.stop(), 0);
   },
 );
 
-t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
+t.test('the service survives a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   componentPath('tmpfs mounts');
   const folder = dataFolder(t);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m', 'svc-test', folder]);
@@ -109,10 +109,14 @@ t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   await until('a refusal', () => storm.statuses.get(503));
   const { reasons } = await readiness(program);
   t.match(reasons.stream, /The stream is unavailable: .*the disk is full, free some space/);
-  t.match(storm.refusals.get(503), /NOT_READY/, 'writes are refused with a reason');
+  t.match(storm.refusals.get(503), /NOT_READY/, 'writes are rejected with a reason');
   const refused = await createDestination(program, 'https://hooks.example/a');
-  t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY'], 'so is everything that writes');
-  await until('the log says so', () =>
+  t.match(
+    [refused.status, reasonOf(refused)],
+    [503, 'NOT_READY'],
+    'all other writes are rejected too',
+  );
+  await until('the log reports it', () =>
     faultLines(program).find((line) => line.includes('the disk is full')),
   );
 
@@ -121,9 +125,9 @@ t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   const before = storm.rows();
   await until('rows again', () => (storm.rows() > before + 50 ? true : undefined));
   const created = await createDestination(program, 'https://hooks.example/b');
-  t.equal(created.status, 200, 'everything goes on by itself');
+  t.equal(created.status, 200, 'everything continues by itself');
   await storm.stop();
-  t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answer than these');
+  t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answers');
   await checkStored(t, program.demo, storm.acknowledged);
   await program.kill();
   const again = await startProgram(t, folder, faultSettings);
@@ -131,7 +135,7 @@ t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   t.equal(await again.stop(), 0);
 });
 
-/** Makes `filler` as large as leaves `leaveMib` free. */
+/** Grows `filler` until only `leaveMib` are free. */
 function fill(folder: string, filler: string, leaveMib: number): void {
   const { bavail, bsize } = statfsSync(folder);
   const bytes = Math.max(0, bavail * bsize - leaveMib * 2 ** 20);
@@ -142,7 +146,7 @@ function fill(folder: string, filler: string, leaveMib: number): void {
   }
 }
 
-t.test('databases that another process holds locked', { ...atOnce }, async (t) => {
+t.test('the service survives databases locked by another process', { ...atOnce }, async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, faultSettings);
   const cases = [
@@ -152,13 +156,13 @@ t.test('databases that another process holds locked', { ...atOnce }, async (t) =
   for (const { file, write } of cases) {
     const locker = await lock(t, join(folder, file));
     const refused = await write();
-    t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY'], `${file}: refused for now`);
+    t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY'], `${file}: rejected for now`);
     const { status, reasons } = await readiness(program);
     t.equal(status, 503);
     t.match(reasons.stream, new RegExp(`Cannot write to .*${file}: another connection holds its`));
     await end(locker);
     await untilReadiness(program, 200);
-    t.equal((await write()).status, 200, `${file}: taken again once the lock is gone`);
+    t.equal((await write()).status, 200, `${file}: accepted again once the lock is released`);
   }
   for (const file of ['control.db', 'secrets.db', 'history.db']) {
     const locker = await lock(t, join(folder, file));
@@ -177,7 +181,7 @@ t.test('databases that another process holds locked', { ...atOnce }, async (t) =
     await released;
     await untilReadiness(program, 200);
     const after = await program.call(SAVE_RULE, ruleRequest(program, []));
-    t.equal(after.status, 200, `${file}: everything goes on`);
+    t.equal(after.status, 200, `${file}: everything continues`);
   }
   t.equal(await program.stop(), 0);
 });
@@ -202,47 +206,51 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 const nats = 'nats-server 2.15.1';
-t.test('a nats-server that is killed and comes back', { ...needs(nats), ...atOnce }, async (t) => {
-  const store = dataFolder(t);
-  const server = await startNatsServer({ program: componentPath(nats), folder: store });
-  t.teardown(() => server.kill());
-  const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
-  const receiver = await startReceiver(t, { address: '127.0.0.2' });
-  const program = await startProgram(t, dataFolder(t), settings);
-  await saveRule(program, [await destinationAt(program, receiver.url)]);
-  const storm = startStorm(program.demo, { name: 'nats', format: 'binary', everyMs: 20 });
-  await until('some rows', () => (storm.rows() > 100 ? true : undefined));
-  await server.kill();
-  const away = await untilReadiness(program, 503);
-  t.match(away.reasons.stream, /^The stream is unavailable: .+/);
-  await until('a refusal', () => storm.statuses.get(503));
-  t.match(storm.refusals.get(503), /NOT_READY/);
-  const refused = await createDestination(program, 'https://hooks.example/n');
-  t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY']);
+t.test(
+  'the service survives a killed and restarted nats-server',
+  { ...needs(nats), ...atOnce },
+  async (t) => {
+    const store = dataFolder(t);
+    const server = await startNatsServer({ program: componentPath(nats), folder: store });
+    t.teardown(() => server.kill());
+    const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
+    const receiver = await startReceiver(t, { address: '127.0.0.2' });
+    const program = await startProgram(t, dataFolder(t), settings);
+    await saveRule(program, [await destinationAt(program, receiver.url)]);
+    const storm = startStorm(program.demo, { name: 'nats', format: 'binary', everyMs: 20 });
+    await until('some rows', () => (storm.rows() > 100 ? true : undefined));
+    await server.kill();
+    const away = await untilReadiness(program, 503);
+    t.match(away.reasons.stream, /^The stream is unavailable: .+/);
+    await until('a refusal', () => storm.statuses.get(503));
+    t.match(storm.refusals.get(503), /NOT_READY/);
+    const refused = await createDestination(program, 'https://hooks.example/n');
+    t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY']);
 
-  await server.start();
-  await untilReadiness(program, 200);
-  await storm.stop();
-  t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answer than these');
-  t.equal((await writeReadings(program, ['vm-1'], 11)).status, 200);
-  const firing = await until('the webhook after it all', () => receiver.received[0]);
-  t.match(firing.body, { type: 'incident.firing', data: { vmName: 'projects/demo/vms/vm-1' } });
-  await checkStored(t, program.demo, storm.acknowledged);
+    await server.start();
+    await untilReadiness(program, 200);
+    await storm.stop();
+    t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answers');
+    t.equal((await writeReadings(program, ['vm-1'], 11)).status, 200);
+    const firing = await until('a webhook after the restart', () => receiver.received[0]);
+    t.match(firing.body, { type: 'incident.firing', data: { vmName: 'projects/demo/vms/vm-1' } });
+    await checkStored(t, program.demo, storm.acknowledged);
 
-  await server.kill();
-  rmSync(join(store, 'store'), { recursive: true });
-  await server.start();
-  await until('readiness to name the loss', async () => {
-    const { status, reasons } = await readiness(program);
-    const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
-    return status === 503 && isNamed ? true : undefined;
-  });
-  const write = await writeReadings(program, ['vm-1'], 11);
-  t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not recreated');
-  t.equal(await program.stop(), 0);
-});
+    await server.kill();
+    rmSync(join(store, 'store'), { recursive: true });
+    await server.start();
+    await until('readiness to report the loss', async () => {
+      const { status, reasons } = await readiness(program);
+      const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
+      return status === 503 && isNamed ? true : undefined;
+    });
+    const write = await writeReadings(program, ['vm-1'], 11);
+    t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not recreated');
+    t.equal(await program.stop(), 0);
+  },
+);
 
-t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
+t.test('misbehaving webhook endpoints delay no other delivery', { ...atOnce }, async (t) => {
   const program = await startProgram(t, dataFolder(t), faultSettings);
   const endpoints = await startBadEndpoints(t, '127.0.0.2');
   for (const url of [
@@ -252,7 +260,7 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
     'ftp://a/a',
   ]) {
     const refused = await createDestination(program, url);
-    t.match([refused.status, reasonOf(refused)], [400, 'INVALID_FIELD'], `${url} is refused`);
+    t.match([refused.status, reasonOf(refused)], [400, 'INVALID_FIELD'], `${url} is rejected`);
     t.match(refused.body.message, /is not a public address|must begin with https/);
   }
   const paths = ['hang', '500', 'redirect', 'endless', 'ok'];
@@ -268,7 +276,7 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
     return ended.length === names.size ? ended : undefined;
   });
   const [good, closed] = ['/ok', '/hang closed'].map((what) => endpoints.order.indexOf(what));
-  t.ok(Number(good) < Number(closed), 'the good one waits for none of the others');
+  t.ok(Number(good) < Number(closed), 'the good endpoint does not wait for the others');
   const byPath = new Map(outcomes.map((each) => [names.get(each.destinationName), each]));
   t.match(byPath.get('/ok'), { state: 'SENT', attempts: [{ outcome: 'accepted' }] });
   t.match(byPath.get('/hang')?.attempts[0], {
@@ -280,10 +288,10 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
     httpStatus: 307,
     error: /redirects are not followed, fix the URL/,
   });
-  t.match(byPath.get('/endless'), { state: 'SENT' }, 'its status counts, its 10 GB do not');
-  t.equal(endpoints.hits.get('/stolen'), undefined, 'nothing goes where a redirect points');
-  t.ok(endpoints.sentBytes() < 64 * 2 ** 20, `read of 10 GB: ${endpoints.sentBytes()} bytes`);
-  t.equal((await readiness(program)).status, 200, 'the service is ready all the while');
-  t.same(faultLines(program), [], 'what others do wrong is no fault of the service');
-  t.equal(await program.stop(), 0, 'and stops although attempts wait to be repeated');
+  t.match(byPath.get('/endless'), { state: 'SENT' }, 'its status counts, not its 10 GB');
+  t.equal(endpoints.hits.get('/stolen'), undefined, 'no request follows a redirect');
+  t.ok(endpoints.sentBytes() < 64 * 2 ** 20, `bytes read of 10 GB: ${endpoints.sentBytes()}`);
+  t.equal((await readiness(program)).status, 200, 'the service stays ready');
+  t.same(faultLines(program), [], 'faults of others do not count as faults of the service');
+  t.equal(await program.stop(), 0, 'it stops although retries are pending');
 });

@@ -1,7 +1,7 @@
 /**
- * A fresh clone of what is committed, with nothing beside it. The README's first screen works without dev
- * dependencies: it installs, starts, shows its pages and watches this machine. Tests of the folder beside
- * the checkout are skipped. Packages come from npm's cache or registry.
+ * A fresh clone of the committed files, with nothing beside it. The README's first screen works
+ * without dev dependencies: it installs, starts, shows its pages and watches this machine. Tests of
+ * the folder beside the checkout are skipped. Packages come from npm's cache or registry.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'host' },
   });
-  // npm does not pass on what kills it: the group is ended.
+  // npm does not forward the signal that kills it, so the group is ended.
   const end = (): boolean => process.kill(-(child.pid ?? 0), 'SIGTERM');
   process.once('exit', () => child.exitCode === null && end());
   let said = '';
@@ -80,13 +80,13 @@ const WITH_SHARED_FOLDER = [
   'test/telemetry/promql/compliance.test.ts',
 ];
 
-t.test('a clone alone skips the tests of the shared folder with a reason', async (t) => {
+t.test('a lone clone skips the tests of the shared folder with a reason', async (t) => {
   const clone = await cloneInto(dataFolder(t));
   symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
   const { stdout } = await execute(
     process.execPath,
     ['scripts/test/main.ts', ...WITH_SHARED_FOLDER],
-    // As in a gate of the clone, which requires every component that can be installed.
+    // As in a clone's gate, which requires every installable component.
     { cwd: clone, env: { ...process.env, SVC_TEST_REQUIRE: 'components' }, timeout: 120_000 },
   );
   t.match(stdout, /^skipped [1-9]\d*: needs shared folder: .* a clone works without it$/m);

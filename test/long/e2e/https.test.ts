@@ -1,8 +1,8 @@
 /**
- * The configurations of docs/operations/https.md, taken out of the page: real nginx, old and new, and
- * real Caddy in front of the program as a user starts it, and the program with a certificate of its
- * own. Each is signed in through, read, written, and watched; the certificates are of the authority
- * that the page makes, and the command line trusts it as the page says.
+ * The configurations of docs/operations/https.md, extracted from the page: real nginx, old and new,
+ * and real Caddy in front of the program as a user starts it, and the program with its own
+ * certificate. Through each, the test signs in, reads, writes and watches. The page's private
+ * authority signs the certificates, and the command line trusts it as the page describes.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -41,100 +41,118 @@ const pagePath = fileURLToPath(new URL(`../../../docs/${PAGE}`, import.meta.url)
 t.setTimeout(240_000);
 
 for (const version of ['nginx 1.22.1', 'nginx 1.26.3'] as const) {
-  t.test(`${version} as on the page passes everything on`, needs(version, 'openssl'), async (t) => {
-    const place = await makePlace(t);
-    const { port, httpPort, servicePort, folder } = place;
-    const pasted = codeBlock(PAGE, '# /etc/nginx/conf.d/svc.conf')
-      .replaceAll('/etc/nginx/tls', folder)
-      .replaceAll('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
-      .replace('listen 80;', `listen 127.0.0.1:${httpPort};`)
-      .replace('listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`);
-    // What the page says of Debian 12.
-    const older = pasted.replace(' ssl;', ' ssl http2;').replace('    http2 on;\n', '');
-    const servers = version === 'nginx 1.22.1' ? older : pasted;
-    const program = componentPath(version);
-    const said = await startNginx(t, servers, { program, folder, port });
-    await tryAll(t, await startBehind(t, place));
-    t.notMatch(said(), /\[(warn|error|crit|alert|emerg)\]/, 'it had nothing to complain of');
-  });
+  t.test(
+    `${version} configured as on the page forwards everything`,
+    needs(version, 'openssl'),
+    async (t) => {
+      const place = await makePlace(t);
+      const { port, httpPort, servicePort, folder } = place;
+      const pasted = codeBlock(PAGE, '# /etc/nginx/conf.d/svc.conf')
+        .replaceAll('/etc/nginx/tls', folder)
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
+        .replace('listen 80;', `listen 127.0.0.1:${httpPort};`)
+        .replace('listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`);
+      // The page's change for Debian 12.
+      const older = pasted.replace(' ssl;', ' ssl http2;').replace('    http2 on;\n', '');
+      const servers = version === 'nginx 1.22.1' ? older : pasted;
+      const program = componentPath(version);
+      const said = await startNginx(t, servers, { program, folder, port });
+      await tryAll(t, await startBehind(t, place));
+      t.notMatch(said(), /\[(warn|error|crit|alert|emerg)\]/, 'it reported no error');
+    },
+  );
 }
 
 for (const version of ['caddy 2.6.2', 'caddy 2.11.4'] as const) {
-  t.test(`${version} as on the page passes everything on`, needs(version, 'openssl'), async (t) => {
-    const place = await makePlace(t);
-    const { port, httpPort, servicePort, folder } = place;
-    const page = readFileSync(pagePath, 'utf8');
-    const [tls = ''] = /tls (\/etc\/caddy\/tls\/[a-z.]+ ?){2}/.exec(page) ?? [];
-    const sites = codeBlock(PAGE, '# /etc/caddy/Caddyfile')
-      .replace(`${HOST} {`, `${HOST} {\n\t${tls.replaceAll('/etc/caddy/tls', folder)}`)
-      .replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`);
-    const program = componentPath(version);
-    // What it says is not looked at: older ones call it an error that a stream's client has gone.
-    await startCaddy(t, sites, { program, folder, port, httpPort });
-    await tryAll(t, await startBehind(t, place));
-  });
+  t.test(
+    `${version} configured as on the page forwards everything`,
+    needs(version, 'openssl'),
+    async (t) => {
+      const place = await makePlace(t);
+      const { port, httpPort, servicePort, folder } = place;
+      const page = readFileSync(pagePath, 'utf8');
+      const [tls = ''] = /tls (\/etc\/caddy\/tls\/[a-z.]+ ?){2}/.exec(page) ?? [];
+      const sites = codeBlock(PAGE, '# /etc/caddy/Caddyfile')
+        .replace(`${HOST} {`, `${HOST} {\n\t${tls.replaceAll('/etc/caddy/tls', folder)}`)
+        .replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`);
+      const program = componentPath(version);
+      // Its log is ignored: older versions log an error when a stream's client disconnects.
+      await startCaddy(t, sites, { program, folder, port, httpPort });
+      await tryAll(t, await startBehind(t, place));
+    },
+  );
 }
 
-t.test('a certificate of its own, and a private authority', needs('openssl', 'go'), async (t) => {
-  const place = await makePlace(t);
-  const { folder, port } = place;
-  const program = await start(t, place, '# /etc/svc/svc.env', {
-    '0.0.0.0:8443': `127.0.0.1:${port}`,
-    [`${HOST}:8443`]: `localhost:${port}`,
-    '/var/lib/svc/tls': folder,
-  });
-  const ca = join(folder, 'ca.pem');
-  const bare = { HOME: folder, SVC_ENDPOINT: `https://localhost:${port}`, SVC_PROJECT: 'demo' };
-
-  await t.test('the command line knows the authority as the page says', async (t) => {
-    const trusting = { ...bare, NODE_EXTRA_CA_CERTS: ca };
-    const login = await svc(['login', '--link', '-'], trusting, linkToken(program));
-    t.equal(login.code, 0, login.said);
-    const read = await svc(['alerts', 'list'], trusting);
-    t.match(read, { code: 0, said: /no alert rules/ });
-    const ofSystem = await svc(['alerts', 'list'], {
-      ...bare,
-      NODE_USE_SYSTEM_CA: '1',
-      SSL_CERT_FILE: ca,
+t.test(
+  'the program serves its own certificate, signed by a private authority',
+  needs('openssl', 'go'),
+  async (t) => {
+    const place = await makePlace(t);
+    const { folder, port } = place;
+    const program = await start(t, place, '# /etc/svc/svc.env', {
+      '0.0.0.0:8443': `127.0.0.1:${port}`,
+      [`${HOST}:8443`]: `localhost:${port}`,
+      '/var/lib/svc/tls': folder,
     });
-    t.match(ofSystem, { code: 0, said: /no alert rules/ });
-  });
+    const ca = join(folder, 'ca.pem');
+    const bare = { HOME: folder, SVC_ENDPOINT: `https://localhost:${port}`, SVC_PROJECT: 'demo' };
 
-  await t.test('without it the command line says what would do, once', async (t) => {
-    const refused = await svc(['alerts', 'list'], bare);
-    t.match(refused, { code: 5, said: /UNABLE_TO_VERIFY_LEAF_SIGNATURE.*NODE_EXTRA_CA_CERTS/s });
-    t.notMatch(refused.said, /sent again/);
-  });
+    await t.test('the command line trusts the authority as the page describes', async (t) => {
+      const trusting = { ...bare, NODE_EXTRA_CA_CERTS: ca };
+      const login = await svc(['login', '--link', '-'], trusting, linkToken(program));
+      t.equal(login.code, 0, login.said);
+      const read = await svc(['alerts', 'list'], trusting);
+      t.match(read, { code: 0, said: /no alert rules/ });
+      const ofSystem = await svc(['alerts', 'list'], {
+        ...bare,
+        NODE_USE_SYSTEM_CA: '1',
+        SSL_CERT_FILE: ca,
+      });
+      t.match(ofSystem, { code: 0, said: /no alert rules/ });
+    });
 
-  await t.test('a program with the Go SDK knows the authority as the page says', async (t) => {
-    const env = goEnvironment(fileURLToPath(new URL('../../../.tap/go', import.meta.url)));
-    const built = await buildGoPrograms(componentPath('go'), dataFolder(t), ['watch'], env);
-    const watch = built('watch');
-    const settings = {
-      SVC_ENDPOINT: `https://localhost:${port}`,
-      SVC_PROJECT: 'demo',
-      SVC_API_KEY: program.demo.apiKey,
-    };
-    t.same(await linesOf(watch, { ...settings, SSL_CERT_FILE: ca }), ['SNAPSHOT 0']);
-    await t.rejects(linesOf(watch, settings), /certificate signed by unknown authority/);
-  });
+    await t.test('without the authority the command line suggests the fix, once', async (t) => {
+      const refused = await svc(['alerts', 'list'], bare);
+      t.match(refused, { code: 5, said: /UNABLE_TO_VERIFY_LEAF_SIGNATURE.*NODE_EXTRA_CA_CERTS/s });
+      t.notMatch(refused.said, /sent again/);
+    });
 
-  await t.test('a renewed certificate is served once it is read again', async (t) => {
-    const old = readFileSync(ca);
-    makeAuthority(folder);
-    t.ok(await isTrusted(port, old));
-    process.kill(program.pid, 'SIGHUP');
-    await until('it is read again', () => /read again/.test(program.log()) || undefined);
-    t.ok(await isTrusted(port, readFileSync(ca)));
-    t.notOk(await isTrusted(port, old));
-    t.match(await program.get('/readyz'), { status: 200 });
-  });
-});
+    await t.test(
+      'a program with the Go SDK trusts the authority as the page describes',
+      async (t) => {
+        const env = goEnvironment(fileURLToPath(new URL('../../../.tap/go', import.meta.url)));
+        const built = await buildGoPrograms(componentPath('go'), dataFolder(t), ['watch'], env);
+        const watch = built('watch');
+        const settings = {
+          SVC_ENDPOINT: `https://localhost:${port}`,
+          SVC_PROJECT: 'demo',
+          SVC_API_KEY: program.demo.apiKey,
+        };
+        t.same(await linesOf(watch, { ...settings, SSL_CERT_FILE: ca }), ['SNAPSHOT 0']);
+        await t.rejects(linesOf(watch, settings), /certificate signed by unknown authority/);
+      },
+    );
+
+    await t.test('a renewed certificate is served after a reload', async (t) => {
+      const old = readFileSync(ca);
+      makeAuthority(folder);
+      t.ok(await isTrusted(port, old));
+      process.kill(program.pid, 'SIGHUP');
+      await until(
+        'the certificate is reloaded',
+        () => /read again/.test(program.log()) || undefined,
+      );
+      t.ok(await isTrusted(port, readFileSync(ca)));
+      t.notOk(await isTrusted(port, old));
+      t.match(await program.get('/readyz'), { status: 200 });
+    });
+  },
+);
 
 interface Place {
-  /** Of the certificates, `ca.pem`, `tls.pem` and `tls.key`, and what a proxy writes. */
+  /** Folder of the certificates `ca.pem`, `tls.pem` and `tls.key`, and of a proxy's files. */
   readonly folder: string;
-  /** Of https. */
+  /** Port for HTTPS. */
   readonly port: number;
   readonly httpPort: number;
   readonly servicePort: number;
@@ -154,7 +172,7 @@ async function makePlace(t: Test): Promise<Place> {
   };
 }
 
-/** The page's authority and certificate, which is of `localhost` besides. */
+/** The page's authority and certificate, which also covers `localhost`. */
 function makeAuthority(folder: string): void {
   const script = codeBlock(PAGE, '# Private authority').replace(
     `subjectAltName=DNS:${HOST}`,
@@ -163,7 +181,10 @@ function makeAuthority(folder: string): void {
   execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 120_000 });
 }
 
-/** The program with settings of the page, `replaced` by what is here; asked at its metrics listener. */
+/**
+ * Starts the program with the page's settings, changed by `replaced`, and waits on its metrics
+ * listener.
+ */
 async function start(
   t: Test,
   { metricsPort }: Place,
@@ -180,7 +201,7 @@ async function start(
   return startProgram(t, dataFolder(t), { ...settings, ...more }, `http://${metrics}`);
 }
 
-/** The service behind a proxy, and who calls it through the proxy. */
+/** The service behind a proxy, and its clients. */
 class Behind {
   readonly program: Program;
   readonly origin: string;
@@ -194,7 +215,10 @@ class Behind {
     this.#ca = readFileSync(join(place.folder, 'ca.pem'));
   }
 
-  /** What a browser or a program asks, from an address of this machine; HTTP/2 where it is offered. */
+  /**
+   * Sends a request of a browser or a program from an address of this machine, over HTTP/2 if
+   * offered.
+   */
   async send(path: string, init: Parameters<typeof fetch>[1] = {}, localAddress = '127.0.0.1') {
     const tls = { ca: this.#ca, lookup: toThisMachine };
     const dispatcher = new Agent({ allowH2: true, connect: tls, localAddress });
@@ -204,7 +228,7 @@ class Behind {
     return { status: answer.status, headers: answer.headers, body };
   }
 
-  /** One service's methods, over that version of HTTP and no other. */
+  /** A client of one service, over exactly that HTTP version. */
   client<S extends typeof AlertService | typeof MonitoringService | typeof IngestService>(
     service: S,
     httpVersion: '1.1' | '2' = '2',
@@ -225,7 +249,7 @@ class Behind {
     return createClient(service, transport);
   }
 
-  /** Value of a sample of the service's own metrics. */
+  /** Value of a sample in the service's own metrics. */
   async metric(sample: string): Promise<number> {
     const answer = await fetch(`http://127.0.0.1:${this.#place.metricsPort}/metrics`);
     const line = (await answer.text()).split('\n').find((line) => line.startsWith(`${sample} `));
@@ -248,13 +272,13 @@ async function startBehind(t: Test, place: Place): Promise<Behind> {
 }
 
 async function tryAll(t: Test, behind: Behind): Promise<void> {
-  await t.test('a person signs in', (t) => trySignIn(t, behind));
-  await t.test('a program reads, with the longest address', (t) => tryRead(t, behind));
-  await t.test('a program writes, and its refusal names the limit', (t) => tryWrite(t, behind));
+  await t.test('a user signs in', (t) => trySignIn(t, behind));
+  await t.test('a program reads, with the longest URL', (t) => tryRead(t, behind));
+  await t.test('a program writes, and its rejection names the limit', (t) => tryWrite(t, behind));
   for (const version of ['1.1', '2'] as const) {
-    await t.test(`a stream over HTTP/${version}`, (t) => tryStream(t, behind, version));
+    await t.test(`a stream works over HTTP/${version}`, (t) => tryStream(t, behind, version));
   }
-  await t.test("limits are of the client's own address", (t) => tryAddresses(t, behind));
+  await t.test("limits apply to the client's own address", (t) => tryAddresses(t, behind));
 }
 
 async function trySignIn(t: Test, behind: Behind): Promise<void> {
@@ -267,13 +291,13 @@ async function trySignIn(t: Test, behind: Behind): Promise<void> {
   const [session = ''] = cookie.split(';');
   const page = await behind.send('/auth/signed-in', { headers: { cookie: session } });
   t.match(page, { status: 200, body: /You are signed in/ });
-  t.ok(page.headers.get('strict-transport-security'), 'it knows that the client came by https');
+  t.ok(page.headers.get('strict-transport-security'), 'it knows that the client used HTTPS');
 }
 
 async function tryRead(t: Test, behind: Behind): Promise<void> {
   const { vms } = await behind.client(MonitoringService).listVMMonitoring({ projectName: PROJECT });
   t.same(vms, []);
-  // 16 KiB, of which most take three bytes in an address.
+  // 16 KiB, mostly characters that take three bytes in a URL.
   const query = `svc_vm_running{vm=~"${'|'.repeat(16_000)}"}`;
   const path = `/v1/monitoring/projects/demo/promql/api/v1/query?query=${encodeURIComponent(query)}`;
   t.ok(path.length > 48_000);
@@ -287,13 +311,13 @@ async function tryWrite(t: Test, behind: Behind): Promise<void> {
   const large = { ...reading('vm-1', 10), displayName: 'x'.repeat(1024 * 1024) };
   const refused = ingest.writeSamples({ projectName: PROJECT, rows: [large] });
   const reason = await refused.then(() => 'none', reasonOf);
-  t.equal(reason, 'REQUEST_TOO_LARGE', "the service's own answer, not the proxy's");
+  t.equal(reason, 'REQUEST_TOO_LARGE', 'the answer comes from the service, not the proxy');
   const almost = { ...reading('vm-2', 10), displayName: 'x'.repeat(1000 * 1024) };
   const { rejected } = await ingest.writeSamples({ projectName: PROJECT, rows: [almost] });
-  t.match(rejected, [{ reason: 'BAD_FIELD' }], 'a smaller one is read, and its long name refused');
+  t.match(rejected, [{ reason: 'BAD_FIELD' }], 'a smaller one is read, and its long name rejected');
 }
 
-/** A watch says what changes at once; when its client has gone, the service knows. */
+/** A watch reports a change at once, and the service notices when its client disconnects. */
 async function tryStream(t: Test, behind: Behind, version: '1.1' | '2'): Promise<void> {
   const running = 'svc_gate_calls{class="stream",state="running"}';
   const vm = `vm-of-${version}`;
@@ -313,7 +337,7 @@ async function tryStream(t: Test, behind: Behind, version: '1.1' | '2'): Promise
   t.match(value?.incidents, [{ vmName: `${PROJECT}/vms/${vm}` }]);
   gone.abort();
   await until(
-    'the service knows that the client has gone',
+    'the service notices the disconnect',
     async () => (await behind.metric(running)) === 0 || undefined,
   );
 }
@@ -340,7 +364,7 @@ function reading(vmName: string, value: number) {
   return { vmName, observedUnixMs: BigInt(Date.now()), values };
 }
 
-/** One who guesses at links, and sends addresses of others along, uses up his own limit alone. */
+/** A client that guesses links and forges forwarded addresses uses up only its own limit. */
 async function tryAddresses(t: Test, behind: Behind): Promise<void> {
   const guess = async (i: number, address: string): Promise<number> => {
     const headers = { 'content-type': 'application/json', 'x-forwarded-for': `10.9.8.${i}` };
@@ -350,20 +374,20 @@ async function tryAddresses(t: Test, behind: Behind): Promise<void> {
   const answers: number[] = [];
   for (let i = 0; i < 25; i++) answers.push(await guess(i, '127.0.0.2'));
   t.equal(answers.at(-1), 429, answers.join(' '));
-  t.not(await guess(0, '127.0.0.3'), 429, 'somebody else is not in his place');
+  t.not(await guess(0, '127.0.0.3'), 429, 'another client is not affected');
 }
 
-/** Rejects, and says what, when it does not come. */
+/** Rejects with the description if it does not arrive in time. */
 async function soon<T extends {}>(what: string, waited: Promise<T>): Promise<T> {
   return until(what, () => waited);
 }
 
-/** Of the link by which the owner of the demo signs in. */
+/** Token of the link by which the demo's owner signs in. */
 function linkToken({ demo }: Program): string {
   return demo.signInUrl?.split('#')[1] ?? '';
 }
 
-/** True when a client that knows this authority alone accepts what is served. */
+/** True when a client that trusts only this authority accepts the served certificate. */
 async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
   const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost' });
   try {
@@ -376,7 +400,7 @@ async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
   }
 }
 
-/** The command, as a process of its own: authorities are read at its start. */
+/** Runs the command in a process of its own, because authorities are read at its start. */
 async function svc(args: readonly string[], env: Readonly<Record<string, string>>, input = '') {
   const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env.PATH, ...env },

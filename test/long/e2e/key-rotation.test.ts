@@ -1,7 +1,8 @@
 /**
  * A key is replaced below a real Prometheus with the commands and the configuration of
- * docs/reading.md: nothing is missed, and the old key may end at once. What the page says of a file
- * with new content is tried, too: one that Prometheus reads again would make the commands simpler.
+ * docs/reading.md. No sample is missed, and the old key may end at once. The test also checks the
+ * page's statement on a file with new content: if Prometheus reread it, the commands would be
+ * simpler.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +25,7 @@ const bin = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 t.setTimeout(240_000);
 
 t.test(
-  'A key is replaced without a gap',
+  'a key is replaced without a gap',
   needs('prometheus 3.5.3', 'promtool 3.5.3'),
   async (t) => {
     const world = await startCliWorld(t);
@@ -44,25 +45,31 @@ t.test(
     t.teardown(() => server.kill());
     const currentFile = () => /credentials_file: (\S+)/.exec(configured(folder))?.[1] ?? '';
 
-    await t.test('with the commands of the page, and the old key ends at once', async (t) => {
-      await requests.come(secret, 5);
-      await rotate(world, { folder, key: old, pid: server.pid });
-      await until('it has read its configuration', () => reloads(server) > 1 || undefined);
-      const current = readFileSync(currentFile(), 'utf8').trim();
-      t.not(current, secret);
-      await requests.come(current, 3);
-      t.equal((await world.svc(['keys', 'revoke', old])).code, 0);
-      await requests.come(current, 5);
-      const refused = requests.all.filter(({ status }) => status !== 200);
-      t.same(refused, [], 'no scrape and no discovery was refused');
-      await assertNeverStale(t, server);
-    });
+    await t.test(
+      'the commands of the page replace the key, and the old key ends at once',
+      async (t) => {
+        await requests.come(secret, 5);
+        await rotate(world, { folder, key: old, pid: server.pid });
+        await until(
+          'Prometheus has read its configuration',
+          () => reloads(server) > 1 || undefined,
+        );
+        const current = readFileSync(currentFile(), 'utf8').trim();
+        t.not(current, secret);
+        await requests.come(current, 3);
+        t.equal((await world.svc(['keys', 'revoke', old])).code, 0);
+        await requests.come(current, 5);
+        const refused = requests.all.filter(({ status }) => status !== 200);
+        t.same(refused, [], 'no scrape and no discovery was rejected');
+        await assertNeverStale(t, server);
+      },
+    );
 
     await t.test('new content of the same file is not read for a target', async (t) => {
       const name = await successorOf(world, old);
       const { secret: next } = await createKey(world);
       writeFileSync(`${currentFile()}.next`, next);
-      // At once: half of a file would be refused, too.
+      // Atomically: half a file would be rejected, too.
       renameSync(`${currentFile()}.next`, currentFile());
       await until(
         'discovery reads it',
@@ -72,16 +79,16 @@ t.test(
       const from = requests.all.length;
       const since = (of: 'discovery' | 'target') =>
         requests.all.slice(from).filter(({ isDiscovery }) => isDiscovery === (of === 'discovery'));
-      await until('a target is refused', () => since('target').length > 2 || undefined);
+      await until('a target is rejected', () => since('target').length > 2 || undefined);
       process.kill(server.pid, 'SIGHUP');
-      await until('it has read its configuration', () => reloads(server) > 2 || undefined);
+      await until('Prometheus has read its configuration', () => reloads(server) > 2 || undefined);
       const count = since('target').length;
       await until('more scrapes', () => since('target').length > count + 2 || undefined);
       await until('more discoveries', () => since('discovery').length > 2 || undefined);
       t.same(
         new Set(since('target').map(({ status }) => status)),
         new Set([401]),
-        'nor by a reload',
+        'a reload does not read it either',
       );
       t.same(new Set(since('discovery').map(({ status }) => status)), new Set([200]));
     });
@@ -89,9 +96,9 @@ t.test(
 );
 
 interface Recorded {
-  /** It asks for the targets; otherwise it scrapes one. */
+  /** Whether it requests the targets; otherwise it scrapes one. */
   readonly isDiscovery: boolean;
-  /** The key that it carries. */
+  /** The key in the request. */
   readonly key: string;
   readonly status: number;
 }
@@ -117,7 +124,7 @@ async function startRecorder(t: Test) {
     server.closeAllConnections();
     server.close();
   });
-  /** Resolves after so many more scrapes, and one discovery, with the key. */
+  /** Resolves after this many more scrapes and one discovery with the key. */
   const come = async (key: string, scrapes: number): Promise<void> => {
     const from = all.length;
     const since = (of: boolean) =>
@@ -136,7 +143,7 @@ interface CreatedKey {
 
 const ACCOUNT = ['--name', 'Prometheus', '--template', 'metrics-scraper'];
 
-/** A key of a service account of its own that reads. */
+/** Creates a key of a service account of its own, with read permission. */
 async function createKey({ svc }: CliWorld): Promise<CreatedKey> {
   const account = await svc(['service-accounts', 'create', ...ACCOUNT, '--json']);
   const of = ['--service-account', account.json.name];
@@ -145,7 +152,7 @@ async function createKey({ svc }: CliWorld): Promise<CreatedKey> {
   return { name: json.key.name, secret: json.secret };
 }
 
-/** Full name of the key that has replaced another. */
+/** Full name of the key that replaced another. */
 async function successorOf({ svc }: CliWorld, key: string): Promise<string> {
   const { stdout } = await svc(['keys', 'show', key]);
   return /^successor +(\S+)$/m.exec(stdout)?.[1] ?? '';
@@ -155,11 +162,11 @@ interface Rotated {
   readonly folder: string;
   /** Full name. */
   readonly key: string;
-  /** Of Prometheus. */
+  /** Process id of Prometheus. */
   readonly pid: number;
 }
 
-/** The page's commands, by the program itself, as the owner who is signed in. */
+/** Runs the page's commands with the program itself, as the signed-in owner. */
 async function rotate(world: CliWorld, { folder, key, pid }: Rotated): Promise<void> {
   const pasted = codeBlock('reading.md', '# Rotate the key of Prometheus')
     .replace('/etc/prometheus', folder)
@@ -176,12 +183,12 @@ function configured(folder: string): string {
   return readFileSync(join(folder, 'prometheus.yml'), 'utf8');
 }
 
-/** How often it has read its configuration. */
+/** Number of times it has read its configuration. */
 function reloads(server: Prometheus): number {
   return server.log().split('Completed loading of configuration file').length - 1;
 }
 
-/** At no time since the first scrape had `up` ended: a target that goes ends its series. */
+/** Since the first scrape, `up` never ended: a removed target ends its series. */
 async function assertNeverStale(t: Test, server: Prometheus): Promise<void> {
   const { data: scraped } = (await server.post('query', { query: 'up[10m]' })) as Answered;
   const times = (scraped.result[0]?.values ?? []).map(([seconds]) => seconds);
@@ -190,14 +197,14 @@ async function assertNeverStale(t: Test, server: Prometheus): Promise<void> {
   const { data } = (await server.post('query_range', range)) as Answered;
   t.equal(data.result.length, 1);
   const steps = Math.floor((end - start) / 0.1 + 1e-6) + 1;
-  t.ok(times.length > 10 && data.result[0]?.values.length === steps, 'no scrape was left out');
+  t.ok(times.length > 10 && data.result[0]?.values.length === steps, 'no scrape was missed');
 }
 
 interface Answered {
   readonly data: { readonly result: readonly { readonly values: readonly [number, string][] }[] };
 }
 
-/** The guide's configuration, in a hurry, and through a proxy. */
+/** The guide's configuration with short intervals, through a proxy. */
 function configurationFor({ endpoint }: CliWorld, file: string, proxy: string): string {
   return codeBlock('reading.md', '# prometheus.yml')
     .replaceAll('https://monitoring.example.com', endpoint)

@@ -1,6 +1,6 @@
 /**
- * Three members on three nats-servers, as a user starts them, through every fault that they must
- * survive, under load. Times are printed, not judged.
+ * Three members on three nats-servers, started as a user does, through every fault that they must
+ * survive, under load. Times are printed without a verdict.
  */
 import t, { type Test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
@@ -57,10 +57,10 @@ t.test('DUR-27: faults of three members lose nothing acknowledged', needs(nats),
   await revocations(t, scenario);
   await skewedClock(t, scenario);
   const { rows, fired, sent, duplicates, ...outcome } = await examine(scenario);
-  t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} of them twice`);
+  t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} of them duplicates`);
   t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
   const { failures } = scenario.load;
-  t.notOk(failures.has(400) || failures.has(500), 'no answer but "not now"');
+  t.notOk(failures.has(400) || failures.has(500), 'no failure except "not now"');
 });
 
 async function revocations(t: Test, scenario: Scenario): Promise<void> {
@@ -74,13 +74,13 @@ async function revocations(t: Test, scenario: Scenario): Promise<void> {
   t.comment(`revocations are answered after ${Math.round(median)} ms (median)`);
   const [, , cut] = scenario.cluster.members;
   const { tookMs, statuses } = await revokeKey(scenario, { meanwhile: () => cut?.cut() });
-  t.same(statuses, [401, 401, 503], 'one that is cut off vouches for no key');
+  t.same(statuses, [401, 401, 503], 'a member that is cut off accepts no key');
   t.comment(`with a member cut off a revocation is answered after ${Math.round(tookMs)} ms`);
   cut?.mend();
   if (cut) await untilReady(cut);
 }
 
-/** It says so and decides nothing; the others go on. */
+/** The member reports it and makes no decisions; the others continue. */
 async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
   const { cluster } = scenario;
   for (const clockShiftMs of [15_000, -15_000]) {
@@ -88,7 +88,10 @@ async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
     member.start().catch(() => {});
     const side = clockShiftMs > 0 ? 'ahead of' : 'behind';
     const sentence = new RegExp(`clock of this machine is 1[45] s ${side} the clock of NATS`);
-    await until('it says that its clock is wrong', () => sentence.test(member.log()) || undefined);
+    await until(
+      'it reports that its clock is wrong',
+      () => sentence.test(member.log()) || undefined,
+    );
     t.equal(await member.isReady(), false);
     t.comment(`with a wrong clock: a webhook after ${Math.round(await untilWebhook(scenario))} ms`);
     for (const project of ['demo', '_system']) {
@@ -100,7 +103,7 @@ async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
   }
 }
 
-t.test('DUR-27: refused starts give the reason and harm no member', needs(nats), async (t) => {
+t.test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
   const cluster = await startMembers(t, 1, scenarioSettings);
   const [member] = cluster.members;
   const url = cluster.nats.urls.join(',');
@@ -117,7 +120,7 @@ t.test('DUR-27: refused starts give the reason and harm no member', needs(nats),
     return text;
   };
   t.match(await refusal({ SVC_MASTER_KEY_FILE: masterKeyFile(t) }), /master key/);
-  t.match(await refusal({}), /master key/, 'with none it makes none of its own');
+  t.match(await refusal({}), /master key/, 'without a master key it creates none');
 
   const plain = await startNatsServer({
     program: componentPath(nats),
@@ -138,5 +141,5 @@ t.test('DUR-27: refused starts give the reason and harm no member', needs(nats),
   await member?.start();
   const { demo } = cluster;
   const rules = await callAt(demo.baseUrl, demo, 'monitoring.v1.AlertService/ListAlertRules', {});
-  t.ok(rules, 'after all of it the member answers');
+  t.ok(rules, 'afterwards the member answers');
 });

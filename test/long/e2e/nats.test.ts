@@ -1,6 +1,6 @@
 /**
- * The whole path on real nats-servers of both supported versions. A source of the test reports the CPU
- * of a VM, so that no machine has to be busy.
+ * The whole path on real nats-servers of both supported versions. The test is the source of a VM's
+ * CPU readings, so no machine has to be busy.
  */
 import t, { type Test } from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
@@ -39,7 +39,10 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   });
 }
 
-/** A VM that is read every second until the test ends; the result sets its CPU utilization, %. */
+/**
+ * Writes a reading of a VM every second until the test ends; the returned function sets its CPU
+ * utilization, %.
+ */
 function startSource(t: Test, { call, demo }: Program): (utilization: number) => void {
   let value = IDLE;
   const write = async () => {

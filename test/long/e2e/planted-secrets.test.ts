@@ -1,8 +1,8 @@
 /**
- * Every secret that the program hands out, is given or is shown, used in one run at debug log
- * level, rightly and wrongly; then looked for in everything that the run has left: its log, each
- * file of its data folder byte by byte while it runs and after it has stopped, its errors, and the
- * events that audit shows. What it writes for its user on purpose (demo.json) is the one exception.
+ * Every secret that the program issues, receives or displays is used in one run at debug log level,
+ * correctly and incorrectly. Then the test looks for it in everything that the run has left: its
+ * log, each file of its data folder byte by byte during and after the run, its errors, and the
+ * audit events. The only exception is demo.json, which the program writes for its user on purpose.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ interface Answer {
   readonly headers: Headers;
 }
 
-/** What is planted, by name, and what the program said to mistakes. */
+/** Planted secrets by name, and the program's answers to misuse. */
 class Planted {
   readonly secrets = new Map<string, string>();
   readonly refusals: string[] = [];
@@ -48,7 +48,7 @@ class Planted {
 class Caller {
   readonly #program: Program;
   readonly #planted: Planted;
-  /** Of the signed-in owner: cookie and Origin. */
+  /** Cookie and Origin of the signed-in owner. */
   person: Readonly<Record<string, string>> = {};
 
   constructor(program: Program, planted: Planted) {
@@ -68,7 +68,7 @@ class Caller {
     };
   }
 
-  /** A path that there is not; whoever asked gets it back, so that the answer is not kept. */
+  /** Requests a missing path. The answer repeats it, so the answer is not kept. */
   async askNowhere(path: string): Promise<void> {
     await (await fetch(`${this.#program.demo.baseUrl}/nowhere/${path}`)).text();
   }
@@ -81,7 +81,7 @@ class Caller {
     });
   }
 
-  /** As the owner; throws when it is refused. */
+  /** Calls as the owner; throws on a rejection. */
   async act(method: string, request: object): Promise<Answer['body']> {
     const isMutation = !/\/(Get|List)/.test(method);
     const body = { ...request, ...(isMutation && { requestId: randomUUID() }) };
@@ -90,13 +90,13 @@ class Caller {
     return answer.body;
   }
 
-  /** With a bearer; whatever comes of it. */
+  /** Calls with a bearer token and ignores the outcome. */
   use(key: string, method = `${ALERT}ListAlertRules`, request: object = {}): Promise<Answer> {
     const body = { projectName: PROJECT, ...request };
     return this.post(`/svc.${method}`, body, { authorization: `Bearer ${key}` });
   }
 
-  /** Signs in; answers the cookie's value. */
+  /** Signs in; returns the cookie's value. */
   async signIn(name: string, token: string): Promise<string> {
     const { status, body } = await this.post('/auth/link', { token }, this.#origin());
     if (status !== 200) throw new Error(`${name}: ${JSON.stringify(body)}`);
@@ -110,7 +110,7 @@ class Caller {
   }
 }
 
-t.test('No secret of a whole run is in its log, its files, its errors or its events', async (t) => {
+t.test('no secret of a whole run is in its log, its files, its errors or its events', async (t) => {
   const planted = new Planted();
   const world = await startWorld(t, planted);
   const caller = new Caller(world.program, planted);
@@ -140,7 +140,7 @@ t.test('No secret of a whole run is in its log, its files, its errors or its eve
   t.same(secretsIn(Buffer.from(planted.refusals.join('\n')), forms), [], 'errors');
   searchFiles(t, world.folder, forms, 'while it runs');
   t.equal(await world.program.stop(), 0);
-  searchFiles(t, world.folder, forms, 'after it has stopped');
+  searchFiles(t, world.folder, forms, 'the log level was the most verbose');
   const log = world.program.log();
   t.match(log, /"level":"?(debug|20)/, 'the log was at its most talkative');
   t.same(secretsIn(Buffer.from(log), forms), [], 'log');
@@ -224,7 +224,7 @@ async function signInAsOwner(world: World, caller: Caller, planted: Planted): Pr
   const made = JSON.parse((await runToEnd([...create, '--data', folder])).stdout);
   const collector = planted.add('collector key of all projects', made.key);
   await caller.use(collector, 'ingest.v1.IngestService/WriteSamples', { rows: [] });
-  // A used link, and one that was never given out.
+  // A used link, and one that was never issued.
   await caller.post('/auth/link', { token: link });
   await caller.post('/auth/link', { token: `${link.slice(0, -1)}!` });
 }
@@ -247,7 +247,7 @@ async function useKeys(caller: Caller, planted: Planted): Promise<void> {
   planted.add('personal key', own.secret);
   t.equal((await caller.use(own.secret)).status, 200);
   await caller.act(`${IAM}RevokeKey`, { name: own.key.name, reason: 'Lost' });
-  t.equal((await caller.use(own.secret)).status, 401, 'used after it was revoked');
+  t.equal((await caller.use(own.secret)).status, 401, 'used after its revocation');
 }
 
 async function useKeylessCi({ platform }: World, caller: Caller, planted: Planted): Promise<void> {
@@ -265,7 +265,7 @@ async function useKeylessCi({ platform }: World, caller: Caller, planted: Plante
   const pairingCode = planted.add('pairing code', started.pairingCode);
   const submit = (assertion: string, code = pairingCode) =>
     caller.post(`/svc.${IAM}SubmitCiVerification`, { setupId, pairingCode: code, assertion });
-  // Each try needs a token of its own: one that was shown is used up.
+  // Each try needs a token of its own, since a presented token is used up.
   const mintProof = async () =>
     planted.add('assertion of a proof', await platform.mint({ aud: audience }));
   const wrong = `${pairingCode.slice(0, -1)}${pairingCode.endsWith('0') ? '1' : '0'}`;
@@ -308,7 +308,7 @@ async function useAgent(caller: Caller, planted: Planted): Promise<void> {
   t.not((await enrol()).status, 200, 'shown twice');
 }
 
-/** A whole sign-in at the provider: its code and tokens pass through the service. */
+/** A whole sign-in at the provider, whose code and tokens pass through the service. */
 async function signInByProvider(
   { provider }: { readonly provider: OidcStandIn },
   caller: Caller,
@@ -332,7 +332,7 @@ async function signInByProvider(
   t.ok(provider.hasSeenSecret(), 'the client secret was used');
 }
 
-/** A webhook with a secret in its address too, signed by its own, delivered. */
+/** A webhook that also has a secret in its address, signed with its own secret and delivered. */
 async function useWebhook(caller: Caller, planted: Planted): Promise<void> {
   const receiver = await startReceiver(t);
   const inUrl = planted.add('secret in the webhook’s address', randomBytes(24).toString('hex'));
@@ -369,7 +369,7 @@ async function useWebhook(caller: Caller, planted: Planted): Promise<void> {
   receiver.verify(message, secret);
 }
 
-/** Secrets where they do not belong: what is refused must not be passed on. */
+/** Secrets in wrong places: a rejected value must not be repeated anywhere. */
 async function misuse(caller: Caller, planted: Planted): Promise<void> {
   const path = `/svc.${ALERT}ListAlertRules`;
   for (const [name, secret] of planted.secrets) {

@@ -1,6 +1,7 @@
 /**
- * promtool 3.5.3 against the program as a user starts it: each of its commands that asks a server,
- * with the key in an HTTP configuration file, as `docs/reading.md` describes for dashboards.
+ * promtool 3.5.3 against the program as a user starts it: each of its commands that queries a
+ * server, with the key in an HTTP configuration file, as `docs/reading.md` describes for
+ * dashboards.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -35,7 +36,7 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
     const range = ['query', 'range', '--step=30s', base, `sum(rate(${CPU}[1m]))`];
     const { code, text } = await promtool(...range);
     t.equal(code, 0);
-    // Where a step falls between samples decides about the last bit of the extrapolated rate.
+    // The steps' positions between samples decide the last bit of the extrapolated rate.
     const [, rate] = /^\{\} =>\n(\S+) @\[/.exec(text) ?? [];
     t.ok(Math.abs(Number(rate) - 1) < 1e-12, text);
     const json = await promtool(...range, '--format=json');
@@ -80,7 +81,7 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
     t.match(await run(['check', 'healthy', `--url=${demo.baseUrl}`]), { code: 0 });
   });
 
-  await t.test('a wrong key, no key and another project are reported', async (t) => {
+  await t.test('a wrong key, a missing key and another project are reported', async (t) => {
     const wrong = httpConfig(folder, 'wrong.yml', `${demo.apiKey}x`);
     const asked = ['query', 'instant', `--http.config.file=${wrong}`, base, CPU];
     t.match(await run(asked), { code: 1, text: /401.*MALFORMED_CREDENTIAL/ });
@@ -98,7 +99,7 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
   t.equal(await program.stop(), 0);
 });
 
-/** Ten minutes of two VMs, up to now: one core each, and a classic histogram. */
+/** Ten minutes of two VMs up to now: one busy core each, and a classic histogram. */
 async function writeSamples(program: Program): Promise<void> {
   const nowMs = Date.now();
   const rows = ['vm-1', 'vm-2'].flatMap((vmName) =>
@@ -129,7 +130,7 @@ function httpConfig(folder: string, name: string, key: string): string {
   return path;
 }
 
-/** promtool to its end, at most 20 s. `text`: what it wrote to either output. */
+/** Runs promtool to its end, at most 20 s. `text` is everything that it printed. */
 function run(args: readonly string[]): Promise<{ code: number; text: string }> {
   const options = { timeout: 120_000, encoding: 'utf8' } as const;
   return new Promise((resolve) => {

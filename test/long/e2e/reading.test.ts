@@ -1,7 +1,7 @@
 /**
- * docs/reading.md as its reader uses it: commands are pasted, expressions are asked for, and what is
- * said of errors is what comes. Only addresses and paths are put in. (Its scrape configuration has a
- * test of its own: scrape.test.ts.)
+ * docs/reading.md as its reader uses it: commands are pasted, expressions are queried, and errors
+ * are as described. Only addresses and paths are filled in. (Its scrape configuration has a test of
+ * its own: scrape.test.ts.)
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,9 @@ const guide = readFileSync(
 );
 const BASE_URL = 'https://monitoring.example.com';
 
-/** The folder of a project in which `npm start` runs, with a VM that has been observed for a while. */
+/**
+ * The folder of a project in which `npm start` runs, with a VM that has been observed for a while.
+ */
 async function startReading(t: Test) {
   const folder = dataFolder(t);
   const settings = { SVC_COLLECT: 'host', SVC_SAMPLE_INTERVAL_SECONDS: '1' };
@@ -57,10 +59,10 @@ async function ask(
 
 /** Not every machine has a disk, an interface or a file system of its own. */
 const OF_SOME_MACHINES = /svc_vm_(disk|network|filesystem)_\w+/;
-/** The machine that the test runs on is not off, and need not be full. */
+/** The test's machine is not off, and need not be full. */
 const CONDITION = / (== 0|> 90)$/;
 
-/** What the guide asks finds the demo's VM, or what it leaves of a condition's vector. */
+/** The guide's queries find the demo's VM, or the part of a condition's vector that remains. */
 async function findsTheVm(t: Test, program: Program, query: string, id: string): Promise<void> {
   const found = async (asked: string) => {
     const { status, body } = await ask(program, 'query', { query: asked });
@@ -78,7 +80,7 @@ async function findsTheVm(t: Test, program: Program, query: string, id: string):
   if (CONDITION.test(query)) await found(query);
 }
 
-/** What `query` answers with a vector. */
+/** The vector that a query returns. */
 interface Found {
   readonly data: {
     readonly result: readonly {
@@ -88,7 +90,7 @@ interface Found {
   };
 }
 
-/** Code in the column of a table under a title. */
+/** Code in a column of the table under a title. */
 function column(title: string, place: number): string[] {
   const table = guide.slice(guide.indexOf(title)).split('\n\n', 2)[0] ?? '';
   return table
@@ -133,7 +135,8 @@ t.test(
     const url = field('url').replace(BASE_URL, program.demo.baseUrl);
     const key = field('httpHeaderValue1').replace(`$\{VM_MONITORING_KEY}`, program.demo.apiKey);
     const headers = { [field('httpHeaderName1')]: key };
-    // Its requests, as its server sends them: a sum at four seconds after the epoch, then the version.
+    // Grafana's requests, as its server sends them: a sum at four seconds after the epoch, then the
+    // version.
     const sum = await fetch(`${url}/api/v1/query`, {
       method: field('httpMethod'),
       headers,
@@ -145,7 +148,7 @@ t.test(
     });
     const version = await fetch(`${url}/api/v1/status/buildinfo`, { headers });
     t.match(await version.json(), { data: { version: /^\d+\.\d+\.\d+$/ } });
-    // Its smallest step, on a panel of an hour.
+    // Grafana's smallest step, on a panel of an hour.
     const seconds = Math.floor(Date.now() / 1000);
     const step = field('timeInterval').replace('s', '');
     const panel = {
@@ -161,7 +164,7 @@ t.test(
   },
 );
 
-/** Each error that the guide quotes, asked for. */
+/** Provokes each error that the guide quotes. */
 async function errorsAreMapped(t: Test, program: Program, seconds: number): Promise<void> {
   const week = { query: 'svc_vm_load1', start: String(seconds - 7 * 86_400), end: String(seconds) };
   const cases: readonly (readonly [string, string, Record<string, string>])[] = [

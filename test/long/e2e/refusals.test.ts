@@ -1,6 +1,6 @@
 /**
- * Refusals of the program, as a user meets them: settings that will not do, a folder in use, and
- * bytes on its port that are no HTTP. Nothing of it ends the program or leaves a stack trace.
+ * Rejections by the program as a user sees them: invalid settings, a folder in use, and non-HTTP
+ * bytes on its port. None of them ends the program or causes a stack trace.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { faultLines, faultSettings, readiness } from '../../e2e/fault-injection.ts';
 import { dataFolder, type Program, runToEnd, startProgram } from '../../support/program.ts';
 
-t.test('settings that will not do are refused, all at once, with what would do', async (t) => {
+t.test('invalid settings are all rejected at once, with suggestions', async (t) => {
   const { code, text } = await runToEnd(
     ['serve', '--listn', ':1', '--sample-interval-seconds', '0'],
     {
@@ -51,13 +51,13 @@ t.test('impossible starts are reported in a sentence, with code 1', async (t) =>
   t.match(taken, { code: 2, text: /is taken by another program: stop it, or choose another port/ });
   t.match(noFolder, { code: 1, text: /cannot be used: give a folder that this user may write to/ });
   for (const { text } of [second, taken, noFolder]) t.notMatch(text, /^\s+at /m);
-  t.equal((await readiness(program)).status, 200, 'the first one does not notice');
+  t.equal((await readiness(program)).status, 200, 'the first service is not affected');
   t.equal(await program.stop(), 0);
 });
 
 const METHOD = '/svc.ingest.v1.IngestService/WriteSamples';
 
-t.test('bytes that are no request never end the program', async (t) => {
+t.test('invalid requests never end the program', async (t) => {
   const program = await startProgram(t, dataFolder(t), faultSettings);
   const { collectorKey } = program.demo;
   const head = `POST ${METHOD} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${collectorKey}\r\n`;
@@ -90,11 +90,11 @@ t.test('bytes that are no request never end the program', async (t) => {
   }
   t.equal((await program.get('/healthz')).status, 200);
   t.equal((await readiness(program)).status, 200);
-  t.same(faultLines(program), [], 'what is sent is no fault of the service');
-  t.equal(await program.stop(), 0, 'and no connection of these holds up a stop');
+  t.same(faultLines(program), [], 'bad input is not logged as a fault of the service');
+  t.equal(await program.stop(), 0, 'none of these connections delays a stop');
 });
 
-/** Sends bytes, gives up sending after a moment, and resolves with what was answered. */
+/** Sends bytes, stops sending after a moment, and resolves with the answer. */
 async function sendRaw(t: Test, program: Program, bytes: string): Promise<string> {
   const socket = connect(Number(new URL(program.demo.baseUrl).port), '127.0.0.1');
   t.teardown(() => socket.destroy());

@@ -1,7 +1,6 @@
 /**
- * The products of `npm run release`, used as others would: the program from its archive, the Debian
- * package in a root folder with nothing else in it and under systemd, an upgrade of it, and a program
- * with the SDK alone.
+ * The products of `npm run release`, used as by others: the program from its archive, the Debian
+ * package in a bare root folder and under systemd, its upgrade, and a program with the SDK alone.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,21 +40,21 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 const arch = process.arch === 'x64' ? 'amd64' : process.arch;
 const built = needs('strip', 'dpkg');
 if (built.skip === undefined) {
-  // As somebody builds it whose files are private by default: others must be able to run it.
+  // Built with private files by default: other users must still be able to run it.
   const umask = process.umask(0o077);
   await run(process.execPath, 'scripts/release.ts', '--folder', folder);
   process.umask(umask);
   await repackAs(before);
 }
 
-t.test('checksums are of what lies beside them', built, async (t) => {
+t.test('checksums match the files beside them', built, async (t) => {
   const named = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
   t.equal(named.length, 3);
   await t.resolves(execute('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder }));
 });
 
 t.test(
-  'the program runs from its archive with its own Node, and has no dev dependency',
+  'the program runs from its archive with its own Node, without dev dependencies',
   built,
   async (t) => {
     const name = `svc-${version}-linux-${process.arch}`;
@@ -68,7 +67,7 @@ t.test(
     t.same(dev, []);
     const served = await serve(t, [join(program, 'bin/svc')], join(folder, 'data'));
     const page = await fetch(served.url, { headers: { accept: 'text/html' } });
-    t.match(await page.text(), '<!doctype html>', 'with the dashboard built');
+    t.match(await page.text(), '<!doctype html>', 'the dashboard is built');
     await served.stop();
     rmSync(program, { recursive: true });
   },
@@ -89,7 +88,8 @@ t.test(
     t.match(unit, /^ExecStart=\/usr\/bin\/svc serve$/m);
     t.match(unit, /^User=svc$/m);
     t.match(unit, /^ProtectSystem=strict$/m);
-    // In a mount namespace of its own; without one of processes, so that signals reach the program.
+    // In a mount namespace of its own, but not in a process namespace, so that signals reach the
+    // program.
     const inside = ['unshare', '--mount', 'chroot'];
     const command = async (...words: string[]) =>
       run('unshare', '--mount', 'chroot', bare, ...words);
@@ -103,18 +103,21 @@ t.test(
     t.ok(kept.includes('control.db'), 'the user may write its data');
     await install(version);
     t.match(await command('/usr/bin/svc', 'version'), `svc ${version} `);
-    t.match(readFileSync(env, 'utf8'), 'SVC_DATACENTER=DC-9', 'settings are left alone');
+    t.match(readFileSync(env, 'utf8'), 'SVC_DATACENTER=DC-9', 'settings are unchanged');
     const second = await serve(t, [...asUser, '/usr/bin/svc'], '/var/lib/svc');
     await second.stop();
     await run('dpkg', `--root=${bare}`, '--purge', 'svc');
     t.notOk(existsSync(join(bare, 'usr/lib/svc')));
     t.notOk(existsSync(join(bare, 'etc/svc')));
-    t.ok(existsSync(join(bare, 'var/lib/svc/control.db')), 'history is the operator’s to remove');
+    t.ok(
+      existsSync(join(bare, 'var/lib/svc/control.db')),
+      'removing the history is left to the operator',
+    );
   },
 );
 
 t.test(
-  'systemd runs the units in their sandboxes: of the package, the archive, a collector, an agent',
+  'systemd runs the units in their sandboxes: the package, the archive, a collector, an agent',
   { ...needs('strip', 'dpkg', 'systemd-nspawn'), timeout: 240_000 },
   async (t) => {
     const slow = { timeout: 120_000 };
@@ -131,7 +134,7 @@ t.test(
     const journal = (unit: string) => run(`journalctl --unit ${unit} --output cat --no-pager`);
 
     await t.test(
-      'the package: started, killed, reloaded, misconfigured, upgraded',
+      'the packaged service is started, killed, reloaded, misconfigured and upgraded',
       slow,
       async (t) => {
         const url = 'http://127.0.0.1:8080';
@@ -145,7 +148,7 @@ t.test(
         const second = await mainPid();
         t.not(second, first);
         await run('systemctl reload svc');
-        t.equal(await mainPid(), second, 'a reload ends nothing');
+        t.equal(await mainPid(), second, 'a reload keeps the process');
         await run('echo SVC_RETENTION=x >>/etc/svc/svc.env; systemctl restart svc');
         await until('it has failed', () => run('systemctl is-failed svc').catch(() => undefined));
         t.match(await journal('svc'), /SVC_RETENTION is not a setting/);
@@ -153,7 +156,11 @@ t.test(
         await run(`dpkg --install /root/svc_${version}_${arch}.deb`);
         await ready(url);
         t.match(await run('svc version; svc admin project list'), `svc ${version} `);
-        t.match(await run('svc admin project list'), 'ann@example.org', 'kept through all of it');
+        t.match(
+          await run('svc admin project list'),
+          'ann@example.org',
+          'the project survives all of it',
+        );
         t.notMatch(await journal('svc'), /mode is different|is not supported|Unknown key/);
         await t.rejects(
           run('setpriv --reuid nobody --clear-groups svc admin project list'),
@@ -164,7 +171,7 @@ t.test(
     );
 
     await t.test(
-      'the archive: a user for as long as it runs, an encrypted master key',
+      'the archived service has a dynamic user and an encrypted master key',
       slow,
       async (t) => {
         const name = `svc-${version}-linux-${process.arch}`;
@@ -204,12 +211,12 @@ svc install`);
         await run(`cd /root\n${upgrade.replaceAll('sudo ', '').replaceAll('VERSION', version)}`);
         await ready('https://127.0.0.1:8443');
         const executed = `readlink /proc/${(await mainPid()).trim()}/exe`;
-        t.match(await run(executed), `/opt/${name}/`, 'the new one runs');
+        t.match(await run(executed), `/opt/${name}/`, 'the new version runs');
         t.match(await run('svc admin project list'), 'ann@example.org');
       },
     );
 
-    await t.test('a collector sends what it reads, and takes a new mapping', slow, async (t) => {
+    await t.test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
       await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
 export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem
 key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null | tail -n 1)
@@ -221,13 +228,17 @@ svc collect install --mapping /etc/svc-collect.map`);
         /DC-1 +shop +1 /.test(await run('svc admin collectors')) ? true : undefined,
       );
       await run('echo nonsense >>/etc/svc-collect.map; systemctl reload svc-collect');
-      await until('the mapping is refused', async () =>
+      await until('the mapping is rejected', async () =>
         (await journal('svc-collect')).includes('begins no statement') ? true : undefined,
       );
-      t.equal(await run('systemctl is-active svc-collect'), 'active\n', 'by the one before');
+      t.equal(
+        await run('systemctl is-active svc-collect'),
+        'active\n',
+        'it keeps the previous mapping',
+      );
     });
 
-    await t.test('an agent, enrolled by a person, reports from inside', slow, async (t) => {
+    await t.test('an enrolled agent reports from inside the VM', slow, async (t) => {
       await run(`export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem SVC_ENDPOINT=https://127.0.0.1:8443 HOME=/root
 svc admin login-link ann@example.org | tail -n 1 | svc login --link -
 token=$(svc vms enrol guest-1 --project shop --datacenter DC-1 2>/dev/null)
@@ -244,43 +255,39 @@ svc agent install`);
   },
 );
 
-t.test(
-  'the SDK is a package of its own, with neither server parts nor commands',
-  built,
-  async (t) => {
-    const consumer = join(folder, 'consumer');
-    const installed = join(consumer, 'node_modules/svc-sdk');
-    mkdirSync(installed, { recursive: true });
-    const archive = join(folder, `svc-sdk-${version}.tgz`);
-    await run('tar', '-xzf', archive, '-C', installed, '--strip-components=1');
-    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
-    t.match(manifest, {
-      name: 'svc-sdk',
-      version,
-      bin: undefined,
-      optionalDependencies: undefined,
-    });
-    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
-    t.notOk(files.some((file) => /(^|\/)(actors|sqlite|service|cli|dashboard)\//.test(file)));
-    for (const name of await closureOf(Object.keys(manifest.dependencies))) {
-      const link = join(consumer, 'node_modules', name);
-      mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(root, 'node_modules', name), link);
-    }
-    writeFileSync(join(consumer, 'package.json'), '{"type": "module"}');
-    writeFileSync(
-      join(consumer, 'main.js'),
-      `import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc-sdk';
+t.test('the SDK is a separate package without server parts or commands', built, async (t) => {
+  const consumer = join(folder, 'consumer');
+  const installed = join(consumer, 'node_modules/svc-sdk');
+  mkdirSync(installed, { recursive: true });
+  const archive = join(folder, `svc-sdk-${version}.tgz`);
+  await run('tar', '-xzf', archive, '-C', installed, '--strip-components=1');
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  t.match(manifest, {
+    name: 'svc-sdk',
+    version,
+    bin: undefined,
+    optionalDependencies: undefined,
+  });
+  const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
+  t.notOk(files.some((file) => /(^|\/)(actors|sqlite|service|cli|dashboard)\//.test(file)));
+  for (const name of await closureOf(Object.keys(manifest.dependencies))) {
+    const link = join(consumer, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), link);
+  }
+  writeFileSync(join(consumer, 'package.json'), '{"type": "module"}');
+  writeFileSync(
+    join(consumer, 'main.js'),
+    `import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc-sdk';
 const { monitoring } = createClient({ baseUrl: 'http://127.0.0.1:9', token: 'svc_x' });
 openSqliteDeduplicator({ path: 'seen.db' }).claim('dlv_1');
 process.stdout.write([monitoring.listVMMonitoring, verifyWebhook].map((each) => typeof each).join());`,
-    );
-    const { stdout } = await execute(process.execPath, ['main.js'], { cwd: consumer });
-    t.equal(stdout, 'function,function');
-  },
-);
+  );
+  const { stdout } = await execute(process.execPath, ['main.js'], { cwd: consumer });
+  t.equal(stdout, 'function,function');
+});
 
-/** A program with what it depends on: nothing else of this checkout's packages is at hand. */
+/** A program with its dependencies and none of this checkout's other packages. */
 async function closureOf(names: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>();
   const open = [...names];
@@ -293,7 +300,7 @@ async function closureOf(names: readonly string[]): Promise<Set<string>> {
   return found;
 }
 
-/** What the scripts of the package call, and the program's launcher. */
+/** Tools that the package's scripts and the program's launcher call. */
 const TOOLS = [
   'sh',
   'dirname',
@@ -307,7 +314,7 @@ const TOOLS = [
   'rm',
 ];
 
-/** Files that the tools and Node need, as the loader says. */
+/** Files that the tools and Node need, according to the loader. */
 async function librariesOf(tools: readonly string[]): Promise<Set<string>> {
   const files = new Set<string>();
   for (const tool of tools) {
@@ -376,14 +383,14 @@ async function serve(
   };
   t.teardown(stop);
   await until(`the service is ready: ${said}`, async () => {
-    if (child.exitCode !== null) throw new Error(`It ended: ${said}`);
+    if (child.exitCode !== null) throw new Error(`the service exited: ${said}`);
     const answer = await fetch(`${url}readyz`).catch(() => undefined);
     return answer?.ok ? true : undefined;
   });
   return { url, stop };
 }
 
-/** The package as an earlier version of itself: packed lightly, since nobody downloads it. */
+/** The package as an earlier version of itself, packed with little compression. */
 async function repackAs(earlier: string): Promise<void> {
   const tree = join(folder, 'earlier');
   await run('dpkg-deb', '--raw-extract', join(folder, `svc_${version}_${arch}.deb`), tree);

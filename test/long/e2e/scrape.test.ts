@@ -1,7 +1,7 @@
 /**
  * A real Prometheus, with the configuration that docs/reading.md offers for pasting (only its
  * intervals are shorter), discovers the shards of a real program and scrapes them while samples
- * come in over the network. Whatever it has stored then must be a sample that was written.
+ * arrive over the network. Every sample that it stores must be one that was written.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -13,11 +13,11 @@ import { dataFolder, type Program, startProgram, until } from '../../support/pro
 import { startPrometheus } from '../../support/prometheus.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
-/** One more than fit into a shard. */
+/** One more than a shard holds. */
 const VMS = 501;
-/** Observed so long ago when it is written that it falls out of the exports while the test runs. */
+/** Age of a sample at its write that makes it leave the exports during the test, ms. */
 const LEAVING_MS = 84_000;
-/** No source of these tests sends them: they follow from the others. */
+/** The sources of these tests do not send them: they are computed from other series. */
 const COMPUTED = new Set(['svc_vm_cpu_utilization_pct', 'svc_vm_memory_used_bytes']);
 const settings = { SVC_COLLECT: 'none' };
 
@@ -34,16 +34,16 @@ interface Row {
 
 interface QueriedSeries {
   readonly metric: Readonly<Record<string, string>>;
-  /** Of an instant vector: seconds and text. */
+  /** Sample of an instant vector: seconds and text. */
   readonly value?: readonly [number, string];
-  /** Of a range selector. */
+  /** Samples of a range selector. */
   readonly values?: readonly (readonly [number, string])[];
 }
 
 /** An instant query; `time` in Unix seconds. */
 type Query = (expression: string, time?: string) => Promise<readonly QueriedSeries[]>;
 
-/** Instant queries over whatever answers them. Each throws what is said against its expression. */
+/** Instant queries over any server. Each throws the error together with its expression. */
 function queriesOf(post: (parameters: Record<string, string>) => Promise<unknown>): Query {
   return async (expression, time) => {
     const parameters = { query: expression, ...(time === undefined ? {} : { time }) };
@@ -55,7 +55,7 @@ function queriesOf(post: (parameters: Record<string, string>) => Promise<unknown
   };
 }
 
-/** What was written, as Prometheus would report it: `labels @ ms` to value. */
+/** Written samples, as Prometheus would report them: `labels @ ms` to value. */
 class Written {
   readonly samples = new Map<string, number>();
   readonly #program: Program;
@@ -98,7 +98,7 @@ function sampleKey(labels: Readonly<Record<string, string>>, timeMs: number): st
   return `${JSON.stringify(sorted)} @ ${timeMs}`;
 }
 
-/** Readings that are awkward to write down: long fractions, large and small numbers, odd labels. */
+/** Readings that are hard to format: long fractions, large and small numbers, odd labels. */
 function readingsAt(round: number): readonly Reading[] {
   return [
     ['svc_vm_cpu_seconds_total', {}, 1e6 + round / 3],
@@ -112,7 +112,7 @@ function readingsAt(round: number): readonly Reading[] {
   ];
 }
 
-/** The guide's configuration for this program, in a hurry. Both jobs, one for each format. */
+/** The guide's configuration for this program with short intervals, with one job per format. */
 function configurationFor(program: Program, keyFile: string): string {
   const pasted = codeBlock('reading.md', '# prometheus.yml')
     .replaceAll('https://monitoring.example.com', program.demo.baseUrl)
@@ -144,7 +144,7 @@ t.test(
       config: configurationFor(program, keyFile),
     });
     t.teardown(() => server.kill());
-    // A test that times out has no teardown: nothing it started may outlive it.
+    // A test that times out has no teardown, so its processes are also ended at exit.
     process.once('exit', () => void server.kill());
     const query = queriesOf((parameters) => server.post('query', parameters));
     const writing = keepWriting(written);
@@ -157,7 +157,7 @@ t.test(
     await shardsAreUp(t, query);
     await written.write([silentSince(Date.now() - LEAVING_MS)]);
     const leaving = 'svc_vm_memory_total_bytes{vm="leaving"}';
-    await until('the series that fell silent ends', async () => {
+    await until('the silent series ends', async () => {
       const seen = await query(`count_over_time(${leaving}[10m])`);
       return (seen.length === 2 && (await query(leaving)).length === 0) || undefined;
     });
@@ -169,13 +169,13 @@ t.test(
       const stored = await query(`{__name__=~"svc_vm_.+", job="${job}"}[10m]`);
       const { compared, unknown } = compare(written, stored);
       const absent = [...samplesIn(stored)].filter(([key, value]) => history.get(key) !== value);
-      t.same(absent.slice(0, 5), [], `${job}: all of it is in ours, unchanged`);
-      t.same(unknown, [], `${job}: nothing but what was written`);
+      t.same(absent.slice(0, 5), [], `${job}: all its samples are in ours, unchanged`);
+      t.same(unknown, [], `${job}: only written samples`);
       t.ok(compared > 2 * VMS, `${job}: ${compared} samples`);
     }
     await instantsAgree(t, query, ours);
-    // Of a scrape that was not answered in time it notes that its series ended, and then refuses readings
-    // from before that: on a busy machine half a second is not always enough.
+    // After a scrape that timed out, Prometheus marks its series as stale and then rejects earlier
+    // readings. On a busy machine half a second is not always enough.
     const missed = await query('min_over_time(up[10m]) == 0');
     const complaints = server
       .log()
@@ -183,11 +183,11 @@ t.test(
       .filter((line) => /level=(WARN|ERROR)/.test(line));
     const expected = missed.length > 0 ? /out-of-order samples/ : /^$/;
     const others = complaints.filter((line) => !expected.test(line));
-    t.same(others, [], 'and it has nothing to complain about');
+    t.same(others, [], 'it reports no problems');
   },
 );
 
-/** The program's own PromQL URL. */
+/** Queries the program's own PromQL URL. */
 async function askPromql({ demo }: Program, parameters: Record<string, string>): Promise<unknown> {
   const url = `${demo.baseUrl}/v1/monitoring/projects/demo/promql/api/v1/query`;
   const answer = await fetch(url, {
@@ -198,11 +198,11 @@ async function askPromql({ demo }: Program, parameters: Record<string, string>):
   return answer.json();
 }
 
-/** At the time of a scraped sample both say the same, of every series of the VM. */
+/** At the time of a scraped sample both agree on every series of the VM. */
 async function instantsAgree(t: Test, query: Query, ours: Query): Promise<void> {
   const [scraped] = await query('svc_vm_cpu_seconds_total{vm="vm-0",job="vm-monitoring"}[1m]');
   const times = (scraped?.values ?? []).slice(-8).map(([seconds]) => String(seconds));
-  t.equal(times.length, 8, 'of the newest scrapes');
+  t.equal(times.length, 8, 'at the newest scrapes');
   for (const time of times) {
     const federated = await query('{__name__=~"svc_vm_.+",vm="vm-0",job="vm-monitoring"}', time);
     const own = await ours('{__name__=~"svc_vm_.+",vm="vm-0"}', time);
@@ -210,7 +210,7 @@ async function instantsAgree(t: Test, query: Query, ours: Query): Promise<void> 
   }
 }
 
-/** Every sample of an answer by series and time; labels that scraping adds are left out. */
+/** Every sample of an answer by series and time, without the labels that scraping adds. */
 function samplesIn(series: readonly QueriedSeries[]): Map<string, string> {
   const found = new Map<string, string>();
   for (const { metric, value, values = value ? [value] : [] } of series) {
@@ -223,7 +223,7 @@ function samplesIn(series: readonly QueriedSeries[]): Map<string, string> {
 }
 
 async function shardsAreUp(t: Test, query: Query): Promise<void> {
-  // A single scrape may come late on a busy machine: what counts is that each has come.
+  // A single scrape may be late on a busy machine; each must have arrived once.
   const total = 'count_over_time(svc_vm_memory_total_bytes{job="vm-monitoring"}[10m])';
   await until(`${VMS} VMs are scraped`, async () => {
     const [vms] = await query(`count(count by (vm) (${total}))`);
@@ -251,7 +251,7 @@ async function writeFleet(written: Written): Promise<void> {
   await written.write(rows);
 }
 
-/** The last row of a VM. */
+/** The last row of a VM before its silence. */
 function silentSince(observedUnixMs: number): Row {
   const named = { vmName: 'leaving', displayName: 'leaving', observedUnixMs };
   return { ...named, readings: [['svc_vm_memory_total_bytes', {}, 1]] };
@@ -279,8 +279,8 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
 }
 
 /**
- * Every stored sample against what was written, but for the series that are computed; those that
- * were not written are listed, at most ten.
+ * Compares every stored sample with what was written, except for computed series. Lists at most ten
+ * unwritten samples.
  */
 function compare(written: Written, stored: readonly QueriedSeries[]) {
   const unknown: string[] = [];
@@ -292,7 +292,8 @@ function compare(written: Written, stored: readonly QueriedSeries[]) {
       const key = sampleKey(labels, Math.round(seconds * 1000));
       compared++;
       if (written.samples.get(key) === Number(value)) continue;
-      if (unknown.length < 10) unknown.push(`${key}: ${value}, not ${written.samples.get(key)}`);
+      if (unknown.length < 10)
+        unknown.push(`${key}: ${value} instead of ${written.samples.get(key)}`);
     }
   }
   return { compared, unknown };

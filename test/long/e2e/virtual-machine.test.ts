@@ -1,6 +1,6 @@
 /**
- * The same path with a real QEMU machine under libvirt as the source: its CPU is loaded inside it.
- * Other tests may take turns with it: idle it uses a few per cent, and busy at least its share.
+ * The same path with a real QEMU machine under libvirt as the source, with load on its CPU. Other
+ * tests may run beside it: idle it uses a few per cent, and busy at least its share.
  */
 import t from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';

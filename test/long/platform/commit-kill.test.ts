@@ -1,9 +1,9 @@
 /**
- * The commit core on SQLite, killed. A child counts on an embedded stream in several projects at
- * once and says what was acknowledged; it is killed at random moments and started again on the
- * same file, where each of its clients resends what it got no answer for. In the end every
- * acknowledged request is there with the answer given, none has counted twice, and the file is
- * whole without a repair.
+ * The commit core on SQLite under kills. A child counts on an embedded stream in several projects
+ * at once and reports each acknowledgement. It is killed at random moments and restarted on the
+ * same file, where each client resends its unanswered requests. In the end, every acknowledged
+ * request is stored with the answer given, none has counted twice, and the file is intact without a
+ * repair.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { countingNode, openPlace } from '../../support/counting-node.ts';
 
 const KILLS = 30;
 const WRITERS = 4;
-/** A life ends so many acknowledgements after its beginning, at most. */
+/** Maximum number of acknowledgements before a life ends. */
 const ACKNOWLEDGED_MAX = 60;
 
 const writer = fileURLToPath(new URL('../../support/counting-writer.ts', import.meta.url));
@@ -34,7 +34,7 @@ t.test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice',
   const writers: Acknowledged[][] = Array.from({ length: WRITERS }, () => []);
   for (let kill = 0; kill < KILLS; kill++) {
     const died = await live(file, writers);
-    t.equal(died, 'SIGKILL', `life ${kill} ended by its kill alone`);
+    t.equal(died, 'SIGKILL', `life ${kill} ended only by its kill`);
   }
   const total = writers.reduce((sum, writer) => sum + writer.length, 0);
   t.ok(total > KILLS * 5, `${total} requests were acknowledged`);
@@ -43,13 +43,13 @@ t.test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice',
     t.same(
       writer.map(({ count }) => count),
       wanted,
-      'each answer counts on from the one before',
+      'each answer continues the count',
     );
   }
   await checkFile(t, file, writers);
 });
 
-/** One life of the writer, from its start to its kill. @returns the signal it died of */
+/** One life of the writer, from start to kill. @returns the signal that ended it */
 async function live(file: string, writers: Acknowledged[][]): Promise<string | null> {
   const done = writers.map((writer) => String(writer.length));
   const child = spawn(process.execPath, [writer, file, ...done], {
@@ -60,7 +60,7 @@ async function live(file: string, writers: Acknowledged[][]): Promise<string | n
   const delayMs = fraction(random) * 3;
   for await (const line of createInterface({ input: child.stdout })) {
     if (line !== 'ready') take(line, writers);
-    // Some die while they are still catching up, some in the middle of an append.
+    // Some are killed during catch-up, some during an append.
     if (left-- === 0) setTimeout(() => child.kill('SIGKILL'), delayMs);
   }
   const [, signal] = (await closed) as [number | null, string | null];
@@ -75,7 +75,7 @@ function take(line: string, writers: Acknowledged[][]): void {
   acknowledged.push({ writer, count });
 }
 
-/** Opens the file as the next life would and compares it with what was acknowledged. */
+/** Opens the file as the next life would, and compares it with what was acknowledged. */
 async function checkFile(t: Tap, file: string, writers: Acknowledged[][]): Promise<void> {
   const stream = openEmbeddedStream({ storage: file, clock: systemClock });
   const place = openPlace(file);
@@ -86,7 +86,8 @@ async function checkFile(t: Tap, file: string, writers: Acknowledged[][]): Promi
     const project = `project-${writer}`;
     for (const [i, { count }] of acknowledged.entries()) {
       const recorded = store.request(project, project, `${writer}-${i}`);
-      if (recorded?.answer.count !== count) t.fail(`request ${writer}-${i} is not as acknowledged`);
+      if (recorded?.answer.count !== count)
+        t.fail(`request ${writer}-${i} differs from its acknowledgement`);
     }
     const { adds } = place.database
       .prepare(
@@ -94,7 +95,7 @@ async function checkFile(t: Tap, file: string, writers: Acknowledged[][]): Promi
          WHERE project = ? AND json_extract(event, '$.type') = 'added'`,
       )
       .get(project) as { adds: number };
-    // The last request may have been committed although its answer died with the process.
+    // The last request may have been committed although its answer was lost with the process.
     t.ok([0, 1].includes(adds - acknowledged.length), `${adds} of ${acknowledged.length}`);
   }
   await host.stop();

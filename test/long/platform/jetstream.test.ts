@@ -1,6 +1,6 @@
 /**
- * Behaviour of a JetStream server alone: restarts, elections, streams made by other hands. Each
- * trap has a test on real nats-servers of the oldest and the newest supported version.
+ * Behaviour of a JetStream server alone: restarts, elections, streams created by others. Each trap
+ * has a test on real nats-servers of the oldest and the newest supported version.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -51,7 +51,7 @@ async function texts(stream: Stream, sequence = 1): Promise<string[]> {
   return all;
 }
 
-/** Collects what a tail delivers; `reached` resolves at a number of messages. */
+/** Collects the messages of a tail; `reached` resolves at a number of messages. */
 function tail(stream: Stream) {
   const messages: StreamMessage[] = [];
   let ended = false;
@@ -61,7 +61,7 @@ function tail(stream: Stream) {
       messages.push(message);
     }
   })();
-  // Whoever awaits it sees the error; until then it is no unhandled one.
+  // A caller that awaits it sees the error; until then it is not an unhandled one.
   done
     .catch(() => {})
     .finally(() => {
@@ -79,7 +79,7 @@ function tail(stream: Stream) {
 const untilAvailable = (stream: Stream): Promise<boolean> =>
   until('the stream is available', () => stream.health().state === 'available' || undefined);
 
-/** A server with a stream, and a second connection for what other hands do. */
+/** A server with a stream, and a second connection for changes by others. */
 async function setUp(t: Test, program: string) {
   const server = await startNatsServer({ program, folder: t.testdir({}) });
   t.teardown(() => server.kill());
@@ -103,7 +103,7 @@ async function otherHands(
   await connection.close();
 }
 
-// Mostly waiting for servers: both versions at once.
+// Mostly waits for servers, so both versions run at once.
 t.jobs = 2;
 const VERSIONS = ['nats-server 2.10.27', 'nats-server 2.15.1'] as const;
 for (const version of VERSIONS) {
@@ -119,7 +119,7 @@ for (const version of VERSIONS) {
       await until('the loss is noticed', () => stream.health().state !== 'available' || undefined);
       t.match(stream.health(), { reason: /reconnecting/ });
       await t.rejects(append(stream, 'lost'), { name: 'StreamUnavailable', outcome: 'refused' });
-      // Longer than the ten attempts at which the client gives up by default.
+      // Longer than the ten attempts after which the client gives up by default.
       await sleep(4_500);
       await server.start();
       // Attempts are unlimited.
@@ -128,7 +128,7 @@ for (const version of VERSIONS) {
       const backMs = performance.now();
       await live.reached(6);
       const tookMs = performance.now() - backMs;
-      t.ok(tookMs < 60_000, `${Math.round(tookMs)} ms, and not the 70 s`);
+      t.ok(tookMs < 60_000, `${Math.round(tookMs)} ms instead of 70 s`);
       await live.close();
       await live.done;
       t.same(
@@ -160,12 +160,12 @@ for (const version of VERSIONS) {
       t.equal(stored.length, new Set(stored).size, 'nothing twice');
       const kept = new Set(stored);
       for (const [id, outcome] of outcomes) {
-        if (outcome === 'appended' && !kept.has(id)) t.fail(`${id} was acknowledged and is lost`);
-        if (outcome === 'refused' && kept.has(id)) t.fail(`${id} was refused and is there`);
+        if (outcome === 'appended' && !kept.has(id)) t.fail(`${id} was acknowledged but lost`);
+        if (outcome === 'refused' && kept.has(id)) t.fail(`${id} was rejected but stored`);
       }
       t.ok(
         [...outcomes.values()].some((outcome) => outcome !== 'appended'),
-        'the kill was felt',
+        'the kill had an effect',
       );
       t.ok([...outcomes.values()].filter((outcome) => outcome === 'appended').length > 100);
     });
@@ -203,7 +203,7 @@ for (const version of VERSIONS) {
       },
     );
 
-    t.test('a stream that was replaced is noticed by state, by append and by a tail', async (t) => {
+    t.test('a replaced stream is detected by state, append and tail', async (t) => {
       const { server, stream } = await setUp(t, program);
       const { identity } = await stream.state('LOG');
       const live = tail(stream);
@@ -217,7 +217,7 @@ for (const version of VERSIONS) {
       });
       await t.rejects(append(stream, 'm4'), /replaced: it is ANOTHER, it was/);
       await t.rejects(stream.state('LOG'), new RegExp(identity));
-      // Whoever looks between its end and the next one's beginning finds none.
+      // A reader between the deletion and the new stream finds none.
       await t.rejects(live.done, /replaced|The server does not have the stream/);
       t.equal(live.messages.length, 3);
     });
@@ -228,7 +228,7 @@ for (const version of VERSIONS) {
       for (let i = 1; i <= 3; i++) await append(stream, `m${i}`);
       await live.reached(3);
       await otherHands(server, async (manager) => {
-        // The same stream, shorter: what a power loss leaves.
+        // The same stream, shorter, as after a power loss.
         const { config } = await manager.streams.info('LOG');
         await manager.streams.delete('LOG');
         await manager.streams.add(config);
@@ -237,35 +237,32 @@ for (const version of VERSIONS) {
       await t.rejects(live.done, /shortened/);
     });
 
-    t.test(
-      'DUR-07: an existing stream is compared with the required options, one by one',
-      async (t) => {
-        const { server, stream } = await setUp(t, program);
-        const base = { subjects: ['x'], metadata: { 'vm-monitoring-identity': 'X' } };
-        const cases = {
-          'max_msgs is 10': { ...base, max_msgs: 10 },
-          'max_bytes is 5000': { ...base, max_bytes: 5_000 },
-          'of a subject it keeps the newest message': { ...base, max_msgs_per_subject: 1 },
-          'storage is memory': { ...base, storage: 'memory' as const },
-          'age limit is 60000 ms': { ...base, max_age: 60e9, duplicate_window: 60e9 },
-          'duplicate window is 1000 ms': { ...base, duplicate_window: 1e9 },
-          'deny_purge is set': { ...base, deny_purge: true },
-          'retention is interest': { ...base, retention: RetentionPolicy.Interest },
-          'no vm-monitoring-identity': { subjects: ['x'], duplicate_window: 60e9 },
-        };
-        for (const [loss, config] of Object.entries(cases)) {
-          await otherHands(server, async (manager) => {
-            await manager.streams.add({ name: 'OTHER', ...config });
-          });
-          const spec = { ...SPEC, name: 'OTHER', subjects: ['x'] };
-          await t.rejects(stream.ensure(spec), { name: 'StreamMisconfigured' }, loss);
-          await t.rejects(stream.ensure(spec), new RegExp(loss), loss);
-          await otherHands(server, (manager) => manager.streams.delete('OTHER'));
-        }
-        const overlapping = { ...SPEC, name: 'SECOND' };
-        await t.rejects(stream.ensure(overlapping), StreamMisconfigured, 'subjects of LOG');
-      },
-    );
+    t.test('DUR-07: an existing stream is compared with each required option', async (t) => {
+      const { server, stream } = await setUp(t, program);
+      const base = { subjects: ['x'], metadata: { 'vm-monitoring-identity': 'X' } };
+      const cases = {
+        'max_msgs is 10': { ...base, max_msgs: 10 },
+        'max_bytes is 5000': { ...base, max_bytes: 5_000 },
+        'of a subject it keeps the newest message': { ...base, max_msgs_per_subject: 1 },
+        'storage is memory': { ...base, storage: 'memory' as const },
+        'age limit is 60000 ms': { ...base, max_age: 60e9, duplicate_window: 60e9 },
+        'duplicate window is 1000 ms': { ...base, duplicate_window: 1e9 },
+        'deny_purge is set': { ...base, deny_purge: true },
+        'retention is interest': { ...base, retention: RetentionPolicy.Interest },
+        'no vm-monitoring-identity': { subjects: ['x'], duplicate_window: 60e9 },
+      };
+      for (const [loss, config] of Object.entries(cases)) {
+        await otherHands(server, async (manager) => {
+          await manager.streams.add({ name: 'OTHER', ...config });
+        });
+        const spec = { ...SPEC, name: 'OTHER', subjects: ['x'] };
+        await t.rejects(stream.ensure(spec), { name: 'StreamMisconfigured' }, loss);
+        await t.rejects(stream.ensure(spec), new RegExp(loss), loss);
+        await otherHands(server, (manager) => manager.streams.delete('OTHER'));
+      }
+      const overlapping = { ...SPEC, name: 'SECOND' };
+      await t.rejects(stream.ensure(overlapping), StreamMisconfigured, 'subjects of LOG');
+    });
 
     t.test(
       'DUR-08: a tail survives a deleted consumer, and a durable reader reports it',
@@ -321,7 +318,7 @@ for (const version of VERSIONS) {
       t.same(await rows(), by[version], 'see docs/operations/cluster.md');
     });
 
-    t.test('a reader that pauses for longer than heartbeats and pulls loses nothing', async (t) => {
+    t.test('a reader that pauses longer than heartbeats and pulls loses nothing', async (t) => {
       const { stream } = await setUp(t, program);
       await Promise.all(Array.from({ length: 400 }, (_, i) => append(stream, `m${i}`)));
       const sequences: number[] = [];
@@ -346,7 +343,7 @@ for (const version of VERSIONS) {
       }
     });
 
-    t.test('a server without JetStream, or with a small max_payload, is refused', async (t) => {
+    t.test('a server without JetStream, or with a small max_payload, is rejected', async (t) => {
       const folder = t.testdir({ a: {}, b: {} });
       const plain = { program, folder: `${folder}/a`, jetStream: false };
       const small = { program, folder: `${folder}/b`, settings: 'max_payload: 64KB' };
@@ -362,37 +359,40 @@ for (const version of VERSIONS) {
   });
 }
 
-t.test('DUR-01: a server older than 2.10.27 is refused at the start with the reason', async (t) => {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    const info = { server_id: 'X', version: '2.9.10', jetstream: true, max_payload: 1_048_576 };
-    socket.write(`INFO ${JSON.stringify({ ...info, headers: true, proto: 1, port: 1 })}\r\n`);
-    socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
-    socket.on('error', () => {});
-  });
-  const port = await reservePort();
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const url = `nats://127.0.0.1:${port}`;
-  await t.rejects(
-    openJetStream({ url, clock: systemClock }),
-    /nats-server 2.9.10 at .* is too old: use 2.10.27 or newer/,
-  );
-  for (const socket of sockets) socket.destroy();
-  server.close();
-  const older = ['2.9.10', '2.10.26', '1.99.99', '2.10.3'];
-  const newer = ['2.10.27', '2.10.28', '2.11.0', '2.15.1', '3.0.0', '2.12.0-beta.1', '2.100.0'];
-  t.same(
-    older.map((version) => isOlder(version, '2.10.27')),
-    older.map(() => true),
-  );
-  t.same(
-    newer.map((version) => isOlder(version, '2.10.27')),
-    newer.map(() => false),
-  );
-});
+t.test(
+  'DUR-01: a server older than 2.10.27 is rejected at the start with the reason',
+  async (t) => {
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      const info = { server_id: 'X', version: '2.9.10', jetstream: true, max_payload: 1_048_576 };
+      socket.write(`INFO ${JSON.stringify({ ...info, headers: true, proto: 1, port: 1 })}\r\n`);
+      socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
+      socket.on('error', () => {});
+    });
+    const port = await reservePort();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    const url = `nats://127.0.0.1:${port}`;
+    await t.rejects(
+      openJetStream({ url, clock: systemClock }),
+      /nats-server 2.9.10 at .* is too old: use 2.10.27 or newer/,
+    );
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    const older = ['2.9.10', '2.10.26', '1.99.99', '2.10.3'];
+    const newer = ['2.10.27', '2.10.28', '2.11.0', '2.15.1', '3.0.0', '2.12.0-beta.1', '2.100.0'];
+    t.same(
+      older.map((version) => isOlder(version, '2.10.27')),
+      older.map(() => true),
+    );
+    t.same(
+      newer.map((version) => isOlder(version, '2.10.27')),
+      newer.map(() => false),
+    );
+  },
+);
 
-t.test('no server at all is unavailable, with its address', async (t) => {
+t.test('a missing server is reported as unavailable, with its address', async (t) => {
   const url = `nats://127.0.0.1:${await reservePort()}`;
   await t.rejects(openJetStream({ url, clock: systemClock }), {
     name: 'StreamUnavailable',

@@ -1,7 +1,7 @@
 /**
- * `npm run cluster` as a newcomer runs it: three servers and three members; what is written through one
- * member is read through another, one that is killed is named, and Ctrl-C stops all of it. Its ports are
- * fixed, so it has a network of its own, and may run beside other clusters.
+ * `npm run cluster` as a newcomer runs it: three servers and three members. Data written through
+ * one member is read through another, a killed member is named, and Ctrl-C stops everything. Its
+ * ports are fixed, so it runs in a network namespace and may run beside other clusters.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ function startCluster(t: Test, folder: string) {
   const [program = '', ...network] = ownNetwork;
   const args = [process.execPath, script, '--in', folder, '--nats-server', componentPath(newest)];
   const child = spawn(program, [...network, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-  // A test that times out has no teardown: nothing it started may outlive it.
+  // A test that times out has no teardown, so its processes are also ended at exit.
   process.once('exit', () => child.kill('SIGINT'));
   const exited = once(child, 'exit');
   let text = '';
@@ -36,12 +36,12 @@ function startCluster(t: Test, folder: string) {
   t.teardown(stop);
   const says = (pattern: RegExp): Promise<RegExpMatchArray> =>
     until(String(pattern), () => {
-      if (child.exitCode !== null) throw new Error(`It has ended:\n${text}`);
+      if (child.exitCode !== null) throw new Error(`It exited:\n${text}`);
       return text.match(pattern) ?? undefined;
     }).catch((error: Error) => {
       throw new Error(`${error.message}, but:\n${text.slice(-3000)}`);
     });
-  /** The answer of `curl` in its network, and the status on a last line. */
+  /** Output of `curl` in its network, with the status on a last line. */
   const curl = async (...words: readonly string[]): Promise<string> => {
     const inside = [
       ...inNetworkOf(child.pid ?? 0),
@@ -64,7 +64,7 @@ function startCluster(t: Test, folder: string) {
 
 const components = ['network-namespaces', 'curl', newest] as const;
 
-t.test('a cluster from its start to Ctrl-C', needs(...components), async (t) => {
+t.test('a cluster runs from its start to Ctrl-C', needs(...components), async (t) => {
   const folder = dataFolder(t);
   const cluster = startCluster(t, folder);
   await cluster.says(/Ctrl-C stops all of it/);
@@ -83,27 +83,23 @@ t.test('a cluster from its start to Ctrl-C', needs(...components), async (t) => 
   const [, pid] = await cluster.says(/member-3: \S+ \(process (\d+)\)/);
   process.kill(Number(pid), 'SIGKILL');
   await cluster.says(/member-3 has ended \(SIGKILL\): ".* member 3 .*" starts it again/);
-  await until('the others say so', async () => {
+  await until('the others report it', async () => {
     const text = await cluster.curl('http://127.0.0.1:9464/readyz');
     return text.includes(`(process ${pid}) since`) || undefined;
   });
   t.equal(await cluster.stop(), 0);
 });
 
-t.test(
-  'a cluster whose own process is killed ends all the same',
-  needs(...components),
-  async (t) => {
-    const folder = dataFolder(t);
-    const cluster = startCluster(t, folder);
-    await cluster.says(/Ctrl-C stops all of it/);
-    t.ok(runningIn(folder).length > 6, 'three servers, three members, and what runs them');
-    cluster.kill();
-    await until('all have ended', () => runningIn(folder).length === 0 || undefined);
-  },
-);
+t.test('a cluster ends even if its own process is killed', needs(...components), async (t) => {
+  const folder = dataFolder(t);
+  const cluster = startCluster(t, folder);
+  await cluster.says(/Ctrl-C stops all of it/);
+  t.ok(runningIn(folder).length > 6, 'three servers, three members, and their parent');
+  cluster.kill();
+  await until('all have exited', () => runningIn(folder).length === 0 || undefined);
+});
 
-/** Processes that work in the folder. Of one that has ended there is no folder any more. */
+/** Processes whose working folder is this one. An exited process has none. */
 function runningIn(folder: string): string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.filter((pid) => {

@@ -1,8 +1,8 @@
 /**
- * A start that is refused changes nothing: not the NATS it was pointed at, not what the first
- * process has there and in its folder, not its own folder. A second process with the same master key
- * becomes a member. On a real nats-server, with the services in this process: what a second process
- * does is what a second service does.
+ * A rejected start changes nothing: neither the NATS that it was pointed at, nor what the first
+ * process has there and in its folder, nor its own folder. A second process with the same master
+ * key becomes a member. The test uses a real nats-server, with the services in this process, where
+ * a second service behaves like a second process.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -61,7 +61,7 @@ async function refusalOf(t: Test, asked: Asked): Promise<Error> {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** What the process that owns a project writes by itself, as time goes by. */
+/** Subjects that the owner of a project writes by itself as time passes. */
 const BY_ITSELF = /^svc\.samples\..*\.(tick|rules)$/;
 
 /** Everything on the server: streams, their messages, their durable consumers. */
@@ -75,10 +75,10 @@ async function contentOf(url: string): Promise<unknown> {
       if (kept.durable_name !== undefined) durable.push({ name, kept });
     }
     const messages: unknown[] = [];
-    // The first process renews its record all the while.
+    // The first process keeps renewing its record.
     const last = config.name === clusterSpec.name ? 0 : state.last_seq;
     for (let seq = state.first_seq; seq <= last; seq++) {
-      // What was acknowledged on a work queue is gone.
+      // An acknowledged message of a work queue is removed.
       const message = await streams.getMessage(config.name, { seq }).catch(() => null);
       if (message === null || BY_ITSELF.test(message.subject)) continue;
       messages.push([seq, message.subject, hash('sha256', message.data)]);
@@ -89,10 +89,10 @@ async function contentOf(url: string): Promise<unknown> {
   return content;
 }
 
-/** Once the process that has started writes nothing more. */
+/** The content once the started process writes nothing more. */
 async function settledContentOf(url: string): Promise<unknown> {
   let last = '';
-  return until('nothing is written any more', async () => {
+  return until('nothing more is written', async () => {
     const content = await contentOf(url);
     const [before, now] = [last, JSON.stringify(content)];
     last = now;
@@ -102,7 +102,7 @@ async function settledContentOf(url: string): Promise<unknown> {
   });
 }
 
-/** Path and digest of every file; SQLite's own beside a database come and go, locks say nothing. */
+/** Path and digest of every file, except SQLite's temporary files beside a database and locks. */
 function filesOf(folder: string): Record<string, string> {
   if (!existsSync(folder)) return {};
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
@@ -126,7 +126,7 @@ async function statusOf({ baseUrl, projectName, apiKey }: Demo): Promise<number>
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(
-    `DUR-22: refused starts change nothing of a running service on ${version}`,
+    `DUR-22: rejected starts change nothing of a running service on ${version}`,
     needs(version),
     async (t) => {
       const program = componentPath(version);
@@ -139,9 +139,9 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       const other = join(own, 'data');
       const before = { nats: await settledContentOf(url), files: filesOf(folder) };
       const unchanged = async (what: string): Promise<void> => {
-        t.same(await contentOf(url), before.nats, `${what}: NATS is as it was`);
-        t.same(filesOf(folder), before.files, `${what}: so is the first one's folder`);
-        t.same(filesOf(other), {}, `${what}: its own has nothing but its lock`);
+        t.same(await contentOf(url), before.nats, `${what}: NATS is unchanged`);
+        t.same(filesOf(folder), before.files, `${what}: the first one's folder is unchanged`);
+        t.same(filesOf(other), {}, `${what}: its own folder has only its lock`);
       };
 
       const keyless = await refusalOf(t, { folder: other, url });
@@ -172,15 +172,15 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
         t.equal((await refusalOf(t, { folder: other, url, more })).name, 'ConfigError', what);
         await unchanged(what);
       }
-      t.equal(await statusOf(first.demo), 200, 'the first one’s key is in force');
+      t.equal(await statusOf(first.demo), 200, 'the first one’s key is in use');
       const key = { SVC_MASTER_KEY_FILE: join(folder, 'master.key') };
       const next = await start(t, { folder: other, url, more: key });
-      t.notOk(existsSync(join(other, 'demo.json')), 'the demo is the first one’s');
+      t.notOk(existsSync(join(other, 'demo.json')), 'the demo belongs to the first one');
       const there = { ...first.demo, baseUrl: next.address };
       await until('the second member knows the key', async () =>
         (await statusOf(there)) === 200 ? true : undefined,
       );
-      t.equal(await statusOf(first.demo), 200, 'and the first one still does');
+      t.equal(await statusOf(first.demo), 200, 'the first one still accepts it');
       await first.stop();
       t.equal(await statusOf(there), 200, 'one of them is enough');
       await next.stop();
@@ -189,7 +189,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 const newest = 'nats-server 2.15.1';
-t.test('refused starts on a NATS that nobody uses', needs(newest), async (t) => {
+t.test('rejected starts change nothing on an unused NATS', needs(newest), async (t) => {
   const program = componentPath(newest);
   const server = await startNatsServer({ program, folder: dataFolder(t) });
   t.teardown(() => server.kill());
@@ -212,7 +212,7 @@ t.test('refused starts on a NATS that nobody uses', needs(newest), async (t) => 
 
   const connection = await connect({ servers: empty.url });
   const { streams } = await jetstreamManager(connection);
-  // One that this program would make last.
+  // The stream that this program would create last.
   await streams.add({ name: 'CLAIMS', subjects: ['svc.claims.*'], max_msgs: 5 });
   await connection.close();
   const made = await contentOf(empty.url);
@@ -227,5 +227,5 @@ t.test('refused starts on a NATS that nobody uses', needs(newest), async (t) => 
   t.same(filesOf(fresh), {}, 'no JetStream');
 
   const again = await start(t, { folder, url });
-  t.equal(await statusOf(again.demo), 200, 'after all of it the folder and its NATS work');
+  t.equal(await statusOf(again.demo), 200, 'afterwards the folder and its NATS work');
 });

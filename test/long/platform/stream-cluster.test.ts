@@ -1,6 +1,7 @@
 /**
  * Streams on three nats-servers, with three copies: the contract of every adapter, the number of
- * copies as an operator sees and changes it, and what goes on when a stream's leader is killed.
+ * copies as an operator sees and changes it, and how work continues when a stream's leader is
+ * killed.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +54,7 @@ function append(stream: Stream, number: number, to = 'LOG') {
   return stream.append({ stream: to, subject, data, messageId: `m${number}` });
 }
 
-/** Again until it is done: what is unknown has an id, by which a second one is no second message. */
+/** Retries until it succeeds: after an unknown outcome, the message id prevents a duplicate. */
 async function appendPatiently(stream: Stream, number: number, to = 'LOG'): Promise<void> {
   await until(`message ${number} is in ${to}`, () =>
     append(stream, number, to).catch((error: unknown) => {
@@ -63,9 +64,9 @@ async function appendPatiently(stream: Stream, number: number, to = 'LOG'): Prom
   );
 }
 
-// Mostly waiting for servers: two clusters at once.
+// Mostly waits for servers, so two clusters run at once.
 t.jobs = 2;
-// Spread at each test: the runner keeps what it writes into its options.
+// Spread into each test, because the runner writes into its options.
 const atOnce = { buffered: true };
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(
@@ -80,7 +81,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   );
 
   t.test(
-    `DUR-23: a killed leader is followed by another on ${version}`,
+    `DUR-23: work continues after a leader is killed on ${version}`,
     { ...needs(version), ...atOnce },
     async (t) => {
       const cluster = await openCluster(t, version);
@@ -102,7 +103,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       const consuming = (async () => {
         for await (const delivery of consumer) {
           consumed.add(Buffer.from(delivery.data).toString());
-          // What is not acknowledged comes again.
+          // An unacknowledged message is redelivered.
           await delivery.ack().catch(() => {});
         }
       })();
@@ -154,7 +155,7 @@ t.test(
     t.match(
       copiesOf(await stream.copies.describe(), 'LOG'),
       { wanted: 3, set: 1, current: 1 },
-      'what exists is used as it is',
+      'an existing stream is used unchanged',
     );
     await stream.ensure(queue);
     t.match(copiesOf(await stream.copies.describe(), 'QUEUE'), { wanted: 3, set: 3 });
@@ -191,7 +192,7 @@ t.test(
   },
 );
 
-t.test('one server alone has one copy, and cannot have three', needs(newest), async (t) => {
+t.test('a single server has one copy, and cannot have three', needs(newest), async (t) => {
   const folder = join(dataFolder(t), 'nats');
   mkdirSync(folder);
   const server = await startNatsServer({ program: componentPath(newest), folder });
@@ -203,5 +204,5 @@ t.test('one server alone has one copy, and cannot have three', needs(newest), as
   await t.rejects(stream.copies.set(3), { name: 'StreamMisconfigured', message: sentence });
   const greedy = await open(t, [server.url], { replicas: 3 });
   await t.rejects(greedy.ensure(queue), { name: 'StreamMisconfigured', message: sentence });
-  t.match(await greedy.ensure(spec), { messages: 0 }, 'what exists is used as it is');
+  t.match(await greedy.ensure(spec), { messages: 0 }, 'an existing stream is used unchanged');
 });

@@ -1,4 +1,4 @@
-/** Files that share a process: each is reported as if it had one of its own, however it ends. */
+/** Files that share a process: each is reported as if it had its own process, however it ends. */
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,14 +10,14 @@ import { oneByOne } from '../../../scripts/test/turns.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PASSES = `t.test('passes', async (t) => t.ok(true));`;
-/** Keeps the process from ending. */
+/** Keeps the process from exiting. */
 const HANDLE = 'setInterval(() => {}, 60_000);';
 
-/** As a loop without an end would, but without the work. */
+/** Like an endless loop, but without using CPU time. */
 const BLOCK =
   't.test(`blocks`, () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));';
 
-/** What is reported of files with these contents. @param timeoutMs of each file */
+/** The report on files with these contents. @param timeoutMs timeout of each file */
 async function reported(t: Test, contents: Record<string, string>, timeoutMs = 60_000) {
   const folder = t.testdir();
   const names = Object.keys(contents).map((name) => join(folder, `${name}.test.ts`));
@@ -29,7 +29,7 @@ async function reported(t: Test, contents: Record<string, string>, timeoutMs = 6
   const files = names.map((name) => relative(ROOT, name));
   await runFiles(oneByOne(files), report, { timeoutMs });
   report.end();
-  // Paths and durations are of this run.
+  // Paths and durations vary between runs.
   return printed
     .join('')
     .replaceAll(`${relative(ROOT, folder)}/`, '')
@@ -51,7 +51,7 @@ t.test('files share modules, but neither hooks nor settings of their root test',
   t.equal(text, 'ok     first.test.ts\nok     second.test.ts\n3 passed, 0 failed\n');
 });
 
-t.test('a file that fails beside its tests is named, and the rest is run', async (t) => {
+t.test('a file that fails outside its tests is named, and the others run', async (t) => {
   const cases: Readonly<Record<string, readonly [content: string, explained: RegExp]>> = {
     'throws when it is imported': ['throw new Error("at once");', /FAILED bad\.test\.ts > at once/],
     'cannot be parsed': ['const = 1;', /Unexpected token/],
@@ -81,7 +81,7 @@ t.test('a file that fails beside its tests is named, and the rest is run', async
   }
 });
 
-t.test('an error that nobody caught fails the test that is running', async (t) => {
+t.test('an uncaught error fails the running test', async (t) => {
   const text = await reported(t, {
     bad: `t.test('forgets', async () => {
         void Promise.reject(new Error('forgotten'));
@@ -94,7 +94,7 @@ t.test('an error that nobody caught fails the test that is running', async (t) =
   t.match(text, /\n1 passed, 1 failed\n$/);
 });
 
-t.test('a test that waits for nothing fails without waiting', async (t) => {
+t.test('a test that can never end fails at once', async (t) => {
   const never = `t.test('waits', async () => { await new Promise(() => {}); });`;
   const text = await reported(t, { bad: never, after: PASSES });
   t.match(text, /^FAILED bad\.test\.ts > waits$/m);
@@ -102,7 +102,7 @@ t.test('a test that waits for nothing fails without waiting', async (t) => {
 });
 
 t.test(
-  'what hangs is ended after its time and named, and the rest is run',
+  'a hanging file is ended after its time and named, and the others run',
   { jobs: 3 },
   async (t) => {
     const wait = `${HANDLE} await new Promise(() => {});`;

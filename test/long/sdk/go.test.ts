@@ -1,7 +1,7 @@
 /**
  * The Go module: its own tests, and the programs of the guide against the whole service with a CI
- * platform beside it, through a gateway that loses answers. Go runs without the network, without a
- * C compiler, and keeps what it compiles beside the test runner's files.
+ * platform, through a gateway that loses answers. Go runs without the network, without a C
+ * compiler, and keeps its build cache beside the test runner's files.
  */
 import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -40,7 +40,7 @@ t.test(
     const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
     t.equal(vetted, '');
     const unformatted = await run(join(dirname(go), 'gofmt'), ['-l', '.'], bounded);
-    t.equal(unformatted.stdout, '', 'formatted as gofmt does');
+    t.equal(unformatted.stdout, '', 'formatted by gofmt');
     const { stdout } = await run(go, ['test', '-count=1', '-v', './...'], bounded);
     t.match(stdout, /^ok\s+example\.com\/svc/m);
     const passed = stdout.match(/^ +--- PASS: TestEveryVector/gm) ?? [];
@@ -50,7 +50,7 @@ t.test(
       ['list', '-deps', '-f', '{{if not .Standard}}{{.ImportPath}}{{end}}', './...'],
       bounded,
     );
-    t.same(imports.trim().split(/\s+/), ['example.com/svc'], 'the standard library alone');
+    t.same(imports.trim().split(/\s+/), ['example.com/svc'], 'only the standard library');
   },
 );
 
@@ -66,7 +66,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
   const trust = await trustWorkflow(world, await prepareAccount(world, 'acme'));
   const program = await building;
 
-  await t.test('reading, previewing and saving: six of the endpoints', async (t) => {
+  await t.test('reading, previewing and saving work: six of the endpoints', async (t) => {
     const gateway = await startGateway(t, endpoint);
     const retryAfter = { 'retry-after': '0' };
     gateway.faults.push(
@@ -90,17 +90,20 @@ t.test('the programs of the guide work against the service', needs('go'), async 
       t.match(printed, line);
     }
     const saves = gateway.requests.filter(({ path }) => path.endsWith('/SaveAlertRule'));
-    t.equal(saves.length, 2, 'the lost answer was asked for again');
-    t.equal(saves[0]?.body, saves[1]?.body, 'with the very same request');
+    t.equal(saves.length, 2, 'the request with the lost answer was repeated');
+    t.equal(saves[0]?.body, saves[1]?.body, 'the repeated request is identical');
     t.equal(saves[0]?.headers['connect-protocol-version'], '1');
   });
 
-  await t.test('a watch sends the open incidents, and ends for who may not read', async (t) => {
-    const settings = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
-    t.same(await linesOf(program('watch'), settings), ['SNAPSHOT 0']);
-    const elsewhere = { ...settings, SVC_PROJECT: 'acme' };
-    await t.rejects(linesOf(program('watch'), elsewhere), /PROJECT_BOUNDARY/);
-  });
+  await t.test(
+    'a watch sends the open incidents, and ends for a caller without permission',
+    async (t) => {
+      const settings = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+      t.same(await linesOf(program('watch'), settings), ['SNAPSHOT 0']);
+      const elsewhere = { ...settings, SVC_PROJECT: 'acme' };
+      await t.rejects(linesOf(program('watch'), elsewhere), /PROJECT_BOUNDARY/);
+    },
+  );
 
   await t.test('the seventh: a CI job exchanges its identity and reads', async (t) => {
     const job = { ...trust.env, SVC_ENDPOINT: endpoint };
@@ -110,7 +113,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     await t.rejects(linesOf(program('job'), wrong), /EXCHANGE_DENIED/);
   });
 
-  await t.test('people make service accounts and keys, and no key does', async (t) => {
+  await t.test('users create service accounts and keys, and keys cannot', async (t) => {
     const session = readSession(sessionPath({}, world.homeOf('owner')));
     if (!session) throw new Error('The owner is not signed in');
     const { cookieName: COOKIE_NAME, secret: COOKIE_SECRET } = session;
@@ -135,7 +138,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     await t.rejects(linesOf(program('source'), reader), /MISSING_CAPABILITY/);
   });
 
-  await t.test('its receiver verifies what the service signs', async (t) => {
+  await t.test("its receiver verifies the service's signatures", async (t) => {
     const [secret = '', previous = ''] = webhookVectors.sent[1]?.secrets ?? [];
     const WEBHOOK_SECRETS = `${secret} ${previous}`;
     const receiver = await startReceiver(t, program('receiver'), { WEBHOOK_SECRETS });

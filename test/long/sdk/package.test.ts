@@ -1,6 +1,6 @@
 /**
- * The package as others install it, `npm pack` included: its entries load as JavaScript from
- * node_modules, and their types are there and are ours.
+ * The package as others install it, including `npm pack`: its entries load as JavaScript from
+ * node_modules, and their types resolve to ours.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { webhookVectors } from '../../support/webhook-vectors.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const [vector] = webhookVectors.sent;
-if (!vector) throw new Error('There is no vector');
+if (!vector) throw new Error('The vector is missing');
 
 const RECEIVER = `
 import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc/sdk';
@@ -140,7 +140,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
     }
   }
   const isSource = (path: string): boolean => /\.ts$/.test(path) && !path.endsWith('.d.ts');
-  t.same(project.files.filter(isSource), [], 'no file that Node would have to strip');
+  t.same(project.files.filter(isSource), [], 'no file needs type stripping');
 
   const [printed, findings] = await Promise.all([
     project.runModule('receiver', RECEIVER),
@@ -160,9 +160,9 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
   });
   const [kind, name, setting, ...others] = findings.match(/^\S.*$/gm)?.sort() ?? [];
   t.match(kind, /^wrong-kind.ts.*TS2322: Type 'string' is not assignable to type 'number'/);
-  t.match(name, /^wrong-name.ts.*TS2339: Property 'things' does not exist/, 'those of messages');
+  t.match(name, /^wrong-name.ts.*TS2339: Property 'things' does not exist/, 'types of messages');
   t.match(setting, /^wrong-setting.ts.*TS2322: .*"libvrit"/);
-  t.same(others, [], 'a program of that kind has no findings');
+  t.same(others, [], 'a program for that target has no findings');
 
   const svc = join(project.packageFolder, 'bin/svc.js');
   t.throws(
@@ -172,7 +172,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
   );
 });
 
-t.test('the programs of the guide do what it says', async (t) => {
+t.test('the programs of the guide work as described', async (t) => {
   const world = await startCliWorld(t);
   const { demo, endpoint } = world;
   const at = Math.floor(Date.now() / 60_000) * 60;

@@ -1,4 +1,4 @@
-/** A start that waits for NATS continues once a real server is there. */
+/** A start that waits for NATS continues once a real server is available. */
 import t from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { startNatsServer } from '../../support/nats-server.ts';

@@ -1,6 +1,6 @@
 /**
- * Fairness of the export thread: turns, cancellation, a
- * thread that does not listen. And what is kept of projects that nobody scrapes any more.
+ * Fairness of the export thread: turns, cancellation, an unresponsive thread, and the state of
+ * projects that are no longer scraped.
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -46,13 +46,13 @@ async function startWorld(t: Test, clock?: Clock) {
   return { world, parts, ask, put };
 }
 
-/** Resolves when nothing else happens without the clock or a thread. */
+/** Resolves when nothing more happens without the clock or a thread. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await yieldIfDue();
 }
 
 t.test(
-  'exports whose askers have gone are all given up, and the next ones are written',
+  'exports are cancelled when their clients disconnect, and the next ones are written',
   async (t) => {
     const { ask, put } = await startWorld(t);
     await put('demo', 'slow');
@@ -68,7 +68,7 @@ t.test(
   },
 );
 
-t.test('a thread that does not give an export up is replaced', async (t) => {
+t.test('a thread that does not cancel an export is replaced', async (t) => {
   const { world, ask, put } = await startWorld(t);
   await put('demo', 'stubborn');
   await put('other', 'quick');
@@ -85,7 +85,7 @@ t.test('a thread that does not give an export up is replaced', async (t) => {
   t.ok(performance.now() - startMs < 15_000, 'long before the 20 s that the work takes');
 });
 
-t.test('projects take turns: one that asks for much is not written first', async (t) => {
+t.test('projects take turns: a project with many exports does not go first', async (t) => {
   const { ask, put } = await startWorld(t, systemClock);
   const busy = ['busy-1', 'busy-2'];
   for (const project of busy) await put(project, 'slow');
@@ -102,11 +102,11 @@ t.test('projects take turns: one that asks for much is not written first', async
   await settle();
   gone.abort(new Error('gone'));
   await Promise.all([...first, ...asked]);
-  // Each of the two threads may have begun with the project that asks for much.
+  // Each of the two threads may have begun with the project that has many.
   t.ok(order.indexOf('one') <= 2, order.join());
 });
 
-t.test('a failed export is reported as what it is, and the next one is written', async (t) => {
+t.test('a failed export is reported with its cause, and the next one is written', async (t) => {
   const { world, ask, put } = await startWorld(t);
   await put('other', 'quick');
   await put('demo', 'die');
@@ -115,12 +115,12 @@ t.test('a failed export is reported as what it is, and the next one is written',
   await world.clock.advance(60_000);
   t.equal(await ask('other'), 'quick');
   await put('broken', 'broken');
-  await t.rejects(ask('broken'), { name: 'HistoryError', reason: 'FAULT' }, 'which is a 500');
+  await t.rejects(ask('broken'), { name: 'HistoryError', reason: 'FAULT' }, 'it is a 500');
   await put('hungry', 'hungry');
   await t.rejects(
     ask('hungry'),
     { name: 'Refusal', reason: 'RESPONSE_TOO_LARGE' },
-    'not to be repeated',
+    'it must not be retried',
   );
   await world.clock.advance(60_000);
   t.equal(await ask('other'), 'quick');

@@ -1,6 +1,6 @@
 /**
- * `svc history` as an operator runs it: on a folder without a service, and beside one that runs.
- * The history is a made-up fleet's, with chunks that somebody has damaged.
+ * `svc history` as an operator runs it: on a folder without a service, and beside a running one.
+ * The history is that of a fictional fleet, with damaged chunks.
  */
 import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const HOUR = 3_600_000;
 const VMS = 40;
 const settings = { SVC_COLLECT: 'none' };
 
-/** Folder of the history that all tests copy; made once. */
+/** Folder of the history that all tests copy; created once. */
 let made: Promise<string> | undefined;
 
 /** A folder with a copy of the history. */
@@ -33,7 +33,7 @@ async function folderWithHistory(t: Test): Promise<string> {
   return folder;
 }
 
-/** A folder with six hours of history, flushed by the hour. */
+/** A folder with six hours of history, flushed hourly. */
 async function makeHistory(): Promise<string> {
   const folder = dataFolder(t);
   const history = openHistory({
@@ -55,7 +55,7 @@ async function makeHistory(): Promise<string> {
   return folder;
 }
 
-/** Changes one bit of a chunk of the VM; the chunk's id. */
+/** Flips one bit of a chunk of the VM; returns the chunk's id. */
 function damage(folder: string, vm: string): number {
   const database = new Database(join(folder, HISTORY_FILE));
   const row = database
@@ -74,48 +74,51 @@ function damage(folder: string, vm: string): number {
 const history = (what: string, folder: string, ...more: string[]): Promise<Ended> =>
   runInProcess(['history', what, '--data', folder, ...more]);
 
-t.test('history is counted and checked where no service runs, and so it says', async (t) => {
-  const folder = await folderWithHistory(t);
-  const stats = await history('stats', folder);
-  t.equal(stats.code, 0, stats.text);
-  t.match(stats.text, /^No service runs on .*: reading .*history\.db itself/);
-  t.match(stats.stdout, new RegExp(`^VMs +${VMS} of 1 projects$`, 'm'));
-  t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes a row\)$/m);
-  t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
-  t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
-  t.notMatch(stats.stdout, 'in memory', 'what nobody can know is not printed');
-  const json = JSON.parse((await history('stats', folder, '--json')).stdout);
-  t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
-  t.notOk('running' in json);
+t.test(
+  'history is counted and checked without a running service, and the output says so',
+  async (t) => {
+    const folder = await folderWithHistory(t);
+    const stats = await history('stats', folder);
+    t.equal(stats.code, 0, stats.text);
+    t.match(stats.text, /^No service runs on .*: reading .*history\.db itself/);
+    t.match(stats.stdout, new RegExp(`^VMs +${VMS} of 1 projects$`, 'm'));
+    t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes a row\)$/m);
+    t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
+    t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
+    t.notMatch(stats.stdout, 'in memory', 'unknown values are not printed');
+    const json = JSON.parse((await history('stats', folder, '--json')).stdout);
+    t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
+    t.notOk('running' in json);
 
-  const sound = await runToEnd(['history', 'check', '--data', folder]);
-  t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: all of it is undamaged/ });
-  t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
+    const sound = await runToEnd(['history', 'check', '--data', folder]);
+    t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: all of it is undamaged/ });
+    t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
 
-  const chunk = damage(folder, fleetVm(3));
-  const damaged = await runToEnd(['history', 'check', '--data', folder]);
-  t.equal(damaged.code, 1);
-  t.match(damaged.stdout, '1 of the chunks is damaged:');
-  const line = new RegExp(
-    `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* checksum differs$`,
-    'm',
-  );
-  t.match(damaged.stdout, line);
-  t.match(damaged.stdout, /^What to do:$/m);
-  const report = await history('check', folder, '--json');
-  t.equal(report.code, 1);
-  t.match(JSON.parse(report.stdout), {
-    rows: 14_400,
-    damaged: [{ chunk, project: 'demo', vm: fleetVm(3), detail: /checksum/ }],
-  });
-});
+    const chunk = damage(folder, fleetVm(3));
+    const damaged = await runToEnd(['history', 'check', '--data', folder]);
+    t.equal(damaged.code, 1);
+    t.match(damaged.stdout, '1 of the chunks is damaged:');
+    const line = new RegExp(
+      `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* checksum differs$`,
+      'm',
+    );
+    t.match(damaged.stdout, line);
+    t.match(damaged.stdout, /^What to do:$/m);
+    const report = await history('check', folder, '--json');
+    t.equal(report.code, 1);
+    t.match(JSON.parse(report.stdout), {
+      rows: 14_400,
+      damaged: [{ chunk, project: 'demo', vm: fleetVm(3), detail: /checksum/ }],
+    });
+  },
+);
 
 t.test('a running service answers for its folder, and its history stays readable', async (t) => {
   const folder = await folderWithHistory(t);
   const chunk = damage(folder, fleetVm(5));
   const program = await startProgram(t, folder, settings);
   const socket = join(folder, 'admin.sock');
-  t.equal(statSync(socket).mode & 0o777, 0o600, 'nobody else may ask');
+  t.equal(statSync(socket).mode & 0o777, 0o600, 'no other user may ask');
   const stats = await history('stats', folder);
   t.equal(stats.code, 0, stats.text);
   t.notMatch(stats.text, 'No service runs');
@@ -135,12 +138,12 @@ t.test('a running service answers for its folder, and its history stays readable
   t.match(after, { code: 1, text: /^No service runs on/ });
   const again = await startProgram(t, folder, settings);
   const asked = await history('stats', folder);
-  t.notMatch(asked.text, 'No service runs', 'and the next start replaces it');
+  t.notMatch(asked.text, 'No service runs', 'the next start replaces it');
   t.equal(await again.stop(), 0);
   t.notOk(existsSync(socket));
 });
 
-t.test('a folder with a path too long for a socket is still reached', async (t) => {
+t.test('a folder with a path too long for a socket still works', async (t) => {
   // Longer than the 107 bytes that such a path may have.
   const folder = join(dataFolder(t), 'a-long-name-of-a-folder/'.repeat(5));
   mkdirSync(folder, { recursive: true });
@@ -154,7 +157,7 @@ t.test('a folder with a path too long for a socket is still reached', async (t) 
   t.notOk(existsSync(join(folder, 'admin.sock')));
 });
 
-t.test('what cannot be done is reported in a sentence, with what to do', async (t) => {
+t.test('failures are reported in a sentence, with what to do', async (t) => {
   const empty = dataFolder(t);
   const mistakes = [[], ['chck'], ['stats', '--jsn'], ['stats', 'x'], ['check', '--listen', ':1']];
   const [none, absent, help, commands, ...refused] = await Promise.all([
@@ -168,7 +171,7 @@ t.test('what cannot be done is reported in a sentence, with what to do', async (
     code: 1,
     text: /There is no .*history\.db: give the data folder of the service/,
   });
-  t.notOk(existsSync(join(empty, HISTORY_FILE)), 'and nothing is made');
+  t.notOk(existsSync(join(empty, HISTORY_FILE)), 'nothing is created');
   t.match(absent, { code: 1, text: /There is no .*history\.db/ });
   t.match(help, { code: 0, stdout: /^Usage: svc history stats/ });
   t.match(commands, { code: 0, stdout: /^ {2}history +Show how much/m });

@@ -1,7 +1,7 @@
 /**
- * A collector key that sends ever new VMs, boot ids, reasons and series, beside a project that is
- * watched: its new VM is taken, read and evaluated as if the other were not there. And rows that
- * history had no room for come from the log by themselves.
+ * A collector key that keeps sending new VMs, boot ids, reasons and series, beside a watched
+ * project: that project's new VM is registered, read and evaluated as if the other did not exist.
+ * Rows that did not fit into history's memory are read from the log later.
  */
 
 import t from 'tap';
@@ -23,7 +23,7 @@ interface Bounds {
   readonly vms: number;
   readonly series: number;
   readonly headBytes: number;
-  /** Of the head, for all projects. */
+  /** Memory of the head, for all projects. */
   readonly headBytesMax: number;
 }
 
@@ -96,7 +96,7 @@ function hostileRows(round: number, count: number, nowMs: number): IngestRow[] {
   });
 }
 
-/** `rows`: of each round of the attack; 0 = there is none. */
+/** @param rows number in each round of the attack; 0 for no attack */
 async function watched(
   t: Parameters<typeof openAlertingWorld>[0],
   { rows: hostile, bounds }: { readonly rows: number; readonly bounds: Bounds },
@@ -117,7 +117,7 @@ async function watched(
       ...cpuRow(vm, world.clock.now(), 95 + (round % 2)),
       boot: `b ${round % 3}`,
     }));
-    // But for where in the log they are: a client gets that enciphered.
+    // Without the position in the log, which clients get encrypted.
     const { sequence: _, ...answer } = await write('neighbour', rows);
     reads.push(answer);
     await world.settle();
@@ -153,13 +153,13 @@ for (const [name, rows, bounds] of [
   ['small limits', 300, SMALL],
   ['the default limits, with 40 MiB', 8_000, DEFAULTS],
 ] as const) {
-  t.test(`a hostile key is refused, and its neighbour sees nothing of it: ${name}`, async (t) => {
+  t.test(`a hostile key is rejected without effect on its neighbour: ${name}`, async (t) => {
     const alone = await watched(t, { rows: 0, bounds });
     const beside = await watched(t, { rows, bounds });
-    t.same(beside.reads, alone.reads, 'the same answers as in a world without it');
+    t.same(beside.reads, alone.reads, 'the same answers as in a world without the attack');
     const { rejected, used, bound, missing, vms, incidents } = beside.outcome;
-    t.same(incidents.toSorted(), ['new', 'old'], 'its rule fires, for its new VM too');
-    t.ok(rejected > ROUNDS * rows * 0.5, `${rejected} of its rows and series were refused`);
+    t.same(incidents.toSorted(), ['new', 'old'], 'its rule fires, also for its new VM');
+    t.ok(rejected > ROUNDS * rows * 0.5, `${rejected} of its rows and series were rejected`);
     t.ok(vms <= bounds.vms, `${vms} of its VMs are registered`);
     t.ok(used <= bound, `${used} of ${bound} bytes`);
     t.notOk(missing.includes('neighbour'));
@@ -170,7 +170,7 @@ t.test('rows that did not fit are read from the log once memory is free', async 
   const { world, history, write, room, stop } = await openNode(t, SMALL);
   await write('demo', [cpuRow('vm', START_MS, 1)]);
   await world.settle();
-  // Acknowledged, and no memory when they arrive.
+  // Acknowledged, but without memory on arrival.
   const written = write('demo', [cpuRow('other', START_MS + 1, 2)]);
   room.headBytes = 1;
   await written.catch(() => {});

@@ -1,6 +1,6 @@
 /**
- * The agent as systemd runs it, killed without warning: while it buffers, and while a batch is on its
- * way. What it had on disk arrives, each row once, and what is sent again is the same bytes.
+ * The agent as systemd runs it, killed without warning: while it buffers, and while a batch is in
+ * flight. Its stored rows arrive once each, and repeated requests have the same bytes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,7 +25,7 @@ interface Batch {
   readonly times: readonly number[];
 }
 
-/** A service that notes what it gets; `answer` decides what becomes of each request. */
+/** A service that records its requests; `answer` decides the outcome of each. */
 async function startRecorder(t: Test) {
   const batches: Batch[] = [];
   const stand = { answer: accept as (response: ServerResponse, batch: Batch) => void };
@@ -71,7 +71,7 @@ function startChild(t: Test, folder: string): { child: ChildProcess; log: () => 
   return { child, log: () => text };
 }
 
-/** Times of all whole rows on disk, as anybody can read them. */
+/** Times of all complete rows on disk. */
 function onDisk(folder: string): number[] {
   const buffer = join(folder, 'buffer');
   return readdirSync(buffer)
@@ -90,7 +90,7 @@ const count = (folder: string): number => {
   }
 };
 
-t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) => {
+t.test('a SIGKILL while rows wait or a batch is in flight loses nothing', async (t) => {
   const folder = dataFolder(t);
   const recorder = await startRecorder(t);
   const about = { projectName: 'projects/demo', vmName: 'projects/demo/vms/vm-1', key: 'k' };
@@ -103,7 +103,7 @@ t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) =
   const kept = onDisk(folder);
   t.equal((await runToEnd(['agent', 'status', '--state', folder, '--json'])).code, 1);
 
-  // The service stores the next batch, and the agent dies before it knows.
+  // The service stores the next batch, and the agent dies before it learns of it.
   recorder.batches.length = 0;
   const asked = Promise.withResolvers<void>();
   recorder.stand.answer = () => asked.resolve();
@@ -113,7 +113,7 @@ t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) =
   await once(second.child, 'exit');
   const [uncertain] = recorder.batches;
   const atKill = onDisk(folder);
-  t.same(atKill.slice(0, kept.length), kept, 'nothing that was taken is lost');
+  t.same(atKill.slice(0, kept.length), kept, 'no accepted row is lost');
 
   recorder.stand.answer = accept;
   const third = startChild(t, folder);

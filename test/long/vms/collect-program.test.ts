@@ -1,6 +1,6 @@
 /**
- * `svc collect` as an operator runs it: a key, an enrolment, a mapping, and the program, with a virsh
- * that prints what was recorded of real machines, a thousand times.
+ * `svc collect` as an operator runs it: a key, an enrolment, a mapping, and the program, with a
+ * virsh that prints recorded statistics of real machines, a thousand times.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { fleetDomain, statisticsOf } from '../../support/recorded-fleet.ts';
 
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const DOMAINS = 1_000;
-/** How many of the thousand are in each project; one is in none. */
+/** Number of the thousand in each project; one is in none. */
 const SHARES = { demo: 399, shop: 300, blog: 300 };
 
 /** A folder with a virsh that prints the fleet's statistics. */
@@ -28,7 +28,7 @@ function recordedVirsh(t: Test): string {
   return folder;
 }
 
-/** Resolves to its exit code at the end; ended with the test. */
+/** Resolves with the exit code; stopped at the end of the test. */
 function startCollector(t: Test, env: Readonly<Record<string, string>>, args: readonly string[]) {
   const child = spawn(process.execPath, [program, 'collect', 'run', ...args], {
     env,
@@ -89,7 +89,7 @@ name vm-* project demo
 `,
   );
   const checked = await runToEnd(['collect', 'check', '--mapping', mapping], env);
-  t.equal(checked.code, 1, 'one fits no rule');
+  t.equal(checked.code, 1, 'one matches no rule');
   t.match(checked.text, /^blog-599 .* blog +3$/m);
   t.match(checked.text, /^stray .* - +-$/m);
   t.match(checked.text, /1000 domains, of which 1 fit no rule/);
@@ -127,6 +127,6 @@ name vm-* project demo
   await until('the new mapping', () => /A new mapping is in use/.test(log()) || undefined);
   child.kill('SIGTERM');
   t.equal(await ended, 0, log());
-  t.notMatch(log(), /level":(50|60)/, 'nothing was lost or refused');
+  t.notMatch(log(), /level":(50|60)/, 'nothing was lost or rejected');
   await service.stop();
 });

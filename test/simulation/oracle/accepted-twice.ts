@@ -1,7 +1,7 @@
 /**
- * One accepted attempt for each delivery. A receiver may get a message a second time only where the
- * sender could not know, or could not record, that the first was accepted: the answer was lost, or
- * its member was in trouble between the answer and the next attempt.
+ * One accepted attempt per delivery. A receiver may get a message twice only if the sender could
+ * not know, or could not record, that the first attempt was accepted: the answer was lost, or the
+ * member was in trouble between the answer and the next attempt.
  */
 import type { Received } from '../endpoints.ts';
 import type { Run } from '../run.ts';
@@ -22,24 +22,24 @@ export function* acceptedTwice(run: Run, { steps }: Facts): Generator<Problem> {
     for (const [i, first] of received.entries()) {
       const next = received[i + 1];
       if (!next || !first.accepted || !isKnown(first)) continue;
-      // The next one was decided when it was opened, or before, when this one was called lost.
+      // The next attempt was decided when it was opened, or earlier, when this one was called lost.
       const openedMs = opened.get(next.attemptId) ?? next.elapsedMs;
       const untilMs = lost.get(first.attemptId) ?? openedMs;
       if (isExcused(run, first, untilMs)) continue;
       const text =
         `${first.address} accepted ${first.attemptId} of ${delivery}, and ${first.member} got ` +
-        `the answer; ${next.member} sent ${next.attemptId} as well`;
+        `the answer; ${next.member} also sent ${next.attemptId}`;
       yield { invariant: 'one accepted attempt for each delivery', text, atMs: next.elapsedMs };
     }
   }
 }
 
-/** Did its sender hear that it was accepted? */
+/** Whether its sender learned that it was accepted. */
 function isKnown({ answered }: Received): boolean {
   return answered.outcome === 'accepted';
 }
 
-/** How long it may take to record an outcome where appends are lost, ms. */
+/** Maximum time to record an outcome while appends are lost, ms. */
 const RECORD_MS = 6_000;
 
 function isExcused({ cluster }: Run, first: Received, untilMs: number): boolean {
@@ -47,8 +47,8 @@ function isExcused({ cluster }: Run, first: Received, untilMs: number): boolean 
   const sender = cluster.members.find(({ name }) => name === member);
   const recordedMs = answered.elapsedMs + RECORD_MS;
   const end = Math.max(untilMs, recordedMs);
-  // A member that stood still while it was under way heard the answer when it went on: by then it may
-  // have been called lost. What was wrong before excuses no member that had its time to record.
+  // A member that froze during the attempt gets the answer when it thaws; the attempt may have been
+  // called lost by then. Earlier trouble is no excuse for a member that had time to record.
   const fromMs = untilMs < recordedMs ? sentMs : answered.elapsedMs;
   return !sender?.isWellIn(fromMs, end) || cluster.isLeaderlessIn(fromMs, end);
 }

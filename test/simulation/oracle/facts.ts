@@ -1,7 +1,7 @@
 /**
- * The content of the two logs, read plainly: the decisions that count, step by step in their order,
- * and the samples in the order of their arrival. All oracles judge by these alone, and by what
- * clients and endpoints received; none asks the service what it thinks.
+ * The plain content of the two logs: the valid decisions, step by step in order, and the samples in
+ * order of arrival. All oracles judge by these and by what clients and endpoints received; none of
+ * them asks the service.
  */
 import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
 import type { Actor, InstanceStep } from '../../../streams/platform/commit/commit.ts';
@@ -9,26 +9,26 @@ import type { LogEntry } from '../../../streams/telemetry/entry.ts';
 import { decodeEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { LogServer } from '../log-server.ts';
 
-/** One step that was decided. */
+/** One decided step. */
 export interface Fact {
   /** Position of its commit in EVENTS. */
   readonly sequence: number;
-  /** When that was stored, by the world's elapsed time, ms. */
+  /** Time at which that was stored, by the world's elapsed time, ms. */
   readonly elapsedMs: number;
-  /** When it was sent to the stream, likewise. */
+  /** Time at which it was sent to the stream, likewise. */
   readonly sentMs: number;
-  /** When it was sent for the first time: soon after the decision. */
+  /** Time of the first send, soon after the decision. */
   readonly decidedMs: number;
   /** Time of the commit by its writer's clock, Unix ms. */
   readonly atMs: number;
   readonly project: string;
-  /** Name of the process that decided. */
+  /** Name of the process that decided it. */
   readonly writer: string;
   readonly by: Actor;
   readonly step: InstanceStep;
 }
 
-/** A request that was committed. */
+/** A committed request. */
 export interface RequestFact {
   readonly sequence: number;
   readonly project: string;
@@ -51,7 +51,7 @@ export interface Entry {
   readonly storedMs: number;
   readonly partition: number;
   readonly entry: LogEntry;
-  /** Its sender learned that it is stored. */
+  /** Whether its sender learned that it is stored. */
   readonly isAnswered: boolean;
 }
 
@@ -59,17 +59,18 @@ export interface Facts {
   readonly steps: readonly Fact[];
   readonly requests: readonly RequestFact[];
   readonly entries: readonly Entry[];
-  /** What was set for a project, in the order of the log. */
+  /** Limits set for a project, in log order. */
   readonly limits: readonly LimitsFact[];
   /**
-   * Revisions of rules, as `revisionOf`, whose first marker has left the log, with a later one of the same
-   * revision that is still there (a rename has one): who reads the log from its begin then has it in
-   * force from the later one on, which looks back over its window alone. Where all of it was decided
-   * before, nothing differs; a breach that was not reported, because it came late and nothing fresh
-   * followed (EVAL-06), begins anew. Rows cannot say when a revision came into force.
+   * Revisions of rules, as `revisionOf`, whose first marker has left the log while a later marker
+   * of the same revision (as a rename writes one) is still there. A reader that starts at the
+   * beginning of the log then takes the revision to be in force from the later marker, which looks
+   * back over its window only. Where everything before was decided, nothing differs. A breach that
+   * was not reported, because it was late and no fresh one followed (EVAL-06), starts anew. Rows do
+   * not say when a revision came into force.
    */
   readonly cutRules: ReadonlySet<string>;
-  /** VMs that an incident of a data center stands for, by its id. */
+  /** VMs represented by an incident of a data center, by its id. */
   readonly held: ReadonlyMap<string, readonly string[]>;
   /** Broken links of a chain, as sentences. */
   readonly broken: readonly string[];
@@ -87,7 +88,7 @@ export function factsOf(server: LogServer): Facts {
     const { commit, hash } = decodeCommit(data);
     const { project, number, predecessor, writer, at: atMs } = commit;
     const head = heads.get(project) ?? { number: 0, hash: '' };
-    // Of two that follow the same one the first counts, wherever the other turns up.
+    // If two commits follow the same one, the first counts, wherever the other appears.
     if (number <= head.number) continue;
     if (number !== head.number + 1 || predecessor !== head.hash) {
       broken.push(`commit ${number} of ${project} at ${sequence} does not follow ${head.number}`);

@@ -1,14 +1,14 @@
 /**
- * Every breach that satisfies a rule has exactly one incident, and no incident ends without observed
- * samples that say so. Worked out from the samples in the order of their arrival, by the definition
- * (EVAL-01 to EVAL-03), with no code of the evaluator.
+ * Every breach that satisfies a rule has exactly one incident, and no incident ends without
+ * observed samples that end it. Derived from the samples in order of arrival by the definition
+ * (EVAL-01 to EVAL-03), without code of the evaluator.
  *
- * Exact where a series arrived in order: for a revision in force at the end, the incidents are the
- * stretches of firing, one for one, with their times; for one that was replaced, they are the first
- * of them, as far as it came. Where samples came late (EVAL-05 to EVAL-07 allow that firings reported
- * too early stay, marked, and that the past is recorded only while no other incident is open), each
- * incident must have been decided by samples that there are. How late samples move exactly what is
- * reported is compared with a run without restarts (`replayed.ts`).
+ * The comparison is exact where a series arrived in order: the incidents of a revision in force at
+ * the end match the stretches of firing one for one, with their times; those of a replaced revision
+ * match the first stretches, as far as it was evaluated. Where samples were late, premature firings
+ * may stay, marked, and the past is recorded only while no other incident is open (EVAL-05 to
+ * EVAL-07). There, each incident must have been decided by existing samples. How late samples
+ * change what is reported is compared with a run without restarts (`replayed.ts`).
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import { type Fact, type Facts, revisionOf } from './facts.ts';
@@ -20,11 +20,11 @@ const TOLERANCE_MS = 90_000;
 interface Span {
   readonly startedMs: number;
   readonly firedMs: number;
-  /** Infinity while it lasts. */
+  /** Infinity while it continues. */
   endMs: number;
 }
 
-/** An incident as it was decided. */
+/** A decided incident. */
 interface Decided extends Span {
   readonly fired: Fact;
   recovered: Fact | undefined;
@@ -39,7 +39,7 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
         const key = instanceKey({ ...force.rule, vm, labels });
         const incidents = decided.get(key) ?? [];
         decided.delete(key);
-        // Taken out of force and put in again, it has no single timeline.
+        // A revision that was taken out of force and put back has no single timeline.
         const isWhole = observations.forces.filter((each) => isSame(each, force)).length === 1;
         if (isWhole && !facts.cutRules.has(revisionOf(force.rule)))
           yield* judged(force, series, incidents, key);
@@ -56,7 +56,7 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
   }
 }
 
-/** What was silent recovers by an observation, and by no other thing. */
+/** Silence recovers by an observation and by nothing else. */
 function* endedBySilence(
   observations: Observations,
   incidents: readonly Decided[],
@@ -68,12 +68,12 @@ function* endedBySilence(
   for (const { recovered, endMs } of incidents) {
     const atMs = recovered?.elapsedMs ?? 0;
     if (!recovered || series.some((o) => o.observedMs === endMs && o.elapsedMs <= atMs)) continue;
-    const text = `${key} recovers by a sample at ${endMs}, which had not been observed`;
+    const text = `${key} recovers by a sample at ${endMs}, which was not observed`;
     yield { invariant: 'no recovery unobserved', text, atMs };
   }
 }
 
-/** Rules on silence fire by the passing of time: the log of samples alone does not say when. */
+/** Rules on silence fire as time passes: the log of samples alone does not say when. */
 function isOnSilence({ forces }: Observations, key: string): boolean {
   return forces.some(
     ({ rule }) =>
@@ -148,7 +148,7 @@ function* judged(
   yield { invariant: 'one incident for each breach', text: text(), atMs };
 }
 
-/** Late samples can change what is reported although they are too old to be the revision's own. */
+/** Late samples can change what is reported even if they are older than the revision. */
 const LATENESS_MS = 300_000;
 
 function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[]): boolean {
@@ -157,16 +157,16 @@ function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[
   );
 }
 
-/** Was it over when the revision came into force? Then it notifies nobody of it (EVAL-16). */
+/** Whether it had ended before the revision came into force: then it notifies nobody (EVAL-16). */
 function isBefore({ from }: Force, series: readonly Observation[], endMs: number): boolean {
   const end = series.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
 }
 
 /**
- * Has it not ended, although every breach of it was old when it came? It is reported when a fresh
- * breach comes, or recorded when good samples end it; values between the two thresholds do neither
- * (EVAL-06). A clock that is set back makes it fresh as well.
+ * Whether it has not ended although each of its breaches was old on arrival. It is reported on the
+ * next fresh breach, or recorded when good samples end it; values between the two thresholds do
+ * neither (EVAL-06). A clock that is set back also makes it fresh.
  */
 function isUndecided(
   { rule, atMs }: Force,
@@ -181,7 +181,7 @@ function isUndecided(
 }
 
 /**
- * Index of the first that differs. @param isEnded the revision was replaced: the last may be cut
+ * Index of the first difference. @param isEnded the revision was replaced: the last span may be cut
  */
 function firstDifference(
   incidents: readonly Span[],
@@ -199,7 +199,7 @@ function firstDifference(
   return undefined;
 }
 
-/** The sample that ended it was there, is good, and came before the decision. */
+/** The sample that ended it exists, is good, and arrived before the decision. */
 function* observedEnd(
   rule: EvaluationRule,
   series: readonly Observation[],
@@ -212,7 +212,7 @@ function* observedEnd(
   const known = firstOfEachTime(series.filter((each) => each.elapsedMs <= atMs));
   const end = known.find(({ observedMs }) => observedMs === endMs);
   const problem = (why: string): Problem => ({ invariant, text: `${key} recovers ${why}`, atMs });
-  if (!end) return yield problem(`by a sample at ${endMs}, which had not been observed`);
+  if (!end) return yield problem(`by a sample at ${endMs}, which was not observed`);
   if (!isGood(rule, end.value)) yield problem(`by ${end.value} at ${endMs}, which is not good`);
   if (endMs <= firedMs) yield problem(`at ${endMs}, before it fired at ${firedMs}`);
   if (!isInOrder(series)) return;
@@ -220,7 +220,7 @@ function* observedEnd(
   if (endMs - run < rule.recoveryMs) yield problem(`after ${endMs - run} ms of good samples`);
 }
 
-/** The sample that fired it was there, breaches, and came before the decision. */
+/** The sample that fired it exists, breaches, and arrived before the decision. */
 function* observedBegin(
   rule: EvaluationRule,
   series: readonly Observation[],
@@ -237,7 +237,7 @@ function* observedBegin(
   yield { invariant: 'one incident for each breach', text, atMs };
 }
 
-/** Stretches of firing, straight from the definition. */
+/** Stretches of firing, directly by the definition. */
 function spansOf(rule: EvaluationRule, series: readonly Observation[]): Span[] {
   const sorted = firstOfEachTime(series);
   const spans: Span[] = [];
@@ -257,7 +257,7 @@ function spansOf(rule: EvaluationRule, series: readonly Observation[]): Span[] {
   return spans;
 }
 
-/** First time of the unbroken stretch of such samples that ends with `end`. */
+/** Start of the unbroken stretch of such samples that ends at `end`. */
 function runBefore(
   sorted: readonly Observation[],
   end: Observation,
@@ -272,7 +272,7 @@ function runBefore(
   return startMs;
 }
 
-/** Each later than those before it, but for repetitions. */
+/** Whether each is later than those before it, apart from repetitions. */
 function isInOrder(series: readonly Observation[]): boolean {
   const times = new Set<number>();
   let newestMs = Number.NEGATIVE_INFINITY;
@@ -284,7 +284,7 @@ function isInOrder(series: readonly Observation[]): boolean {
   return true;
 }
 
-/** Of several at one time the first counts (EVAL-08). */
+/** The first of several observations at one time counts (EVAL-08). */
 function firstOfEachTime(series: readonly Observation[]): Observation[] {
   const first = new Map<number, Observation>();
   for (const each of series) if (!first.has(each.observedMs)) first.set(each.observedMs, each);
@@ -294,7 +294,7 @@ function firstOfEachTime(series: readonly Observation[]): Observation[] {
 function isBreach({ operator, threshold }: EvaluationRule, value: number): boolean {
   if (operator === 'GREATER_THAN') return value > threshold;
   if (operator === 'EQUAL') return value === threshold;
-  throw new Error(`People of the simulation use no ${operator}`);
+  throw new Error(`The simulation uses no ${operator}`);
 }
 
 function isGood(rule: EvaluationRule, value: number): boolean {

@@ -1,4 +1,4 @@
-/** All oracles over one run, in an order that names the cause before what follows from it. */
+/** All oracles over one run, causes before their consequences. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { falseSilence, unnoticedSilence } from './silence.ts';
 import { wrongSources } from './sources.ts';
 import { movedByOlder } from './upgrades.ts';
 
-/** Every what-th seed has each of its steps decided again, which takes as long as the run. */
+/** One in this many seeds has each of its steps decided again, which takes as long as the run. */
 const VERIFIED_EVERY = 8;
 
 export async function judge(run: Run): Promise<Problem[]> {
@@ -50,7 +50,7 @@ export async function judge(run: Run): Promise<Problem[]> {
 
 const DEFAULTS = { rules: 20, destinations: 5 };
 
-/** No project ever gets more than it may have, whoever asked at the same time. */
+/** No project exceeds its limits, even by concurrent requests. */
 function* overLimits({ steps, limits }: Facts): Generator<Problem> {
   const live = new Map<string, Set<string>>();
   for (const { project, sequence, step, elapsedMs: atMs } of steps) {
@@ -61,19 +61,19 @@ function* overLimits({ steps, limits }: Facts): Generator<Problem> {
     live.set(key, those);
     if (step.final) those.delete(instance);
     else those.add(instance);
-    // Those set in the same commit may have been set before or after.
+    // Limits in the same commit may have been set before or after the step.
     const set = limits.filter((each) => each.project === project && each.sequence <= sequence);
     const before = set.findLast((each) => each.sequence < sequence) ?? DEFAULTS;
     const last = set.at(-1) ?? DEFAULTS;
     const name = machine === 'alertRule' ? 'rules' : 'destinations';
     const limit = Math.max(before[name], last[name]);
     if (step.from !== null || those.size <= limit) continue;
-    const text = `${project} has ${those.size} ${name}; ${limit} are the limit`;
+    const text = `${project} has ${those.size} ${name}; the limit is ${limit}`;
     yield { invariant: 'limits hold', text, atMs };
   }
 }
 
-/** With nothing wrong any more no rule waits, and those in force are those that are evaluated. */
+/** Once all faults have ended, no rule is pending, and exactly the rules in force are evaluated. */
 function* unrest({ world }: Run, { steps }: Facts, { forces }: Observations): Generator<Problem> {
   const last = new Map<string, InstanceStep>();
   for (const { step } of steps) if (step.machine === 'alertRule') last.set(step.instance, step);
@@ -91,7 +91,7 @@ function* unrest({ world }: Run, { steps }: Facts, { forces }: Observations): Ge
 }
 
 async function brokenChains({ server, world }: Run, { name, machine }: Member): Promise<Problem[]> {
-  // The verifier reads a file, on a connection of its own: it is given a copy.
+  // The verifier reads a file through a connection of its own, so it gets a copy.
   const folder = mkdtempSync(
     join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-simulation-'),
   );

@@ -1,4 +1,7 @@
-/** Invariants of storage: what was acknowledged is there, once, and nothing is that nobody sent. */
+/**
+ * Invariants of storage: everything acknowledged is stored exactly once, and nothing else is
+ * stored.
+ */
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import { sayingOf } from '../outbox.ts';
 import type { Run } from '../run.ts';
@@ -10,7 +13,7 @@ export function* lostOrMadeUp(run: Run, facts: Facts): Generator<Problem> {
   yield* requests(run, facts);
 }
 
-/** What is stored in the last moments may be there for the next process alone, ms. */
+/** Entries stored this late may be applied only by the next process, ms. */
 const LAST_MS = 120_000;
 
 function* samples({ outboxes, cluster, world }: Run, { entries }: Facts): Generator<Problem> {
@@ -20,20 +23,20 @@ function* samples({ outboxes, cluster, world }: Run, { entries }: Facts): Genera
     for (const { name, machine } of cluster.members) {
       if (atMs >= world.elapsedMs - LAST_MS || machine.history.has(sequence)) continue;
       if (machine.history.isExcused(sequence)) continue;
-      const text = `history of ${name} was never given entry ${sequence}`;
+      const text = `history of ${name} never received entry ${sequence}`;
       yield { invariant: 'nothing acknowledged is lost', text, atMs };
     }
     if (entry.kind !== 'batch') continue;
     for (const saying of sayingsOf(entry.batch)) {
       found.add(saying);
       if (sent.has(saying)) continue;
-      yield { invariant: 'nothing is made up', text: `nobody has sent ${saying}`, atMs };
+      yield { invariant: 'nothing is made up', text: `no collector has sent ${saying}`, atMs };
     }
   }
   for (const { project, row, elapsedMs: atMs } of outboxes.flatMap((each) => each.acknowledged)) {
     const saying = sayingOf(project, row);
     if (found.has(saying)) continue;
-    const text = `the log does not hold ${saying}, which was acknowledged`;
+    const text = `the log lacks ${saying}, which was acknowledged`;
     yield { invariant: 'nothing acknowledged is lost', text, atMs };
   }
 }
@@ -58,7 +61,7 @@ function* requests({ people }: Run, facts: Facts): Generator<Problem> {
     const found = recorded.get(keyOf(project, requestId)) ?? [];
     if (found.length === 1 && found[0]?.sequence === sequence) continue;
     const where = found.map((each) => each.sequence).join(', ') || 'nowhere';
-    const text = `${requestId} (${what}) was answered with ${sequence} and stands at ${where}`;
+    const text = `${requestId} (${what}) was answered with ${sequence} but is at ${where}`;
     yield { invariant, text, atMs };
   }
 }

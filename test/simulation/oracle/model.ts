@@ -1,6 +1,6 @@
 /**
- * The state at each point of the log of decisions: a plain reading of its steps, one after the
- * other, kept apart from how the service looks these things up.
+ * The state at each point of the log of decisions: a plain reading of its steps in order,
+ * independent of the service's own queries.
  */
 import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../../machines/alerting/alert-rule.ts';
@@ -33,7 +33,7 @@ export class Model {
     { readonly value: unknown; readonly membership: string; readonly destination: string }
   >();
   readonly memberships = new Map<string, unknown>();
-  /** By id. */
+  /** Incidents by id. */
   readonly incidents = new Map<string, IncidentModel>();
   /** The last incident of each alert instance. */
   readonly current = new Map<string, IncidentModel>();
@@ -68,7 +68,7 @@ export class Model {
     }
   }
 
-  /** By what happened to it, not by what its context says. */
+  /** Follows the event, not what its context says. */
   #takeIncident({ instance, event, context }: Fact['step']): void {
     const { incident } = context as unknown as AlertInstanceContext;
     if (event.type === 'sustained' && incident) {
@@ -93,7 +93,7 @@ export class Model {
     if (incident?.id === current.id) current.reminders = incident.repeats;
   }
 
-  /** Was this audience notified of the firing, or may it have been? */
+  /** Whether this audience was notified of the firing, or may have been. */
   mayKnow({ incident, destination, recipient }: DeliveryContext): boolean {
     for (const { context } of this.deliveries.values()) {
       if (context.incident !== incident || context.destination !== destination) continue;

@@ -1,7 +1,7 @@
 /**
- * Invariants of notifications: everyone who is to be notified has a delivery, each delivery ends
- * sent or with a reason that was true, and no attempt is opened, nor a byte sent, once its message,
- * its destination or its recipient had ended. A delivery says one thing.
+ * Invariants of notifications: every recipient to be notified has a delivery; each delivery ends as
+ * sent or with a true reason; no attempt is opened and no byte is sent after its message, its
+ * destination or its recipient has ended. All attempts of a delivery have the same body.
  */
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { Received } from '../endpoints.ts';
@@ -10,7 +10,7 @@ import type { Fact, Facts } from './facts.ts';
 import { Model } from './model.ts';
 import type { Problem } from './problem.ts';
 
-/** An attempt may last so long from the commit that opened it (HOOK-14), ms. */
+/** Maximum duration of an attempt from the commit that opened it (HOOK-14), ms. */
 const ATTEMPT_MS_MAX: Readonly<Record<string, number>> = {
   webhook: 10_000,
   slack: 10_000,
@@ -59,15 +59,15 @@ function* deliveryStep(fact: Fact, model: Model, opened: Map<string, Opened>): G
     opened.set(attemptId, { delivery: step.instance, elapsedMs: atMs, lastsMs });
   }
   if (step.final && step.to !== 'sent' && !isReasonTrue(context, fact, model)) {
-    const text = `${what} ended with ${context.reason}, which was not so`;
+    const text = `${what} ended with ${context.reason}, which was not true`;
     yield { invariant: 'every notification ends', text, atMs };
   }
 }
 
 /**
- * A destination never has more open attempts than its cap says, whoever opens them, and no two that are
- * about one incident and go to one recipient. Tests are about none: no order is promised between two, and
- * the cap counts them.
+ * A destination never has more open attempts than its cap, whoever opens them, and no two about one
+ * incident to one recipient. Test messages belong to no incident: their order is not guaranteed,
+ * but the cap counts them.
  */
 function* overCaps(steps: Facts['steps']): Generator<Problem> {
   const caps = new Map<string, number>();
@@ -86,18 +86,18 @@ function* overCaps(steps: Facts['steps']): Generator<Problem> {
     }
     const audience = event === 'TEST' ? instance : `${incident} ${recipient}`;
     if ([...those.values()].includes(audience)) {
-      const text = `${instance} is opened while another message of ${incident} is under way`;
+      const text = `${instance} is opened while another message of ${incident} is in flight`;
       yield { invariant: 'caps and order hold', text, atMs };
     }
     those.set(instance, audience);
     const cap = caps.get(destination) ?? 0;
     if (those.size <= cap) continue;
-    const text = `${destination} has ${those.size} open attempts; ${cap} are its cap`;
+    const text = `${destination} has ${those.size} open attempts; its cap is ${cap}`;
     yield { invariant: 'caps and order hold', text, atMs };
   }
 }
 
-/** Reasons against opening an attempt now. */
+/** Reasons that forbid opening an attempt now. */
 function* whyNot(context: DeliveryContext, { atMs }: Fact, model: Model): Generator<string> {
   const destination = model.destinations.get(context.destination);
   if (destination?.value !== 'active') yield `its destination is ${String(destination?.value)}`;
@@ -105,16 +105,16 @@ function* whyNot(context: DeliveryContext, { atMs }: Fact, model: Model): Genera
     const recipient = model.recipients.get(context.recipient ?? '');
     if (recipient?.value !== 'verified') yield `its recipient is ${String(recipient?.value)}`;
     if (recipient && model.memberships.get(recipient.membership) !== 'active') {
-      yield 'its recipient is no member any more';
+      yield 'its recipient is no longer a member';
     }
   }
   if (atMs - context.createdMs >= LIFETIME_MS) yield 'it is older than 24 hours';
   if (context.event === 'TEST') return;
   const incident = model.incidents.get(context.incident);
-  if (!incident) return yield 'there is no such incident';
+  if (!incident) return yield 'the incident does not exist';
   if (context.event === 'RECOVERED') {
     if (!incident.isRecovered) yield 'it has not recovered';
-    if (!model.mayKnow(context)) yield 'nobody there was notified of the firing';
+    if (!model.mayKnow(context)) yield 'its audience was not notified of the firing';
     return;
   }
   if (incident.isRecovered) yield 'it has recovered';
@@ -122,7 +122,8 @@ function* whyNot(context: DeliveryContext, { atMs }: Fact, model: Model): Genera
   if (incident.retiredFor) yield `it is retired: ${incident.retiredFor}`;
   const rule = model.rules.get(context.rule);
   if (!rule || rule.isDeleted) yield 'its rule is deleted';
-  else if (rule.evaluationRevision !== context.evaluationRevision) yield 'its rule is another';
+  else if (rule.evaluationRevision !== context.evaluationRevision)
+    yield 'its incident belongs to another rule';
   else if (!rule.spec.enabled) yield 'its rule is paused';
 }
 
@@ -174,13 +175,13 @@ function isReasonTrue(context: DeliveryContext, { atMs }: Fact, model: Model): b
   }
 }
 
-/** A newer message says the same, or has said it. */
+/** Whether a newer message says, or has said, the same. */
 function isOutdated(context: DeliveryContext, model: Model): boolean {
   const reminders = model.incidents.get(context.incident)?.reminders ?? 0;
   return context.event === 'REPEATED' ? context.occurrence < reminders : reminders > 0;
 }
 
-/** Deliveries that must be there once this step is taken; looked for at the end of the log. */
+/** Deliveries that must exist once this step is applied; checked at the end of the log. */
 function expected({ step, elapsedMs: atMs }: Fact, model: Model): (() => Generator<Problem>)[] {
   if (step.machine !== 'alertInstance') return [];
   const { event, instance } = step;
@@ -228,7 +229,7 @@ function* mustExist(
   yield { invariant: 'every notification ends', text, atMs };
 }
 
-/** A reminder may fall due in the last moments, ms. */
+/** Reminders that fall due this late may be missing, ms. */
 const LAST_MS = 120_000;
 
 function* ends({ deliveries }: Model, { world, outside }: Run): Generator<Problem> {
@@ -240,7 +241,8 @@ function* ends({ deliveries }: Model, { world, outside }: Run): Generator<Proble
       atMs: world.elapsedMs,
       text: `${what} ${text}`,
     });
-    if (value === 'sent' && !accepted.has(id)) yield problem('is sent, and nobody accepted it');
+    if (value === 'sent' && !accepted.has(id))
+      yield problem('is sent, but no endpoint accepted it');
     if (value === 'sent' || context.reason !== null) continue;
     if (context.createdMs > world.nowMs - LAST_MS) continue;
     yield problem(`is ${JSON.stringify(value)} at the end, without a reason`);
@@ -274,7 +276,7 @@ function whyNotSent(
   sentMs: number,
 ): string | undefined {
   if (!opened) return 'was never opened';
-  if (opened.delivery !== deliveryId) return `is one of ${opened.delivery}`;
+  if (opened.delivery !== deliveryId) return `belongs to ${opened.delivery}`;
   if (sentMs < opened.elapsedMs) return 'is not yet opened';
-  return sentMs > opened.elapsedMs + opened.lastsMs ? 'its time is over' : undefined;
+  return sentMs > opened.elapsedMs + opened.lastsMs ? 'has exceeded its time' : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Observations, series by series, in the order of arrival; and which revision of which rule was
- * in force from which entry to which. Metrics are computed here again, from their definition.
+ * Observations, series by series in order of arrival, and the entries during which each rule
+ * revision was in force. Metrics are computed again, from their definition.
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import { type SampleBatch, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
@@ -9,14 +9,14 @@ import type { Entry, Facts } from './facts.ts';
 export interface Observation {
   readonly observedMs: number;
   readonly value: number;
-  /** Sequence and time of the entry that it arrived with. */
+  /** Sequence and time of the entry that carried it. */
   readonly entry: number;
   readonly elapsedMs: number;
-  /** By the clock of the member that took it in, Unix ms. */
+  /** By the clock of the receiving member, Unix ms. */
   readonly receivedMs: number;
 }
 
-/** Observations of one metric of one VM, by the label part of its series. */
+/** Observations of one metric of one VM, keyed by the label part of its series. */
 export type ByLabels = Map<string, Observation[]>;
 
 /** A revision of a rule, in force for the entries in [from, until). */
@@ -24,9 +24,9 @@ export interface Force {
   readonly rule: EvaluationRule;
   readonly from: number;
   until: number;
-  /** When its marker was stored, Unix ms. */
+  /** Time at which its marker was stored, Unix ms. */
   readonly atMs: number;
-  /** Observations before it are not its own, Unix ms. */
+  /** Time before which observations do not count for it, Unix ms. */
   readonly sinceMs: number;
 }
 
@@ -46,7 +46,7 @@ export class Observations {
     return this.#bySeries.get(`${project} ${vm} ${metricId}`) ?? new Map();
   }
 
-  /** VMs of a project that were ever observed. */
+  /** VMs of a project with at least one observation. */
   vms(project: string): string[] {
     const prefix = `${project} `;
     const keys = [...this.#bySeries.keys()].filter((key) => key.startsWith(prefix));
@@ -55,7 +55,7 @@ export class Observations {
 
   #take({ sequence: entry, elapsedMs }: Entry, batch: SampleBatch): void {
     const order = Array.from({ length: batch.count }, (_, i) => i);
-    // A batch is applied whole, in the order of its times.
+    // A batch is applied whole, in time order.
     order.sort((a, b) => (batch.observedMs[a] ?? 0) - (batch.observedMs[b] ?? 0) || a - b);
     for (const i of order) {
       const observedMs = batch.observedMs[i] ?? 0;
@@ -73,7 +73,7 @@ export class Observations {
   }
 }
 
-/** Reasons of a stop that nobody asked for. */
+/** Reasons of stops that were not requested. */
 const UNASKED: ReadonlySet<string> = new Set(['crashed', 'failed', 'destroyed']);
 
 function* valuesOf(batch: SampleBatch, i: number) {
@@ -102,7 +102,7 @@ function* valuesOf(batch: SampleBatch, i: number) {
   yield { metricId: 'unexpected_stop', labels: '', value: isUnasked ? 1 : 0 };
 }
 
-/** From each marker to the one that replaces it. */
+/** From each marker to the next one that replaces it. */
 function forcesOf(entries: readonly Entry[]): Force[] {
   const forces: Force[] = [];
   const current = new Map<string, Force>();
@@ -111,14 +111,14 @@ function forcesOf(entries: readonly Entry[]): Force[] {
   for (const { sequence, partition, entry } of entries) {
     if (entry.kind === 'batch') continue;
     const { epoch = 0 } = entry;
-    // Its writer had lost its lease when it was stored.
+    // Its writer had lost its lease before it was stored.
     if (epoch < (epochs.get(partition) ?? 0)) continue;
     epochs.set(partition, epoch);
     if (entry.kind !== 'rules') continue;
     for (const { project, rule, evaluationRevision: last } of entry.removals) {
       const key = `${project} ${rule}`;
       const before = current.get(key);
-      // A marker that comes late does not end what came after it.
+      // A late marker does not end its successors.
       if (before && last !== undefined && before.rule.evaluationRevision > last) continue;
       if (before) before.until = sequence;
       current.delete(key);
@@ -130,7 +130,7 @@ function forcesOf(entries: readonly Entry[]): Force[] {
       const last = before?.rule.evaluationRevision ?? removed.get(key) ?? 0;
       if (last >= rule.evaluationRevision) continue;
       if (before) before.until = sequence;
-      // Resumed rules restart; all others know what can decide them now.
+      // Resumed rules restart; all others start from the samples that can decide them now.
       const windowMs = removed.delete(key) ? 0 : rule.sustainedMs + TOLERANCE_MS;
       const sinceMs = rule.fromMs ?? entry.atMs - windowMs;
       const until = Number.POSITIVE_INFINITY;

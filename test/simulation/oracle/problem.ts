@@ -27,6 +27,6 @@ export type Invariant =
 export interface Problem {
   readonly invariant: Invariant;
   readonly text: string;
-  /** Elapsed time of the world at which it shows, ms. */
+  /** Elapsed time of the world at which it becomes visible, ms. */
   readonly atMs: number;
 }

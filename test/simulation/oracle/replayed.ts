@@ -1,10 +1,10 @@
 /**
- * A restart changes nothing: what was decided over all crashes and restarts equals what one
- * evaluator decides that reads the same log once, from its begin to its end (EVAL-18); and
- * a projection made from the log of decisions equals the one that lived through the run.
+ * A restart changes nothing: the decisions over all crashes and restarts equal those of one
+ * evaluator that reads the same log once from start to end (EVAL-18), and a projection rebuilt from
+ * the log of decisions equals the one that lived through the run.
  *
- * Compared are firings, recoveries and corrections, in their order, with the observations that
- * decided them. Silences are not: one that began and ended while nobody evaluated may go untold.
+ * Firings, recoveries and corrections are compared in order, with the observations that decided
+ * them. Silences are not: a silence that began and ended while no evaluator ran may go unreported.
  */
 import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import { instanceIdOf } from '../../../streams/alerting/evaluation/notification-diff.ts';
@@ -27,7 +27,7 @@ interface Reported {
   readonly elapsedMs: number;
 }
 
-/** What came in the last moments may be decided by the next process alone, ms. */
+/** Entries this late may be decided only by the next process, ms. */
 const LAST_MS = 120_000;
 
 function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
@@ -40,14 +40,14 @@ function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
     const is = recorded.get(id)?.reported ?? [];
     const key = expected.get(id)?.key;
     if (key && facts.cutRules.has(`${key.rule} ${key.revision}`)) continue;
-    // What was decided of a revision ends where the next one begins.
+    // Decisions of a revision end where the next one starts.
     const isCut = recorded.get(id)?.isRetired || !key || rules.get(key.rule) !== key.revision;
     const count = isCut ? is.length : Math.max(is.length, should.length);
     for (let i = 0; i < count; i++) {
       if (is[i]?.line === should[i]?.line) continue;
       if (!is[i] && (should[i]?.elapsedMs ?? 0) > decidedMs) continue;
       const text =
-        `${key?.rule} on ${key?.vm} (${id}): its edge ${i + 1} was ${is[i]?.line}, a run without ` +
+        `${key?.rule} on ${key?.vm} (${id}): edge ${i + 1} was ${is[i]?.line}, a run without ` +
         `restarts has ${should[i]?.line}`;
       const atMs = (is[i] ?? should[i])?.elapsedMs ?? 0;
       yield { invariant: 'a restart changes nothing', text, atMs };
@@ -81,14 +81,14 @@ function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
   return all;
 }
 
-/** Rules on silence look at who listened, and at what rows know of VMs: not at the log alone. */
+/** Rules on silence depend on who listened and on what rows know of VMs, not on the log alone. */
 function rulesOnSilence(entries: readonly Entry[]): Set<string> {
   const upserts = entries.flatMap(({ entry }) => (entry.kind === 'rules' ? entry.upserts : []));
   const found = upserts.filter(({ metricId }) => metricId === 'telemetry_age_seconds');
   return new Set(found.map(({ rule }) => rule));
 }
 
-/** Events that machines receive for the edges that are compared. */
+/** Machine events of the compared edges. */
 const EVENTS: ReadonlySet<string> = new Set(['sustained', 'recovered', 'corrected']);
 
 function eventOf({ kind }: Edge): string {
@@ -127,7 +127,7 @@ function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
   return all;
 }
 
-/** Evaluation revision of each rule that is in force at the end. */
+/** Evaluation revision of each rule in force at the end. */
 function rulesAtTheEnd({ steps }: Facts): Map<string, unknown> {
   const rules = new Map<string, unknown>();
   for (const { step } of steps) {
@@ -140,8 +140,8 @@ function rulesAtTheEnd({ steps }: Facts): Map<string, unknown> {
 function* projection({ server, cluster, world }: Run): Generator<Problem> {
   const database = emptyProjection();
   const rebuilding = openInstanceStore(database);
-  // A commit may be in the log that the last process had not applied when the run ended: as a
-  // restart does, the kept ones catch up first.
+  // The log may have a commit that the last process had not applied when the run ended. The kept
+  // projections catch up first, as on a restart.
   const kept = cluster.members.map(({ machine }) => machine.opened());
   for (const { sequence, data } of server.messages('EVENTS')) {
     const encoded = decodeCommit(data);

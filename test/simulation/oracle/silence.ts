@@ -1,7 +1,7 @@
 /**
- * Silence, and what only looks like it: no data center is called stale while rows of it flow,
- * through whichever member; and a VM that falls silent is noticed in time, whatever the clocks of the
- * members say and whoever of them is gone.
+ * Silence and what only looks like it: no data center is called stale while rows of it arrive
+ * through any member, and a silent VM is noticed in time, whatever the members' clocks say and
+ * whichever members are down.
  */
 import type { Run } from '../run.ts';
 import { START_MS } from '../world.ts';
@@ -9,18 +9,18 @@ import type { Entry, Fact, Facts } from './facts.ts';
 import type { Force, Observation, Observations } from './observations.ts';
 import type { Problem } from './problem.ts';
 
-/** Silence after which a data center is stale, ms: as the processes are set up. */
+/** Silence after which a data center is stale, as the processes are configured, ms. */
 const STALE_MS = 90_000;
-/** Rows and decisions pass each other on the way, ms. */
+/** Maximum time in which rows and decisions cross on the way, ms. */
 const PASSING_MS = 5_000;
 
 export function* falseSilence({ lostAppends }: Run, { steps, entries }: Facts): Generator<Problem> {
-  // A row may be stored there without anybody knowing: to its member, it is not.
+  // A row may be stored although its member never learns of it.
   if (lostAppends > LOST_APPENDS_MAX) return;
   for (const { step, decidedMs, elapsedMs: atMs } of steps) {
     if (step.machine !== 'datacenter' || step.event.type !== 'silenceNoticed') continue;
-    // One without an answer is known from the log alone: a member whose reads break off follows that late,
-    // and the age of the row is by the clock of whoever received it, up to 10 s off.
+    // A row without an answer is known from the log alone: a member with interrupted reads follows
+    // that late, and the row's age is by the clock of its receiver, up to 10 s off.
     const isHeard = ({ entry, isAnswered, sentMs: rowMs, elapsedMs: storedMs }: Entry): boolean =>
       entry.kind === 'batch' &&
       isAnswered &&
@@ -28,22 +28,22 @@ export function* falseSilence({ lostAppends }: Run, { steps, entries }: Facts): 
       storedMs < decidedMs - PASSING_MS;
     const heard = entries.find(isHeard);
     if (!heard) continue;
-    const text = `${step.instance} is called stale; rows of it are at ${heard.sequence}`;
+    const text = `${step.instance} is called stale, but ${heard.sequence} has rows of it`;
     yield { invariant: 'no data center is stale while rows flow', text, atMs };
   }
 }
 
-/** A VM on which nothing is heard fires a rule on its telemetry so soon (cluster.md), ms. */
+/** Maximum time until a silent VM fires a rule on its telemetry (cluster.md), ms. */
 const NOTICED_MS = 150_000;
-/** Before this, ms of silence, who ticks does not matter yet. */
+/** Silence before which it does not matter who ticks, ms. */
 const WATCHED_MS = 85_000;
-/** ... and so late whoever watches in turn, ms. */
+/** The same maximum if the owner changed, ms. */
 const LATE_MS = 220_000;
-/** Where the stream loses appends: four ticks more. */
+/** Four more ticks if the stream loses appends. */
 const LOST_TICKS_MS = 60_000;
-/** Of a row that was not late, ms. */
+/** Age up to which a row was not late, ms. */
 const ON_TIME_MS = 5_000;
-/** Share of appends that are lost, above which nothing is promised. */
+/** Share of lost appends above which nothing is guaranteed. */
 const LOST_APPENDS_MAX = 0.03;
 
 export function* unnoticedSilence(
@@ -62,7 +62,7 @@ export function* unnoticedSilence(
       for (const { lastMs, inMs } of promised(run, series)) {
         if (lastMs < sinceMs || lastMs + inMs > untilMs) continue;
         if (hasFired(facts, { force, vm, lastMs, inMs })) continue;
-        const text = `${vm} is silent since ${Math.round(lastMs)} ms; ${rule.rule} has not fired in ${inMs} ms`;
+        const text = `${vm} is silent since ${Math.round(lastMs)} ms; ${rule.rule} has not fired within ${inMs} ms`;
         yield { invariant: 'silence is noticed in time', text, atMs: lastMs + inMs };
       }
     }
@@ -71,7 +71,7 @@ export function* unnoticedSilence(
 
 type ByLabels = ReadonlyMap<string, readonly Observation[]>;
 
-/** Silences that are to be noticed: soon while all is calm, later where owners changed. */
+/** Silences that must be noticed: soon during calm, later if owners changed. */
 function* promised(run: Run, series: ByLabels) {
   const soonMs = NOTICED_MS + (run.lostAppends > 0 ? LOST_TICKS_MS : 0);
   for (const lastMs of silences(series, soonMs)) {
@@ -82,7 +82,7 @@ function* promised(run: Run, series: ByLabels) {
   }
 }
 
-/** When running VMs were last heard before a silence that long, elapsed ms. */
+/** Last row times of running VMs before a silence of that length, elapsed ms. */
 function* silences(byLabels: ByLabels, inMs: number) {
   for (const series of byLabels.values()) {
     const arrivals = [...series].sort((a, b) => a.elapsedMs - b.elapsedMs);
@@ -96,14 +96,14 @@ function* silences(byLabels: ByLabels, inMs: number) {
   }
 }
 
-/** One member at least could watch all the time. */
+/** Whether at least one member could watch all the time. */
 function isWatched({ cluster }: Run, lastMs: number, inMs: number): boolean {
   const dueMs = lastMs + inMs;
   if (cluster.isLeaderlessIn(lastMs, dueMs)) return false;
   return cluster.members.some((member) => member.isWellIn(lastMs, dueMs));
 }
 
-/** Watched, and there was at most one change of who does, late. */
+/** Whether it was watched, with at most one change of owner, and that one late. */
 function isCalm(run: Run, lastMs: number, inMs: number): boolean {
   const { cluster, lostAppends } = run;
   const watchedMs = lastMs + WATCHED_MS;
@@ -122,7 +122,7 @@ interface Silence {
   readonly inMs: number;
 }
 
-/** Has it fired since, or was it still firing? */
+/** Whether it has fired since, or was still firing. */
 function hasFired({ steps, held }: Facts, { force, vm, lastMs, inMs }: Silence): boolean {
   const { rule } = force;
   const isHeld = ({ incident }: Fact['step']['context']): boolean =>
@@ -131,7 +131,8 @@ function hasFired({ steps, held }: Facts, { force, vm, lastMs, inMs }: Silence):
     machine === 'alertInstance' &&
     context.rule === rule.rule &&
     context.evaluationRevision === rule.evaluationRevision &&
-    // Of several VMs that fall silent together the incident is their data center's, and names them.
+    // The incident of several VMs that fall silent together belongs to their data center, and lists
+    // them.
     (context.vm === vm || (context.vm === '' && isHeld(context)));
   const own = steps.filter(isOwn);
   const fires = own.some(

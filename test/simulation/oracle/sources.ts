@@ -1,6 +1,6 @@
 /**
- * Of a VM that two collectors know one at a time is stored. Judged by what the collectors sent, what the log
- * holds and which take-overs were committed.
+ * At most one of two collectors of a VM is stored at any time. Judged by the rows that the
+ * collectors sent, the log, and the committed take-overs.
  */
 
 import { VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
@@ -11,11 +11,11 @@ import type { Run } from '../run.ts';
 import type { Fact, Facts } from './facts.ts';
 import type { Problem } from './problem.ts';
 
-/** A take-over by one member is known to every other one within this, ms. */
+/** Maximum time until a take-over is known to every other member, ms. */
 const KNOWN_MS = 30_000;
-/** Silence by which a source is gone, ms. */
+/** Silence after which a source counts as gone, ms. */
 const SILENT_MS = 90_000;
-/** What clocks, the way of a row and its reading may make of that, ms. */
+/** Deviation from that by clocks, transport and reading of a row, ms. */
 const SILENCE_SLACK_MS = 25_000;
 
 /** A row of the VM in the log. */
@@ -27,10 +27,10 @@ interface StoredRow {
   readonly boot: string;
 }
 
-/** The time in which one source was the VM's. */
+/** Period in which one source was the VM's. */
 interface Turn {
   readonly source: string;
-  /** When the commit was stored; of the next one too, elapsed ms. */
+  /** Times at which this commit and the next one were stored, elapsed ms. */
   readonly fromMs: number;
   untilMs: number;
   readonly fact: Fact;
@@ -101,7 +101,7 @@ function turnsOf({ project, vm }: HostPair, { steps }: Facts): Turn[] {
   return turns;
 }
 
-/** Every stored row is of the source whose turn it was. */
+/** Every stored row comes from the source whose turn it was. */
 function* strangers(
   pair: HostPair,
   rows: readonly StoredRow[],
@@ -113,7 +113,7 @@ function* strangers(
     const isIn = own.some(
       (turn) => elapsedMs >= turn.fromMs && elapsedMs <= turn.untilMs + KNOWN_MS,
     );
-    // What waited on the way is stored if it was observed in the source's turn, the last one but one.
+    // A delayed row of an earlier source is stored if it was observed before the next turn began.
     const isOld = own.some(({ fact }) => {
       const next = turns[turns.findIndex((turn) => turn.fact === fact) + 1];
       return next !== undefined && observedMs < Number(next.fact.step.context.sinceMs);
@@ -121,13 +121,13 @@ function* strangers(
     if (isIn || isOld) continue;
     yield problem(
       pair,
-      `a row of ${name} at ${observedMs} is stored, which is not its source`,
+      `a row of ${name} at ${observedMs} is stored although it is not the source`,
       elapsedMs,
     );
   }
 }
 
-/** No counter goes from one source to the other. */
+/** No counter continues from one source to the other. */
 function* increases(pair: HostPair, rows: readonly StoredRow[]): Generator<Problem> {
   const running = rows.filter(({ state }) => state === 'RUNNING');
   for (const [i, row] of running.entries()) {
@@ -139,7 +139,7 @@ function* increases(pair: HostPair, rows: readonly StoredRow[]): Generator<Probl
   }
 }
 
-/** It is down as often as it was, and once more for each time that its source was really silent. */
+/** It went down as often as it really did, and once more for each real silence of its source. */
 function* downs(
   pair: HostPair,
   rows: readonly StoredRow[],
@@ -152,13 +152,16 @@ function* downs(
     if (isDown(row) && (!before || !isDown(before))) count++;
   }
   const silent = turns.filter(({ fact }) => fact.step.context.reason !== null).length;
-  // Its first source may have been the host where it is off.
+  // Its first source may have been the host on which it is off.
   const most = pair.downs + silent + 1;
   if (count <= most) return;
-  yield problem(pair, `it is down ${count} times, and should be at most ${most} times`, 0);
+  yield problem(pair, `it is down ${count} times, at most ${most} are allowed`, 0);
 }
 
-/** Nobody is taken over for silence who was heard; and nobody for its copy within three intervals twice. */
+/**
+ * No source is replaced for silence while it is heard, and none for its copy twice within three
+ * intervals.
+ */
 function* hasty(
   { cluster }: Run,
   pair: HostPair,
@@ -172,7 +175,7 @@ function* hasty(
     const isBack = turns[i - 2]?.source === fact.step.context.source;
     if (reason === 'RUNS_ELSEWHERE' && context.reason === reason && isBack) {
       if (Number(sinceMs) - Number(context.sinceMs) < SILENT_MS) {
-        yield problem(pair, 'two hosts take it from each other', fact.elapsedMs);
+        yield problem(pair, 'two hosts take the VM from each other', fact.elapsedMs);
       }
     }
     if (reason !== 'SILENT') continue;
@@ -186,6 +189,6 @@ function* hasty(
         observedMs > Number(sinceMs) - SILENT_MS + SILENCE_SLACK_MS,
     );
     if (heard)
-      yield problem(pair, `${before.source} was heard and counts as silent`, fact.elapsedMs);
+      yield problem(pair, `${before.source} was heard but counts as silent`, fact.elapsedMs);
   }
 }

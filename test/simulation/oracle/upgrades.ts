@@ -1,6 +1,6 @@
 /**
- * Upgrades in the middle: whatever a newer program has written, an older one leaves it alone. It moves
- * no row of a newer version, and acts no more for a project that has one.
+ * Interrupted upgrades: an older program leaves alone what a newer one wrote. It moves no row of a
+ * newer version, and stops acting for a project that has one.
  */
 import { newerShares, programFormats } from '../../../actors/platform/host/formats.ts';
 import { SHARES, shareOf } from '../../../streams/platform/membership/roster.ts';
@@ -12,7 +12,7 @@ import type { Problem } from './problem.ts';
 
 const INVARIANT = 'no program touches what a newer one wrote';
 
-/** A row's version never falls: whoever moves it knows the version that it has. */
+/** A row's version never falls: every writer knows the version that the row has. */
 export function* movedByOlder({ steps }: Facts): Generator<Problem> {
   const versions = new Map<string, number>();
   for (const { project, sequence, writer, step, elapsedMs: atMs } of steps) {
@@ -27,12 +27,15 @@ export function* movedByOlder({ steps }: Facts): Generator<Problem> {
 }
 
 const WATCH_MS = 900;
-/** In which a member says what it is too old for, and hands it over, where nothing else happens, ms. */
+/**
+ * Maximum time until a member reports and hands over what it is too old for, without other changes,
+ * ms.
+ */
 const HANDED_OVER_MS = 20_000;
 
 /**
- * Looks now and then who acts for what it is too old for, while one could act that is not: without one
- * the older member goes on with the rows that it can move.
+ * Checks now and then who acts for projects that are too new for it, while a newer member could
+ * act. Without one, the older member continues with the rows that it can move.
  */
 export function watchOlder({ world, cluster }: Run, projects: readonly string[]): Problem[] {
   const problems: Problem[] = [];
@@ -67,7 +70,7 @@ export function watchOlder({ world, cluster }: Run, projects: readonly string[])
   return problems;
 }
 
-/** Who takes its part holds something: shares go to all members about evenly. */
+/** An active member holds something: shares are spread evenly over all members. */
 function isNewerActing({ process }: Member): boolean {
   const ownership = process?.program === NEWER ? process.doors?.ownership : undefined;
   return SHARES.some(

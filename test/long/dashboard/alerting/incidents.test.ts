@@ -1,7 +1,7 @@
 /**
- * Incidents in Chromium, as somebody on call meets them: from the link of a notification to the
- * acknowledgement on a phone, the list as it changes, what was typed when a session ends. The
- * program runs as a user starts it, with readings of its own.
+ * Incidents in Chromium, as an on-call engineer uses them: from the link of a notification to the
+ * acknowledgement on a phone, the list as it changes, and drafts when a session ends. The program
+ * runs as a user starts it, with readings of its own.
  */
 import type { Locator, Page, Request } from 'playwright-core';
 import t, { type Test } from 'tap';
@@ -58,17 +58,21 @@ t.test(
       await facts.getByText('97 %').waitFor();
       const words = await facts.innerText();
       for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago', 'Not snoozed']) {
-        t.ok(words.includes(said), `the first screen says ${said}`);
+        t.ok(words.includes(said), `the first screen shows ${said}`);
       }
       for (const said of ['then wait.', 'team=shop']) t.ok(words.includes(said), said);
       const link = facts.getByRole('link', { name: runbookUrl });
-      t.equal(await link.getAttribute('rel'), 'noopener noreferrer', 'it learns nothing of us');
+      t.equal(
+        await link.getAttribute('rel'),
+        'noopener noreferrer',
+        'the linked page learns nothing about the service',
+      );
       const acts = page.locator('.sticky-acts');
       await acts.getByText('Firing and any reminders go on').waitFor();
       const acknowledge = acts.getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
-      t.ok(box && box.height >= 44, 'a finger hits it');
-      t.ok(box && box.y + box.height <= 740, 'and it is on the screen');
+      t.ok(box && box.height >= 44, 'the button is large enough for a finger');
+      t.ok(box && box.y + box.height <= 740, 'the button is on the screen');
       await acknowledge.tap();
       await page.getByLabel('Note for the others').fill(MARKUP);
       await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
@@ -92,12 +96,12 @@ t.test(
       await dialog.getByRole('button', { name: '4 h' }).tap();
       await end.waitFor();
       const [snoozed] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
-      t.ok(snoozed?.snoozedUntilUnix, 'the service has it');
+      t.ok(snoozed?.snoozedUntilUnix, 'the service has the snooze');
       t.same(phone.problems, []);
     });
 
     await t.test(
-      'the list shows what others did; new incidents wait behind a button',
+      'the list follows changes by others; new incidents wait behind a button',
       async (t) => {
         const { page } = owner;
         await page.goto('/projects/demo/incidents');
@@ -105,19 +109,19 @@ t.test(
         const acknowledged = row(page, MARKUP);
         await acknowledged.getByText(`Acknowledged by ${await ownersName(data)}`).waitFor();
         await acknowledged.getByText(/Snoozed until .*\d\d:\d\d/).waitFor();
-        t.ok((await row(page, MARKUP).count()) > 0, 'markup stays text');
+        t.ok((await row(page, MARKUP).count()) > 0, 'markup is shown as text');
         await watched(page);
         await writeReadings(program, [breach('vm-3')]);
         await page.getByRole('button', { name: '1 new' }).click();
         await row(page, 'vm-3').waitFor();
         await writeReadings(program, [breach('vm-2', 'vm-2', 10)]);
         await row(page, 'vm-2').getByText('Recovered').waitFor();
-        t.pass('what has ended is marked where it stands');
+        t.pass('an ended incident is marked in its place');
         t.same(owner.problems, []);
       },
     );
 
-    await t.test('filters are in the address, and the service decides what matches', async (t) => {
+    await t.test('filters are in the address, and the service applies them', async (t) => {
       const { page } = owner;
       await page.getByLabel('Attention').selectOption({ label: 'Nobody is on it' });
       await row(page, 'Acknowledged').first().waitFor({ state: 'detached' });
@@ -158,7 +162,7 @@ t.test(
       },
     );
 
-    await t.test('only rows that are shown are acted on', async (t) => {
+    await t.test('actions apply only to displayed rows', async (t) => {
       const { page } = owner;
       const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
       await writeReadings(program, [breach('db-1'), breach('db-2')]);
@@ -178,7 +182,7 @@ t.test(
       await closed(page);
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await row(page, 'vm-4').waitFor();
-      t.equal(await bar.count(), 0, 'what was chosen under another filter is not any more');
+      t.equal(await bar.count(), 0, 'a selection under another filter is dropped');
       await row(page, 'db-1').getByRole('link').first().focus();
       await page.keyboard.press('s');
       await dialog.getByText('What you typed before is still here.').waitFor();
@@ -190,14 +194,14 @@ t.test(
       t.equal(
         await dialog.getByLabel('Another time').inputValue(),
         '',
-        'it is over with the snooze',
+        'the note ends with the snooze',
       );
       await page.keyboard.press('Escape');
       await closed(page);
       t.same(owner.problems, []);
     });
 
-    await t.test('what was refused is named, also when it has left the list', async (t) => {
+    await t.test('rejected incidents are named, even if they have left the list', async (t) => {
       const { page } = owner;
       const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
       await watched(page);
@@ -218,7 +222,7 @@ t.test(
       await named.waitFor();
       await page.getByLabel('Severity').selectOption({ label: 'Info' });
       await page.getByText('No incident matches these filters.').waitFor();
-      t.ok(await named.isVisible(), 'beside an empty list too');
+      t.ok(await named.isVisible(), 'also with an empty list');
       t.same(owner.problems, []);
     });
 
@@ -252,7 +256,7 @@ t.test(
         /shop-1 Yes shop-2 Yes/,
       );
       await page.getByText('Accepted', { exact: true }).first().waitFor();
-      t.equal(receiver.received.length, 1, 'and it is one message');
+      t.equal(receiver.received.length, 1, 'it is a single message');
       await table.getByRole('link', { name: 'shop-1' }).click();
       await page.getByRole('heading', { level: 1, name: 'Shop' }).waitFor();
       t.same(owner.problems, []);
@@ -265,12 +269,12 @@ t.test(
       const says = (step: string) =>
         slider.and(page.locator(`[aria-valuetext*="${step}"]`)).waitFor();
       await says('Snoozed');
-      t.pass('it stands at the last step');
+      t.pass('it starts at the last step');
       await page.locator('.sample.breach').first().waitFor();
       t.equal(await page.locator('.sample.breach').count(), 1, 'each deciding sample is a mark');
       await page.locator('.sample.breach').focus();
       await page.locator('.sample.breach:focus').waitFor();
-      t.pass('and the keyboard reaches it');
+      t.pass('the keyboard can select it');
       await slider.press('Home');
       await says('Breach started');
       const states = async () => {
@@ -288,12 +292,12 @@ t.test(
       await page.getByRole('tab', { name: 'Recomputed' }).click();
       await page.locator('.window-chart.recomputed').waitFor();
       await page.locator('.statechart.recomputed').waitFor();
-      t.pass('dashed: not recorded');
+      t.pass('unrecorded stretches are dashed');
       t.same(owner.problems, []);
     });
 
     await t.test(
-      'the history has the readings around it; a stretch is in the address',
+      'the history shows the surrounding readings, and its range is in the address',
       async (t) => {
         const { page } = owner;
         const history = page.getByRole('region', { name: 'Readings around it' });
@@ -304,9 +308,13 @@ t.test(
         for (let i = 0; i < 10 && !(await said()).includes('97 %'); i += 1) {
           await readings.press('ArrowLeft');
         }
-        t.match(await said(), /: 97 %/, 'what was read');
+        t.match(await said(), /: 97 %/, 'the readings');
         await readings.press('Home');
-        t.match(await history.locator('output').innerText(), /no reading/i, 'absent is not zero');
+        t.match(
+          await history.locator('output').innerText(),
+          /no reading/i,
+          'an absent value is not zero',
+        );
         const [at] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
         const startUnix = Number(at?.startedUnix);
         await page.goto(`/${first}?from=${startUnix - 7_200}&to=${startUnix - 3_600}`);
@@ -319,7 +327,7 @@ t.test(
     );
 
     await t.test(
-      'eight tabs: one stream, all load; no change is lost with its leader',
+      'eight tabs share one stream and all load; no change is lost with the leading tab',
       async (t) => {
         const context = owner.page.context();
         await owner.page.goto('/projects/demo/incidents');
@@ -342,7 +350,7 @@ t.test(
         await leader.close();
         await writeReadings(program, [breach('vm-3', 'vm-3', 10)]);
         for (const tab of others) {
-          // Marked where it stands, or left out of the list that was loaded again.
+          // Marked in its place, or missing from the reloaded list.
           const stillFires = row(tab, 'vm-3').filter({ hasNotText: 'Recovered' });
           await stillFires.waitFor({ state: 'detached' });
         }
@@ -353,13 +361,13 @@ t.test(
       },
     );
 
-    await t.test('a change that comes while the list is loaded is not overwritten', async (t) => {
+    await t.test('a change during the loading of the list is not overwritten', async (t) => {
       const context = owner.page.context();
       const [late, other] = [await context.newPage(), await context.newPage()];
       await writeReadings(program, [breach('vm-8')]);
       await other.goto('/projects/demo/incidents');
       await row(other, 'vm-8').waitFor();
-      // Its first answer is held back.
+      // Delays the first answer.
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const { promise: answered, resolve: hasAnswer } = Promise.withResolvers<void>();
       await late.route('**/ListIncidents', async (route) => {
@@ -376,57 +384,61 @@ t.test(
       await row(late, 'vm-4').waitFor();
       const stillFires = row(late, 'vm-8').filter({ hasNotText: 'Recovered' });
       await stillFires.waitFor({ state: 'detached' });
-      t.pass('it has the change');
+      t.pass('the list has the change');
       await Promise.all([late.close(), other.close()]);
     });
 
-    await t.test('a session that ends in an edit keeps the draft; all tabs go on', async (t) => {
-      const context = phone.page.context();
-      const [edit, other] = [await context.newPage(), await context.newPage()];
-      await writeReadings(program, [breach('vm-6')]);
-      const sixth = await until('vm-6 fires', async () => {
-        const [one] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
-        return one?.name;
-      });
-      await other.goto('/projects/demo/incidents');
-      await row(other, 'vm-6').waitFor();
-      // A page behind another one is drawn once a second, and a tap waits for it.
-      await edit.bringToFront();
-      await edit.goto(`/${sixth}`);
-      await edit.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' }).tap();
-      await edit.getByLabel('Note for the others').fill('I am looking');
-      // It ends with the act on its way: another call of this page would find out before the tap.
-      await edit.route('**/AcknowledgeIncident', async (route) => {
-        await endSessions(data);
-        await route.continue();
-      });
-      await edit.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
-      await edit.getByRole('heading', { name: 'You are signed out' }).waitFor();
-      await edit.unroute('**/AcknowledgeIncident');
-      await edit.getByText('You were signed out before it was saved').waitFor();
-      const signIn = await context.newPage();
-      await signIn.goto(await loginLink(data));
-      await signIn.getByRole('button', { name: 'Sign in' }).click();
-      await signIn.waitForURL(`${program.demo.baseUrl}/projects/demo`);
-      await edit
-        .getByRole('heading', { name: 'You are signed out' })
-        .waitFor({ state: 'detached' });
-      t.equal(await edit.getByLabel('Note for the others').inputValue(), 'I am looking');
-      await edit.bringToFront();
-      await edit.getByRole('button', { name: 'Send again' }).tap();
-      await edit.locator('.note-text').waitFor();
-      const [saved] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
-      t.equal(saved?.acknowledged?.note, 'I am looking', 'saved once, as it was typed');
-      await other
-        .getByText('I am looking')
-        .or(row(other, 'vm-6').getByText('Acknowledged'))
-        .waitFor();
-      t.pass('the other tab goes on and has it');
-      for (const tab of [edit, other, signIn]) await tab.close();
-    });
+    await t.test(
+      'a session that ends during an edit keeps the draft; all tabs continue',
+      async (t) => {
+        const context = phone.page.context();
+        const [edit, other] = [await context.newPage(), await context.newPage()];
+        await writeReadings(program, [breach('vm-6')]);
+        const sixth = await until('vm-6 fires', async () => {
+          const [one] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
+          return one?.name;
+        });
+        await other.goto('/projects/demo/incidents');
+        await row(other, 'vm-6').waitFor();
+        // A page behind another one is drawn once a second, and a tap waits for it.
+        await edit.bringToFront();
+        await edit.goto(`/${sixth}`);
+        await edit.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' }).tap();
+        await edit.getByLabel('Note for the others').fill('I am looking');
+        // The session ends during the request: an earlier call of this page would find out before the
+        // tap.
+        await edit.route('**/AcknowledgeIncident', async (route) => {
+          await endSessions(data);
+          await route.continue();
+        });
+        await edit.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
+        await edit.getByRole('heading', { name: 'You are signed out' }).waitFor();
+        await edit.unroute('**/AcknowledgeIncident');
+        await edit.getByText('You were signed out before it was saved').waitFor();
+        const signIn = await context.newPage();
+        await signIn.goto(await loginLink(data));
+        await signIn.getByRole('button', { name: 'Sign in' }).click();
+        await signIn.waitForURL(`${program.demo.baseUrl}/projects/demo`);
+        await edit
+          .getByRole('heading', { name: 'You are signed out' })
+          .waitFor({ state: 'detached' });
+        t.equal(await edit.getByLabel('Note for the others').inputValue(), 'I am looking');
+        await edit.bringToFront();
+        await edit.getByRole('button', { name: 'Send again' }).tap();
+        await edit.locator('.note-text').waitFor();
+        const [saved] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
+        t.equal(saved?.acknowledged?.note, 'I am looking', 'saved once, as typed');
+        await other
+          .getByText('I am looking')
+          .or(row(other, 'vm-6').getByText('Acknowledged'))
+          .waitFor();
+        t.pass('the other tab continues and has the change');
+        for (const tab of [edit, other, signIn]) await tab.close();
+      },
+    );
 
     await t.test(
-      'while the service is away a banner says since when; then the list is right',
+      'during an outage a banner says since when; afterwards the list is right',
       async (t) => {
         const { baseUrl } = program.demo;
         const away = await chromium.visitor(baseUrl);
@@ -438,9 +450,9 @@ t.test(
         await row(away.page, 'vm-6').waitFor();
         await program.stop();
         await away.page.getByText('Not connected since').waitFor();
-        // A minute, by the browser's clock.
+        // A minute by the browser's clock.
         for (let i = 0; i < 6; i += 1) await away.page.clock.fastForward(10_000);
-        t.ok(await row(away.page, 'vm-6').isVisible(), 'what was known stays, under the banner');
+        t.ok(await row(away.page, 'vm-6').isVisible(), 'known incidents stay, under the banner');
         const again = await startProgram(t, data, {
           ...SETTINGS,
           SVC_LISTEN: new URL(baseUrl).host,
@@ -458,7 +470,7 @@ t.test(
         await away.page.getByText('Not connected since').waitFor({ state: 'detached' });
         const stillFires = row(away.page, 'vm-6').filter({ hasNotText: 'Recovered' });
         await stillFires.waitFor({ state: 'detached' });
-        t.pass('and the banner is gone');
+        t.pass('the banner disappears');
       },
     );
   },
@@ -468,14 +480,14 @@ function row(page: Page, name: string): Locator {
   return page.locator('tr[data-row]').filter({ hasText: name });
 }
 
-/** Resolves once the page follows the changes: what happens from then on is not missed. */
+/** Resolves once the page follows changes, so that no later change is missed. */
 function watched(page: Page): Promise<unknown> {
-  // The policy of the page forbids what playwright's own waiting would evaluate in it.
+  // The page's policy forbids the code that playwright's own wait would evaluate in it.
   const locks = 'navigator.locks.query().then(({ held }) => held.length)';
   return until('it follows', async () => (await page.evaluate(locks)) === 1 || undefined);
 }
 
-/** Resolves once a dialog is closed for the page too, which learns of Escape after the browser. */
+/** Resolves once a dialog is closed for the page too, which handles Escape after the browser. */
 function closed(page: Page): Promise<void> {
   return page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
 }
@@ -485,7 +497,7 @@ function idsOfStates(states: { dataset?: { state?: string } }[]): string[] {
   return states.map(({ dataset }) => dataset?.state ?? '');
 }
 
-/** `svc admin` beside the program, as its operator. */
+/** Runs `svc admin` beside the program, as its operator. */
 async function admin(data: string, ...args: string[]): Promise<unknown> {
   const { code, text, stdout } = await runInProcess(['admin', ...args, '--data', data, '--json']);
   if (code !== 0) throw new Error(text);
@@ -518,7 +530,7 @@ function vmNamed(program: Program, vm: string): string {
   return `${program.demo.projectName}/vms/${vm}`;
 }
 
-/** Somebody at a desk, and the same person on a phone, who came by the link of a notification. */
+/** A user at a desk, and the same user on a phone who followed the link of a notification. */
 async function signedIn(
   t: Test,
   chromium: Chromium,
@@ -529,15 +541,15 @@ async function signedIn(
   const phone = await chromium.visitor(baseUrl, PHONE);
   await phone.page.goto(`/${incident}`);
   const asked = new URL(phone.page.url());
-  t.equal(asked.pathname, '/auth/sign-in', 'who is signed out is asked to sign in');
+  t.equal(asked.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
   t.equal(asked.searchParams.get('return'), `/${incident}`);
-  // As the mailed link of that form has it.
+  // In the form of a mailed link.
   const link = new URL(signInUrl);
   link.searchParams.set('return', `/${incident}`);
   await phone.page.goto(link.href);
   await phone.page.getByRole('button', { name: 'Sign in' }).click();
   await phone.page.waitForURL(`${baseUrl}/${incident}`);
-  t.pass('and ends at the incident');
+  t.pass('the sign-in ends at the incident');
   const owner = await chromium.visitor(baseUrl);
   await owner.page.context().addCookies(await phone.page.context().cookies());
   return { owner, phone };

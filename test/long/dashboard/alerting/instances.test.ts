@@ -1,6 +1,6 @@
 /**
- * An alert instance that has not fired, in Chromium: it breached twice for less than the rule asks
- * for, the second time with a gap in between. The page says why, shows each run, and goes through them.
+ * An alert instance that has not fired, in Chromium: it breached twice for less than the rule's
+ * duration, the second time with a gap. The page says why, shows each run, and steps through them.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -35,7 +35,11 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       const from = visitor.requested.length;
       await link.click();
       await page.getByRole('heading', { level: 1, name: 'Busy, Web 1' }).waitFor();
-      t.notMatch(visitor.requested.slice(from).join(), 'ListVMMonitoring', 'it says its own names');
+      t.notMatch(
+        visitor.requested.slice(from).join(),
+        'ListVMMonitoring',
+        'it shows display names only',
+      );
       const reason = page.locator('.summary');
       await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
       t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
@@ -77,13 +81,17 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       await says('Data missing');
       t.ok((await currentStates(page)).includes('alertInstance.sustaining.missing'));
       const atGap = await chart.locator('.window-at').getAttribute('x1');
-      t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves with it');
+      t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves as well');
       t.equal(
         await page.locator('.statechart.recomputed').count(),
         1,
-        'what is recomputed is dashed',
+        'recomputed steps are dashed',
       );
-      t.equal(new URL(page.url()).searchParams.get('step'), '4', 'a sent link shows the same step');
+      t.equal(
+        new URL(page.url()).searchParams.get('step'),
+        '4',
+        'a shared link shows the same step',
+      );
     },
   );
 });
@@ -101,7 +109,10 @@ function currentStates(page: Page): Promise<string[]> {
     .evaluateAll((states) => states.map((state) => state.getAttribute('data-state') ?? ''));
 }
 
-/** An hour: busy for 5 minutes, later for 12 with a gap of 4 in the middle; at the end all is well. */
+/**
+ * An hour of readings: busy for 5 minutes, later for 12 with a gap of 4 in the middle, and good at
+ * the end.
+ */
 function readings(): Reading[] {
   const nowMs = Math.floor(Date.now() / STEP_MS) * STEP_MS;
   const all: Reading[] = [];

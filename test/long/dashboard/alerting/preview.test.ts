@@ -1,7 +1,7 @@
 /**
- * The preview of a rule in Chromium, as somebody meets it who looks for a threshold: what would have
- * fired, where data is missing, a line to drag; and that an answer to an older question never
- * takes the place of a newer one. The program runs as a user starts it, with readings of its own.
+ * The preview of a rule in Chromium, for a user who looks for a threshold: what would have fired,
+ * where data is missing, and a line to drag. A late answer to an older request never replaces a
+ * newer one. The program runs as a user starts it, with readings of its own.
  */
 import type { Locator, Page, Route } from 'playwright-core';
 import t from 'tap';
@@ -37,7 +37,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const threshold = page.getByLabel('Threshold', { exact: true });
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
-  await t.test('DASH-19: a preview shows the firings and how much is known', async (t) => {
+  await t.test('DASH-19: a preview shows the firings and the coverage of the data', async (t) => {
     await page.goto(path);
     await lane(page, 'vm-1').getByText('fired once').waitFor();
     const gap = lane(page, 'vm-2');
@@ -54,7 +54,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     const counts = preview.getByText(/^\d+ evaluated of \d+ expected$/);
     const [evaluated, expected] = (await counts.innerText()).match(/\d+/g) ?? [];
     t.ok(Number(evaluated) > 100, `${evaluated} of two VMs over an hour`);
-    t.ok(Number(evaluated) < Number(expected), `${evaluated} of ${expected}: a gap is known`);
+    t.ok(Number(evaluated) < Number(expected), `${evaluated} of ${expected}: a gap is reported`);
     await preview.getByText(/^\d+ expected readings are missing\.$/).waitFor();
     t.same(problems, []);
   });
@@ -90,7 +90,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
           release = go;
         });
         resolve();
-        // The page has given the question up: it may be gone.
+        // The page has cancelled the request, so the answer may have no receiver.
         held = released.then(() => route.fulfill({ response }).catch(() => undefined));
         return held;
       };
@@ -101,7 +101,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await threshold.fill('97');
     const none = page.getByText('It would not have fired on these readings.');
     await none.waitFor();
-    // Of the older question: two VMs fire. Shown for a moment, it would count.
+    // The older answer says that two VMs fire. Even a moment of it would be counted.
     await page.evaluate(NOTE_OLDER);
     release();
     await held;
@@ -109,7 +109,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await page.getByText('The rule has changed since').waitFor();
     await page.getByText('This is the rule as it is shown here.').waitFor();
     t.equal(await none.count(), 1);
-    t.equal(await page.evaluate('svcTestOlder'), 0, 'and it was not there in between');
+    t.equal(await page.evaluate('svcTestOlder'), 0, 'it was never shown in between');
     await page.unroute('**/PreviewAlertRule');
     t.same(problems, []);
   });
@@ -127,7 +127,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       t.equal(await line.getAttribute('aria-valuetext'), '90 %');
       await page.keyboard.press('ArrowDown');
       await page.locator('[role=slider][aria-valuenow="89"]').waitFor();
-      t.equal(await threshold.inputValue(), '89', 'a key moves it a step');
+      t.equal(await threshold.inputValue(), '89', 'a key moves it by one step');
       await page.keyboard.press('PageUp');
       await page.locator('[role=slider][aria-valuenow="99"]').waitFor();
       const box = await line.boundingBox();
@@ -138,7 +138,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       await page.mouse.move(x, y + 30);
       await page.mouse.move(x, y + 60);
       await page.locator('.limit-line [role=slider]:not([aria-valuenow="99"])').waitFor();
-      t.equal(await threshold.inputValue(), '99', 'the rule changes when it is let go');
+      t.equal(await threshold.inputValue(), '99', 'the rule changes on release');
       const shown = await line.getAttribute('aria-valuetext');
       await page.mouse.up();
       await page.getByText(`Means ${shown}.`).waitFor();
@@ -186,14 +186,14 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       t.match(
         await page.locator('button.lane').first().innerText(),
         /^vm-1\b/,
-        'who fires is first',
+        'firing VMs come first',
       );
       t.same(problems, []);
     },
   );
 });
 
-/** Runs in the page: counts how often the answer to the older question is shown. */
+/** Runs in the page: counts how often the older answer is shown. */
 const NOTE_OLDER = `svcTestOlder = 0; new MutationObserver(() => {
   if (document.body.innerText.includes('on 2 of 2 VMs')) svcTestOlder += 1;
 }).observe(document.body, { subtree: true, childList: true, characterData: true });`;
@@ -202,7 +202,9 @@ function lane(page: Page, vm: string): Locator {
   return page.locator('button.lane').filter({ has: page.getByText(vm, { exact: true }) });
 }
 
-/** An hour of readings up to now, of a VM by its display name; undefined = none at that time. */
+/**
+ * The last hour of readings of a VM, by its display name; undefined for no reading at that time.
+ */
 function hour(
   displayName: string,
   nowMs: number,

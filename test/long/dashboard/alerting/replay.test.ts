@@ -1,6 +1,7 @@
 /**
- * The replay of a rule in Chromium: what it would have sent over stored readings, to whom and in which
- * words; of more VMs than a replay takes, those that would have fired come first.
+ * The replay of a rule in Chromium: what it would have sent over stored readings, to whom and in
+ * which words. If the rule has more VMs than a replay takes, those that would have fired come
+ * first.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -59,7 +60,7 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
       const [firing = '', recovery = ''] = await rows.allInnerTexts();
       for (const word of ['Firing', MARKUP, 'Accepted', 'Pager']) t.ok(firing.includes(word), word);
       t.ok(recovery.includes('Recovery'));
-      t.equal(await replay.locator('b').count(), 0, 'markup stays text');
+      t.equal(await replay.locator('b').count(), 0, 'markup is shown as text');
       await rows.first().getByRole('button', { name: 'Show' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText('"type": "incident.firing"').waitFor();
@@ -67,16 +68,16 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
       await dialog.getByRole('button', { name: 'Close' }).click();
       t.notOk(
         await page.evaluate('location.href.includes("incident")'),
-        'nothing is in the address',
+        'the address contains nothing of it',
       );
       const asked = visitor.requested.length;
       await page.getByRole('tab', { name: 'Preview' }).click();
       await page.getByText(/^It would have fired/).waitFor();
       t.notOk(await replay.isVisible());
       await page.getByRole('tab', { name: 'What would have been sent' }).click();
-      t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
+      t.equal(await rows.count(), 2, 'the other tab keeps the answer');
       const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
-      t.same(again, [], 'nor asks for it again');
+      t.same(again, [], 'it does not request it again');
     },
   );
 
@@ -126,7 +127,7 @@ function notifications(page: Page): Locator {
   return page.getByRole('table', { name: 'What would have been sent' }).locator('tbody tr');
 }
 
-/** Of 25 VMs, one is busy for ten minutes of the last half hour; the names of others come first. */
+/** Of 25 VMs, one is busy for ten minutes of the last half hour; other names sort before it. */
 function readings() {
   const nowMs = Date.now();
   return Array.from({ length: 25 }, (_, i) => i).flatMap((i) =>

@@ -1,6 +1,6 @@
 /**
- * Alert rules in Chromium, as an editor meets them: from the empty list to a rule that is applied, with
- * the keyboard alone; two people who edit the same rule; what pausing and deleting retires.
+ * Alert rules in Chromium, as an editor uses them: from the empty list to an applied rule with the
+ * keyboard alone; two users who edit the same rule; what pausing and deleting retires.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -70,7 +70,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await type(page, page.getByLabel('Link', { exact: true }), RUNBOOK.runbookUrl);
       await page.reload();
       await name.waitFor();
-      t.equal(await name.inputValue(), MARKUP, 'what was typed survives a reload');
+      t.equal(await name.inputValue(), MARKUP, 'typed values survive a reload');
       await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
       await press(page, page.getByRole('button', { name: 'Save the rule' }), 'Enter');
       await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
@@ -90,7 +90,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
         ...RUNBOOK,
       });
       t.equal(rule?.name, `projects/rules/alertRules/${page.url().split('/').at(-1)}`);
-      t.equal(await page.locator('main b').count(), 0, 'markup stays text');
+      t.equal(await page.locator('main b').count(), 0, 'markup is shown as text');
       t.same(problems, []);
     },
   );
@@ -120,10 +120,10 @@ t.test('alert rules', needs('chromium'), async (t) => {
           ['For at least', '0 s', '1 min'],
         ],
       );
-      t.equal((await listRules(program))[0]?.spec.threshold, 70, 'nothing of mine is saved yet');
+      t.equal((await listRules(program))[0]?.spec.threshold, 70, 'the own draft is not saved yet');
       await page.reload();
       await table.waitFor();
-      t.equal(await threshold.inputValue(), '95', 'mine is kept');
+      t.equal(await threshold.inputValue(), '95', 'the own draft is kept');
       await page.getByRole('button', { name: 'Save mine over it' }).click();
       await page.getByText('Version 3 is applied.').waitFor();
       t.match(await listRules(program), [{ spec: { threshold: 95, severity: 'CRITICAL' } }]);
@@ -171,7 +171,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       const answer = await route.fetch();
       answers += 1;
       if (answers > 2) return await route.fulfill({ response: answer });
-      // As a busy evaluator leaves it: most are applied before the answer.
+      // As with a busy evaluator: most versions are applied before the answer.
       const late = { syncStatus: 'PENDING', appliedVersion: '6' };
       return await route.fulfill({ response: answer, json: { ...(await answer.json()), ...late } });
     });
@@ -179,7 +179,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.getByText('Version 7 is not applied yet; version 6 was the last one').waitFor();
     await page.getByText('Being applied').waitFor();
     await page.getByText('Version 7 is applied.').waitFor();
-    t.equal(answers, 3, 'each second, and no longer than needed');
+    t.equal(answers, 3, 'once a second, and no longer than needed');
     await page.unroute('**/GetAlertRule');
     t.same(problems, []);
   });
@@ -195,10 +195,10 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     await dialog.getByText('What you typed before is still here.').waitFor();
-    t.equal(await dialog.getByLabel('Why').inputValue(), 'Moves', 'closing it keeps what is typed');
+    t.equal(await dialog.getByLabel('Why').inputValue(), 'Moves', 'closing keeps the draft');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
-    t.equal(await dialog.getByLabel('Why').inputValue(), '', 'and Cancel does not');
+    t.equal(await dialog.getByLabel('Why').inputValue(), '', 'Cancel discards it');
     await dialog.getByLabel('Rule').selectOption({ label: MARKUP });
     await dialog.getByLabel('VM').fill('vm-9');
     await dialog.getByText('No VM is called vm-9').first().waitFor();
@@ -208,17 +208,13 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await dialog.getByLabel('Lasts').selectOption('4');
     await dialog.getByLabel('Why').fill(MARKUP);
     await page.reload();
-    t.equal(
-      await dialog.getByLabel('Why').inputValue(),
-      MARKUP,
-      'what was typed survives a reload',
-    );
+    t.equal(await dialog.getByLabel('Why').inputValue(), MARKUP, 'typed values survive a reload');
     await dialog.getByText(`Nobody is notified in that time of: Rule ${MARKUP}, VM vm-1`).waitFor();
     await dialog.getByRole('button', { name: 'Plan it' }).click();
     const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
     await row.getByText('Active').waitFor();
     const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)');
-    t.notMatch(kept, 'planMaintenance', 'no draft is left');
+    t.notMatch(kept, 'planMaintenance', 'no draft remains');
     await row
       .getByText('in 4 h')
       .or(row.getByText(/in 3 h/))
@@ -282,7 +278,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.equal(await page.getByText(/In maintenance/).count(), 0);
   });
 
-  await t.test('a maintenance window that has not begun is called off', async (t) => {
+  await t.test('a maintenance window that has not begun is cancelled', async (t) => {
     const tomorrow = Math.floor(Date.now() / 1_000) + 86_400;
     const times = { fromUnix: String(tomorrow), untilUnix: String(tomorrow + 3_600) };
     await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
@@ -344,7 +340,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.getByRole('button', { name: 'Save the rule' }).click();
       await page.getByText('Not known whether it was saved').waitFor();
       await page.reload();
-      t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
+      t.equal(await name.inputValue(), 'Saved once', 'the typed values are still there');
       await page.getByRole('button', { name: 'Save the rule' }).click();
       await page.getByText('This rule was saved already').waitFor();
       await page.getByRole('button', { name: 'Open it' }).click();
@@ -393,14 +389,14 @@ async function listRules({ call, demo }: ServiceUnderTest): Promise<SavedRule[]>
   return body.rules as SavedRule[];
 }
 
-/** Those that are over too: only people may read them. */
+/** Including ended ones, which only users may read. */
 async function listWindows(person: Person, projectName: string): Promise<object[]> {
   const request = { projectName, includeOver: true };
   const service = 'monitoring.v1.MaintenanceService';
   return (await person.call(`${service}/ListMaintenanceWindows`, request)).windows as object[];
 }
 
-/** As somebody else does, with the API. */
+/** Changes the rule over the API, as another user would. */
 async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
@@ -416,7 +412,7 @@ async function changeRule(program: ServiceUnderTest, changes: object): Promise<v
 /** More steps of Tab than a page has. */
 const TABS_MAX = 150;
 
-/** Tab until it has the focus, then a key. */
+/** Presses Tab until the target has the focus, then the key. */
 async function press(page: Page, target: Locator, key: string): Promise<void> {
   for (let i = 0; i < TABS_MAX; i += 1) {
     if (await target.evaluate(hasFocus)) break;

@@ -1,6 +1,6 @@
 /**
- * The audit trail in Chromium: filters in the address, a step with its fields and the ways on from it,
- * and the export, whose lines are those of the API.
+ * The audit trail in Chromium: filters in the address, a step with its fields and links, and the
+ * export, whose lines are those of the API.
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -53,7 +53,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await page.getByRole('link', { name: 'Audit trail', exact: true }).click();
       await row('acknowledged').waitFor();
       await row('sustained').waitFor();
-      t.equal(await table.locator('b, img').count(), 0, 'the name of a rule stays text');
+      t.equal(await table.locator('b, img').count(), 0, 'the name of a rule is shown as text');
       await page.getByLabel('Machine').selectOption('alertRule');
       await row('sustained').waitFor({ state: 'detached' });
       await row('applied').filter({ hasText: MARKUP }).waitFor();
@@ -75,7 +75,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
   );
 
   await t.test(
-    'who is chosen by name, seen or not; that a name is of nobody is said',
+    'an actor is chosen by name, listed or not, and an unknown name is reported',
     async (t) => {
       const asked = { projectName, pageSize: 1_000 };
       const { members } = await ask(visitor, 'project.v1.ProjectService/ListMembers', asked);
@@ -93,7 +93,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
         await who.fill(name);
         await who.press('Enter');
       };
-      // The rule was saved by a key: no step of the person is on this page.
+      // The rule was saved by a key: the page has no step of the user.
       await page.goto(`/${projectName}/audit?machine=alertRule`);
       await row('created').waitFor();
       await choose(owner?.displayName ?? '');
@@ -108,7 +108,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await who.fill('Nobdy');
       await who.press('Enter');
       await page.getByRole('alert').getByText('Nobody here is called "Nobdy".').waitFor();
-      t.equal(new URL(page.url()).searchParams.get('by'), key?.name, 'and filters nothing');
+      t.equal(new URL(page.url()).searchParams.get('by'), key?.name, 'it filters nothing');
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await row('sustained').waitFor();
       t.same(problems, []);
@@ -172,7 +172,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await dialog.getByText(`All ${steps.length} steps are in the file.`).waitFor();
     const { name, lines } = await saved(page);
     t.match(name, /^audit-audit-trail-[\d-]+T\d{6}Z\.jsonl$/);
-    t.same(lines, steps, 'the lines are those of the API');
+    t.same(lines, steps, 'the lines equal those of the API');
     t.ok(lines.length > 3);
   });
 
@@ -180,7 +180,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await page.goto(`/${projectName}/audit`);
     await row('sustained').waitFor();
     const all = await stepsOf(visitor, projectName, '');
-    // Pages of three, so that there are some; the third is answered when it is let go.
+    // Pages of three steps; the third page is answered on release.
     let [pages, letGo] = [0, () => {}];
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -203,12 +203,12 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     letGo();
     await dialog.getByRole('button', { name: 'Go on' }).click();
     await dialog.getByText(`All ${all.length} steps are in the file.`).waitFor();
-    t.same((await saved(page)).lines, all, 'it went on where it was stopped');
+    t.same((await saved(page)).lines, all, 'it continued where it had stopped');
     t.same(problems, []);
   });
 });
 
-/** As the person who is signed in, so that the step has a name. */
+/** Acts as the signed-in user, so that the step has a name. */
 async function acknowledge({ page }: Visitor, name: string): Promise<void> {
   await page.goto(`/${name}`);
   await page.getByRole('button', { name: 'Acknowledge' }).first().click();
@@ -219,13 +219,13 @@ async function acknowledge({ page }: Visitor, name: string): Promise<void> {
     .waitFor();
 }
 
-/** All of them, as the API answers the session of the visitor. */
+/** All steps, as the API answers the visitor's session. */
 async function stepsOf(visitor: Visitor, projectName: string, machine: string): Promise<Step[]> {
   const { transitions } = await ask(visitor, LIST, { projectName, machine, pageSize: 1_000 });
   return transitions as Step[];
 }
 
-/** As the dashboard asks: by the session of the visitor. */
+/** Calls the API as the dashboard does, with the visitor's session. */
 async function ask(
   { page }: Visitor,
   method: string,

@@ -1,6 +1,7 @@
 /**
  * Machines, instances and deliveries in Chromium: every state and arrow is drawn, steps move the
- * marks, the saved file stands alone, ten thousand rows stay few elements, markup stays text.
+ * marks, the saved file is self-contained, ten thousand rows need few elements, and markup is shown
+ * as text.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -39,7 +40,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   const { page, problems } = await signedIn(chromium, program);
   const project = `/${program.demo.projectName}`;
 
-  await t.test('all machines are listed, and drawn when they are seen', async (t) => {
+  await t.test('all machines are listed, and drawn when they scroll into view', async (t) => {
     await page.goto(`${project}/machines`);
     await page.locator('.machine-sketch svg').first().waitFor();
     t.equal(await page.locator('.machine-cards li').count(), machineDefinitions.size);
@@ -63,20 +64,27 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.same(problems, []);
   });
 
-  await t.test('arrow keys go through the states, and say what each means', async (t) => {
-    await page.goto(`${project}/machines/delivery`);
-    await page.locator('[data-state="delivery.queued"]').focus();
-    await page.keyboard.press('ArrowDown');
-    await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
-    await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
-    t.equal(await page.locator('[data-state][tabindex="0"]').count(), 1, 'one is in the tab order');
-    const width = await page.locator('.statechart-frame svg').getAttribute('width');
-    await page.setViewportSize({ width: 1900, height: 800 });
-    await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
-    const focused = await page.evaluate('document.activeElement.dataset.state');
-    t.equal(focused, 'delivery.gathering', 'a drawing of another size keeps the focus');
-    await page.setViewportSize({ width: 1280, height: 800 });
-  });
+  await t.test(
+    "arrow keys move through the states, and each state's description is announced",
+    async (t) => {
+      await page.goto(`${project}/machines/delivery`);
+      await page.locator('[data-state="delivery.queued"]').focus();
+      await page.keyboard.press('ArrowDown');
+      await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
+      await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
+      t.equal(
+        await page.locator('[data-state][tabindex="0"]').count(),
+        1,
+        'exactly one state is in the tab order',
+      );
+      const width = await page.locator('.statechart-frame svg').getAttribute('width');
+      await page.setViewportSize({ width: 1900, height: 800 });
+      await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
+      const focused = await page.evaluate('document.activeElement.dataset.state');
+      t.equal(focused, 'delivery.gathering', 'a drawing of another size keeps the focus');
+      await page.setViewportSize({ width: 1280, height: 800 });
+    },
+  );
 
   const endpoint = await startRefusing(t);
   const destination = await createWebhook(program, endpoint);
@@ -87,7 +95,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   await untilFiring(program, 1);
   await untilNamed(program, MARKUP);
 
-  await t.test('stepping marks the states that the instance was in', async (t) => {
+  await t.test('stepping marks the states of the instance at that step', async (t) => {
     const name = await firedInstance(program);
     await page.goto(`/${name}`);
     const steps = page.locator('.step-list li button');
@@ -98,17 +106,24 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
       await steps.nth(i).click();
       await page.locator(`.step-list li:nth-child(${i + 1}) [aria-current="step"]`).waitFor();
       t.same(await currentOn(page), [...toStates].sort(), `step ${i + 1}`);
-      t.ok((await page.locator('.statechart svg .arrow.taken').count()) > 0, 'and an arrow');
+      t.ok(
+        (await page.locator('.statechart svg .arrow.taken').count()) > 0,
+        'an arrow is marked too',
+      );
     }
     t.match(page.url(), /[?&]step=/);
-    t.equal(await page.locator('h1 b, h1 img').count(), 0, 'markup in the name of a VM is text');
+    t.equal(
+      await page.locator('h1 b, h1 img').count(),
+      0,
+      'markup in the name of a VM is shown as text',
+    );
     await page.getByRole('button', { name: 'Recomputed' }).click();
     await page.locator('.statechart.recomputed').waitFor();
     t.same(problems, []);
   });
 
-  await t.test('the saved file is an SVG of its own', async (t) => {
-    // The file is called as the drawing is: by ids, until names are loaded.
+  await t.test('the saved file is a self-contained SVG', async (t) => {
+    // The file is named like the drawing: by ids until names are loaded.
     await page.getByRole('figure', { name: MARKUP }).first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -117,7 +132,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.match(download.suggestedFilename(), /^alertInstance-[\w-]+\.svg$/);
     const text = readFileSync(await download.path(), 'utf8');
     t.notMatch(text, /<style|<script|<foreignObject|<image|<a /);
-    t.match(text, /fill="#dbe8fb"/, 'the current state is marked by an attribute');
+    t.match(text, /fill="#dbe8fb"/, 'an attribute marks the current state');
     const alone = await chromium.visitor('file://');
     const file = join(dataFolder(t), 'drawing.svg');
     await download.saveAs(file);
@@ -130,12 +145,12 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     const ofThePage = new Set(attributes as string[]).intersection(
       new Set(['class', 'style', 'id', 'href', 'tabindex', 'onclick', 'onfocus', 'data-state']),
     );
-    t.same([...ofThePage], [], 'nothing of the page');
+    t.same([...ofThePage], [], 'nothing from the page');
     const title = await alone.page.evaluate('document.querySelector("svg > title").textContent');
-    t.ok(String(title).includes(MARKUP), 'markup is text in it too');
+    t.ok(String(title).includes(MARKUP), 'it shows markup as text too');
   });
 
-  await t.test('on a phone it is a tree of the states', async (t) => {
+  await t.test('on a phone the chart is a tree of states', async (t) => {
     await page.setViewportSize({ width: 360, height: 740 });
     t.notOk(await page.locator('.statechart-frame').isVisible());
     t.ok(await page.locator('.statechart-tree').isVisible());
@@ -144,27 +159,24 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  await t.test(
-    'a delivery shows its attempt, what was checked, and the answer as text',
-    async (t) => {
-      const name = await failedDelivery(program);
-      await page.goto(`/${name}`);
-      const answer = page.locator('.answer pre').first();
-      await answer.waitFor();
-      t.equal(await answer.innerText(), MARKUP);
-      t.equal(await page.locator('main img').count(), 0);
-      const attempts = page.locator('.attempts');
-      await attempts.locator('summary').first().click();
-      t.match(await attempts.innerText(), /The incident is not snoozed/);
-      t.match(await attempts.innerText(), /answered 500/);
-      await page.locator('[data-state="delivery.waiting"][aria-current="true"]').waitFor();
-      await page.goto(`${project}/deliveries?state=WAITING`);
-      await page.locator('tr[data-row]').first().waitFor();
-      t.same(problems, []);
-    },
-  );
+  await t.test('a delivery shows its attempt, its checks, and the answer as text', async (t) => {
+    const name = await failedDelivery(program);
+    await page.goto(`/${name}`);
+    const answer = page.locator('.answer pre').first();
+    await answer.waitFor();
+    t.equal(await answer.innerText(), MARKUP);
+    t.equal(await page.locator('main img').count(), 0);
+    const attempts = page.locator('.attempts');
+    await attempts.locator('summary').first().click();
+    t.match(await attempts.innerText(), /The incident is not snoozed/);
+    t.match(await attempts.innerText(), /answered 500/);
+    await page.locator('[data-state="delivery.waiting"][aria-current="true"]').waitFor();
+    await page.goto(`${project}/deliveries?state=WAITING`);
+    await page.locator('tr[data-row]').first().waitFor();
+    t.same(problems, []);
+  });
 
-  await t.test('an instance in the address is text, whatever it is', async (t) => {
+  await t.test('any instance in the address is shown as text', async (t) => {
     await page.goto(`${project}/machines/delivery?instance=${encodeURIComponent(MARKUP)}`);
     await page.getByRole('heading', { level: 2, name: MARKUP }).waitFor();
     t.equal(await page.locator('main img, main b').count(), 0);
@@ -174,7 +186,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     );
   });
 
-  await t.test('ten thousand instances are few elements, and all are counted', async (t) => {
+  await t.test('ten thousand instances need few elements, and all are counted', async (t) => {
     for (let rule = 1; rule < RULES; rule += 1)
       await saveRule(program, { displayName: `Rule ${rule}` });
     const atMs = Date.now();
@@ -194,7 +206,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.ok((await page.locator('*').count()) <= 1_500, `${await page.locator('*').count()} elements`);
     await page.evaluate('window.scrollTo(0, document.body.scrollHeight)');
     await page.locator(`tr[aria-rowindex="${VMS * RULES + 1}"]`).waitFor();
-    t.ok((await page.locator('*').count()) <= 1_500, 'at the end too');
+    t.ok((await page.locator('*').count()) <= 1_500, 'also at the end');
   });
 });
 
@@ -204,7 +216,7 @@ interface Drawn {
   readonly lines: number;
 }
 
-/** What stands on the drawing of the page. */
+/** Contents of the page's drawing. */
 async function drawnOn(page: Page): Promise<Drawn> {
   return await page.evaluate(`(() => {
     const all = (part) => [...document.querySelectorAll('.statechart svg ' + part)];
@@ -216,7 +228,7 @@ async function drawnOn(page: Page): Promise<Drawn> {
   })()`);
 }
 
-/** Ids of the innermost states that are marked as current. */
+/** Ids of the innermost states marked as current. */
 async function currentOn(page: Page): Promise<string[]> {
   return await page.evaluate(`[...document.querySelectorAll('.statechart svg [aria-current]')]
     .map((state) => state.dataset.state).sort()`);
@@ -231,7 +243,7 @@ async function signedIn(chromium: Chromium, program: Program): Promise<Visitor> 
   return visitor;
 }
 
-/** An endpoint that refuses everything, with markup. */
+/** Starts an endpoint that rejects everything, with markup in its answer. */
 async function startRefusing(t: Test): Promise<string> {
   const server = createServer((_, response) => response.writeHead(500).end(MARKUP));
   server.listen(0, '127.0.0.1');

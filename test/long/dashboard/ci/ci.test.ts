@@ -1,7 +1,7 @@
 /**
- * Keyless CI in Chromium, against the program as a user starts it and a CI platform on the loopback:
- * from the pairing code to the first exchange, with a refused pull request and a second observation
- * on the way; then what an owner does with the connection.
+ * Keyless CI in Chromium, against the program as a user starts it and a CI platform on loopback:
+ * from the pairing code to the first exchange, with a rejected pull request and a second
+ * observation on the way, then an owner's actions on the connection.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -19,10 +19,10 @@ const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'u
 const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';
 const LIST = `/${PROJECT}/ciConnections`;
-/** Of the workflow that is connected. */
+/** Claims of the connected workflow. */
 const OPEN = { ref_protected: 'false', repository_visibility: 'public', enterprise_id: '7' };
 const BY_HAND = { ...OPEN, event_name: 'workflow_dispatch' };
-/** Not approved: one claim has another value, one is missing. */
+/** Unapproved claims: one has another value, one is missing. */
 const OTHER = { ref: 'refs/heads/secret-plan', enterprise_id: undefined };
 
 /** Everything that a page could have kept: storage, address, document. */
@@ -33,7 +33,7 @@ async function kept(page: Page): Promise<string> {
   return `${stored}${page.url()}${await page.content()}`;
 }
 
-/** Reads the pairing code of the open wizard, and says that it is stored. */
+/** Reads the pairing code of the open wizard, and confirms that it is stored. */
 async function storeCode(page: Page): Promise<string> {
   const secret = page.getByRole('region', { name: 'Pairing code' });
   await secret.getByRole('button', { name: 'Show' }).click();
@@ -43,7 +43,7 @@ async function storeCode(page: Page): Promise<string> {
   return code;
 }
 
-/** What is wrong with the page for those who do not see it, and on a phone. */
+/** Accessibility and phone-width problems of the page. */
 async function problemsOf(page: Page): Promise<unknown[]> {
   const size = page.viewportSize();
   await page.setViewportSize({ width: 360, height: 740 });
@@ -80,7 +80,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   const change = (method: string, request: object) =>
     owner.call(`${IAM}/${method}`, { requestId: randomUUID(), ...request });
 
-  /** As a job does that has nothing but its platform's token. */
+  /** Calls as a job that has nothing but its platform's token. */
   const asJob = async (method: string, request: object) => {
     const answer = await fetch(`${origin}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -130,7 +130,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     }
     t.match(await main.innerText(), /id-token: write/);
     t.match(await main.innerText(), /Valid for (29 min|30 min)/);
-    t.notOk((await kept(page)).includes(code), 'the code is nowhere any more');
+    t.notOk((await kept(page)).includes(code), 'the code is not kept anywhere');
 
     await main.getByRole('link', { name: 'It is set up: wait for the run' }).click();
     await main.getByRole('heading', { name: 'Waiting for the run' }).waitFor();
@@ -155,7 +155,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     const ticks = main.getByRole('group', { name: 'Before you approve' }).getByRole('checkbox');
     const approve = main.getByRole('button', { name: 'Approve', exact: true });
     await main.getByLabel(/The branch is not protected/).waitFor();
-    t.equal(await ticks.count(), 3, 'the workflow, and two warnings');
+    t.equal(await ticks.count(), 3, 'the workflow and two warnings');
     await main.getByText('3 boxes are left to tick').waitFor();
     await tickAll(ticks);
     await main.getByText('Jobs of exactly this workflow can then exchange').waitFor();
@@ -217,15 +217,19 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     await dialog.getByLabel('Reason').fill('The code is in a log');
     await dialog.getByRole('button', { name: 'Reject' }).click();
     await main.getByText('This verification was rejected').waitFor();
-    t.not((await prove(setupId ?? '', pairingCode ?? '', OPEN)).status, 200, 'its code is dead');
+    t.not(
+      (await prove(setupId ?? '', pairingCode ?? '', OPEN)).status,
+      200,
+      'its code no longer works',
+    );
     await main.getByRole('link', { name: 'Start again' }).click();
     t.equal(await main.getByLabel('Name of the connection').inputValue(), 'Nightly build');
   });
 
   await t.test(
-    'DASH-18: a start whose answer was lost is one verification without its code',
+    'DASH-18: a start with a lost answer is one verification without its code',
     async (t) => {
-      // Everything reaches the service, and nothing comes back.
+      // Every request reaches the service, but no answer returns.
       await page.route(
         '**/StartCiVerification',
         async (route) => {
@@ -260,7 +264,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       const token = (await exchange(trust)).accessToken;
       t.equal(await reads(token), 200);
       t.equal((await exchange(trust, { ...BY_HAND, ...OTHER })).status, 403);
-      await until('the refusal is noted', async () => {
+      await until('the rejection is recorded', async () => {
         const { recentRefusals } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
         return (recentRefusals as unknown[]).length > 0 || undefined;
       });
@@ -271,7 +275,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
         await refusals.innerText(),
         /enterprise_id\s+missing.*ref\s+another value.*Correlation id \w{26}/s,
       );
-      t.notMatch(await page.content(), 'secret-plan', 'values stand in the log of the job');
+      t.notMatch(await page.content(), 'secret-plan', "the job's log shows the values");
       const exchanges = main.getByRole('table', { name: 'Recent exchanges' });
       await exchanges
         .getByRole('row', { name: /octocat/ })
@@ -283,7 +287,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       await dialog.getByLabel(/monitoring\.write/).uncheck();
       await dialog.getByRole('button', { name: 'Save' }).click();
       await main.getByText('Approved for').locator('xpath=..').getByText(/read$/).waitFor();
-      t.equal(await reads(token), 401, 'the token of before is invalid');
+      t.equal(await reads(token), 401, 'the earlier token is invalid');
       t.equal(await reads((await exchange(trust)).accessToken), 200);
     },
   );
@@ -310,7 +314,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       await main.getByRole('button', { name: 'Enable' }).click();
       await dialog.getByRole('button', { name: 'Enable' }).click();
       await main.getByRole('button', { name: 'Disable' }).waitFor();
-      t.not(await reads(token), 200, 'what was stopped stays so');
+      t.not(await reads(token), 200, 'a stopped token stays invalid');
       t.equal(await reads((await exchange(trust)).accessToken), 200);
       await main.getByRole('button', { name: 'Delete' }).click();
       await dialog.getByRole('button', { name: 'Delete' }).click();

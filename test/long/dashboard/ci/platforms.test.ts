@@ -1,7 +1,7 @@
 /**
- * The CI wizard in Chromium for each platform beside GitHub, with a token as that platform makes one:
- * the platform is chosen, its own step is shown, and the workflow is approved and exchanges. Then a
- * verification whose time is over.
+ * The CI wizard in Chromium for each platform besides GitHub, with a token in that platform's form:
+ * the platform is chosen, its own step is shown, and the workflow is approved and exchanges. Then
+ * an expired verification.
  */
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -17,13 +17,13 @@ const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';
 const LIST = `/${PROJECT}/ciConnections`;
 const KINDS = ['gitlab', 'buildkite', 'circleci'] as const;
-/** In the step of each platform alone. */
+/** Words that only that platform's step contains. */
 const WORDS = {
   gitlab: ['id_tokens:', 'script:'],
   buildkite: ['buildkite-agent oidc request-token', '--claim pipeline_id'],
   circleci: ['circleci run oidc get', '- run:'],
 } as const;
-/** How each names the repository or pipeline that is connected. */
+/** How each platform names the connected repository or pipeline. */
 const SOURCES = {
   gitlab: 'group/project',
   buildkite: 'app',
@@ -56,7 +56,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   const { page, problems } = await chromium.visitor(origin);
   await page.context().addCookies([{ ...owner.cookie, url: origin }]);
   const main = page.getByRole('main');
-  /** As a job does that has nothing but its platform's token. */
+  /** Calls as a job that has nothing but its platform's token. */
   const asJob = async (method: string, request: object): Promise<number> => {
     const answer = await fetch(`${origin}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -68,7 +68,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   };
 
   for (const [i, kind] of KINDS.entries()) {
-    await t.test(`${kind}: from its own step to the first exchange`, async (t) => {
+    await t.test(`${kind} is connected, from its own step to the first exchange`, async (t) => {
       const mint = () => issuers[i]?.mint({ aud: `${origin}/${PROJECT}` });
       await start(page, `Deploy by ${kind}`, kind);
       const code = await storeCode(page);
@@ -80,7 +80,10 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       await page.goto(new URL(page.url()).pathname);
       const ticks = main.getByRole('group', { name: 'Before you approve' }).getByRole('checkbox');
       await ticks.first().waitFor();
-      t.ok((await main.innerText()).includes(SOURCES[kind]), 'the review names what is connected');
+      t.ok(
+        (await main.innerText()).includes(SOURCES[kind]),
+        'the review names the connected source',
+      );
       for (const box of await ticks.all()) await box.check();
       await main.getByRole('button', { name: 'Approve', exact: true }).click();
       await main.getByText('Waiting for the first exchange').waitFor();
@@ -98,7 +101,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   await t.test('DASH-18: an expired verification is marked and leads to another', async (t) => {
     await start(page, 'Too late', 'gitlab');
     await storeCode(page);
-    // As it is after half an hour.
+    // The state after half an hour.
     await page.route('**/GetCiVerification', async (route) => {
       const response = await route.fetch();
       const json = { ...(await response.json()), state: 'EXPIRED' };
@@ -109,7 +112,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
     t.equal(
       await main.getByRole('button', { name: /Reject/ }).count(),
       0,
-      'nothing is left to end',
+      'there is nothing left to end',
     );
     t.notMatch(await main.innerText(), /Valid for/);
     await page.unroute('**/GetCiVerification');
@@ -129,7 +132,7 @@ async function start(page: Page, name: string, platform: string): Promise<void> 
   await page.waitForURL(/\/ciVerifications\/\w+\?step=setUp/);
 }
 
-/** Reads the pairing code of the open wizard, and says that it is stored. */
+/** Reads the pairing code of the open wizard, and confirms that it is stored. */
 async function storeCode(page: Page): Promise<string> {
   const secret = page.getByRole('region', { name: 'Pairing code' });
   await secret.getByRole('button', { name: 'Show' }).click();

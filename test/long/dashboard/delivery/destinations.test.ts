@@ -1,6 +1,6 @@
 /**
- * Destinations in Chromium, against real receivers: created, verified, tested, paused, rotated, edited
- * and deleted. What is secret of them is shown once and kept nowhere.
+ * Destinations in Chromium, against real receivers: created, verified, tested, paused, rotated,
+ * edited and deleted. Their secrets are shown once and kept nowhere.
  */
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
@@ -18,7 +18,7 @@ import { walk } from '../../../support/walk.ts';
 
 const OWNER = 'ada@example.test';
 const ALERTS = '/svc.monitoring.v1.AlertService';
-/** Of the URL of a chat: whoever has it can write to the channel. */
+/** Part of the URL of a chat: anyone who has it can write to the channel. */
 const CHAT_SECRET = 'T024BE7LD/B024BE7LH/aSecretOfTheChannel';
 
 t.test('destinations', needs('chromium'), async (t) => {
@@ -56,10 +56,10 @@ t.test('destinations', needs('chromium'), async (t) => {
   const main = page.getByRole('main');
   const dialog = page.getByRole('dialog');
 
-  /** Everything that the pages of the test were, with their addresses. */
+  /** Contents and addresses of all pages of the test. */
   const seen: string[] = [];
   page.on('framenavigated', (frame) => void seen.push(frame.url()));
-  /** What must be found nowhere, by what it is. */
+  /** Secrets that must appear nowhere, by description. */
   const secrets = new Map<string, string>([['URL of the chat', CHAT_SECRET]]);
 
   const press = (name: string) => main.getByRole('button', { name, exact: true }).click();
@@ -67,7 +67,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   const heading = (name: string) =>
     main.getByRole('heading', { level: 1, name, exact: true }).waitFor();
   const shows = (text: string | RegExp) => main.getByText(text).first().waitFor();
-  /** Refusals that a walk is about; they must have come. */
+  /** Rejections that a walk expects; each must occur. */
   const expected = (form: RegExp): void => {
     const others = problems.filter((problem) => !form.test(problem));
     t.not(others.length, problems.length, `${form} came`);
@@ -94,7 +94,10 @@ t.test('destinations', needs('chromium'), async (t) => {
     await box.waitFor({ state: 'detached' });
     return secret;
   };
-  /** Sends a test from the open page; the message, once its delivery says that it was accepted. */
+  /**
+   * Sends a test from the open page; resolves with the message once its delivery is shown as
+   * accepted.
+   */
   const sendTest = async (name: string): Promise<Received> => {
     const before = receiver.received.length;
     await press('Send test');
@@ -112,8 +115,8 @@ t.test('destinations', needs('chromium'), async (t) => {
     await shows('0 of 5 destinations');
     await begin('Webhook', 'Pager');
     await main.getByLabel('URL').fill(receiver.url);
-    t.match(await stored(page), /Pager/, 'what is typed is a draft');
-    t.notOk((await stored(page)).includes(receiver.url), 'but for the URL');
+    t.match(await stored(page), /Pager/, 'typed values are a draft');
+    t.notOk((await stored(page)).includes(receiver.url), 'except for the URL');
     await press('Create');
     const secret = await takeSecret('secret of the creation');
     t.match(secret, /^whsec_/);
@@ -129,7 +132,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await list();
     await main.getByRole('row', { name: /Pager.*Active.*Webhook.*Accepted/s }).waitFor();
     const calls = visitor.requested.slice(before).filter((path) => /ListDeliveries/.test(path));
-    t.same(calls, [], 'the last delivery of each comes with the list');
+    t.same(calls, [], 'the last delivery of each arrives with the list');
   });
 
   await walk(t, 'DASH-12: an editor rotates the secret of a webhook', visitor, async (t) => {
@@ -151,7 +154,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await main.getByText('Previous secret signs until').waitFor({ state: 'detached' });
     const message = await sendTest('Pager');
     receiver.verify(message, third);
-    t.throws(() => receiver.verify(message, second), 'an older one is void at once');
+    t.throws(() => receiver.verify(message, second), 'an older secret is void at once');
   });
 
   await t.test(
@@ -198,7 +201,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await press('Create');
     await heading('Team');
     await shows(`${new URL(bad.origin).host} …nnel`);
-    t.notOk((await page.content()).includes(CHAT_SECRET), 'nor on the page');
+    t.notOk((await page.content()).includes(CHAT_SECRET), 'the URL is not on the page');
     expected(/status of 400|^400 for .*CreateDestination/);
   });
 
@@ -265,11 +268,11 @@ t.test('destinations', needs('chromium'), async (t) => {
     await page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
     await press('Edit');
     await dialog.getByText('What you typed before is still here.').waitFor();
-    t.equal(await dialog.getByLabel('Name').inputValue(), 'Day pager', 'Escape keeps it');
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Day pager', 'Escape keeps the draft');
     await confirm('Cancel');
     t.equal(await stored(page), '[{},{}]');
     await press('Edit');
-    t.equal(await dialog.getByLabel('Name').inputValue(), 'Pager', 'and Cancel does not');
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Pager', 'Cancel discards it');
     await dialog.getByLabel('Name').fill('Night pager');
     await dialog.getByLabel('URL').fill(`${bad.origin}/500`);
     await dialog
@@ -330,12 +333,12 @@ t.test('destinations', needs('chromium'), async (t) => {
   );
 });
 
-/** What the browser keeps. */
+/** The browser's storage. */
 function stored(page: Page): Promise<string> {
   return page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
 }
 
-/** A rule that names the destination, saved by the person whose browser it is. */
+/** The user of the page saves a rule that names the destination. */
 async function saveRule(page: Page, origin: string, destination: string): Promise<void> {
   const spec = {
     displayName: 'CPU of the shop',

@@ -1,6 +1,6 @@
 /**
- * Members, invitations and sessions in Chromium, against the program as a user starts it: what an
- * owner changes, what everybody else is shown, and that a link is seen once.
+ * Members, invitations and sessions in Chromium, against the program as a user starts it: an
+ * owner's changes, what others see, and links that are shown once.
  */
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
@@ -15,7 +15,7 @@ const SETTINGS = { SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const PROJECTS = 'project.v1.ProjectService';
 
-t.test('who gets into a project', needs('chromium'), async (t) => {
+t.test('access to a project', needs('chromium'), async (t) => {
   t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
@@ -74,7 +74,7 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
       await dialog.getByText('The link stops working at once').waitFor();
       await dialog.getByRole('button', { name: 'Revoke' }).click();
       await main.getByText('Nobody is invited at the moment').waitFor();
-      await t.rejects(signInBy(link), /answered 4\d\d/, 'the link lets nobody in');
+      await t.rejects(signInBy(link), /answered 4\d\d/, 'the link no longer works');
     },
   );
 
@@ -110,7 +110,7 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
   );
 
   await t.test(
-    'DASH-14: the only owner can neither leave nor be demoted, and reads why',
+    'DASH-14: the only owner can neither leave nor be demoted, and is told why',
     async (t) => {
       await open();
       const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});
@@ -154,9 +154,9 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     await dialog.getByText('signed out with its next request').waitFor();
     await dialog.getByRole('button', { name: 'End' }).click();
     await sessions.getByText('Firefox, Linux').waitFor({ state: 'detached' });
-    t.equal(await sessions.getByRole('row').count(), 2, 'the head, and this browser');
+    t.equal(await sessions.getByRole('row').count(), 2, 'the heading and this browser');
     await t.rejects(elsewhere.call(`${PROJECTS}/GetSelf`, {}), /answered 401/);
-    t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other one goes on');
+    t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other session continues');
   });
 
   await walk(t, 'DASH-14: a user creates a project', visitor, async (t) => {
@@ -171,7 +171,7 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
   });
 });
 
-/** Everything that a page could keep a secret in. */
+/** Everything in which a page could keep a secret. */
 async function keptIn(page: Visitor['page']): Promise<string> {
   const stores = await page.evaluate(
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',

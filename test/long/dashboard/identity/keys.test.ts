@@ -1,6 +1,6 @@
 /**
- * Keys in Chromium, against the program as a user starts it: each secret is seen once, kept nowhere
- * in the browser, and tried against the API for what it may do.
+ * Keys in Chromium, against the program as a user starts it: each secret is shown once, kept
+ * nowhere in the browser, and its permissions are tried against the API.
  */
 import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
@@ -31,7 +31,7 @@ t.test('keys', needs('chromium'), async (t) => {
   };
   const [visitor, member] = await Promise.all([browserOf(owner), browserOf(grace)]);
 
-  /** Status of a read of metrics, and of a change, with a key. */
+  /** Statuses of reading metrics and of a change, with a key. */
   const tried = async (secret: string): Promise<readonly number[]> => {
     const rule = { spec: { displayName: 'x' }, id: crypto.randomUUID(), expectedVersion: '0' };
     const [reading, change] = await Promise.all([
@@ -57,13 +57,13 @@ t.test('keys', needs('chromium'), async (t) => {
     await dialog.getByLabel('Lifetime in days').fill('10');
     await dialog.getByRole('button', { name: 'Create key' }).click();
     const secret = await storedSecret(t, page, 'Secret of laptop');
-    t.same(await tried(secret), [200, 403], 'it reads, and changes nothing');
+    t.same(await tried(secret), [200, 403], 'it can read but not change anything');
     const row = page.getByRole('row', { name: /laptop/ });
     t.match(await row.innerText(), /Active\s+read\s+in \d+ d\s+/);
     await row.getByTitle('within 14 days').waitFor();
   });
 
-  await t.test('DASH-15: a key whose answer was lost is revoked and replaced', async (t) => {
+  await t.test('DASH-15: a key with a lost answer is revoked and replaced', async (t) => {
     const { page } = member;
     await page.route(
       '**/CreateKey',
@@ -152,7 +152,7 @@ t.test('keys', needs('chromium'), async (t) => {
           .promqlLookbackSeconds;
       const usable = settings.locator('button[aria-disabled="false"]');
       await usable.waitFor();
-      t.equal(await field.inputValue(), String(await saved()), 'it shows what is set');
+      t.equal(await field.inputValue(), String(await saved()), 'it shows the current setting');
       await field.fill('59');
       await settings.getByText('Whole seconds, 60 to 3600').first().waitFor();
       const save = settings.getByRole('button', { name: 'Save' });
@@ -196,7 +196,7 @@ t.test('keys', needs('chromium'), async (t) => {
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('grafana');
       await dialog.getByText('It ends').waitFor();
-      t.same(await dialog.getByRole('checkbox').count(), 1, 'what the account is granted');
+      t.same(await dialog.getByRole('checkbox').count(), 1, "the account's permissions");
       await dialog.getByRole('button', { name: 'Create key' }).click();
       scraping = await storedSecret(t, page, 'Secret of grafana');
       t.same(await tried(scraping), [200, 403]);
@@ -221,23 +221,23 @@ t.test('keys', needs('chromium'), async (t) => {
     await dialog.getByLabel('monitoring.write').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { level: 1, name: 'Alert manager' }).waitFor();
-    t.same(await tried(scraping), [200, 403], 'a key does not grow with its account');
+    t.same(await tried(scraping), [200, 403], "a key's permissions do not grow with its account");
     await page.getByRole('button', { name: 'Create key' }).click();
     await dialog.getByLabel('Name').fill('writer');
     await dialog.getByLabel('monitoring.write').check();
     await dialog.getByRole('button', { name: 'Create key' }).click();
     const writer = await storedSecret(t, page, 'Secret of writer');
-    t.same(await tried(writer), [200, 400], 'it may write: the rule itself is refused');
+    t.same(await tried(writer), [200, 400], 'it may write: only the rule itself is rejected');
     await page.getByRole('button', { name: 'Edit' }).click();
     t.equal(await dialog.getByLabel('Display name').inputValue(), 'Alert manager');
     await dialog.getByLabel('monitoring.write').uncheck();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('row', { name: /writer.*read write: not now/ }).waitFor();
-    t.same(await tried(writer), [200, 403], 'what is taken away is refused at once');
+    t.same(await tried(writer), [200, 403], 'a removed permission is denied at once');
   });
 
   await t.test(
-    'DASH-22: keys of all service accounts are one list, the first to expire first',
+    'DASH-22: keys of all service accounts are one list, ordered by expiry',
     async (t) => {
       const { page } = visitor;
       await page.goto(`/${projectName}/serviceAccounts`);
@@ -282,15 +282,17 @@ t.test('keys', needs('chromium'), async (t) => {
   );
 });
 
-/** The secret that the dialog shows; it is stored then, and nowhere in the page any more. */
+/**
+ * Returns the secret that the dialog shows, stores it, and checks that the page no longer has it.
+ */
 async function storedSecret(t: Test, page: Visitor['page'], name: string): Promise<string> {
   const region = page.getByRole('dialog').getByRole('region', { name });
   await region.getByRole('button', { name: 'Show' }).click();
   const secret = await region.locator('output').innerText();
   t.match(secret, /^svc_[ps]k_/);
-  // Chromium lets a page refuse the first one alone.
+  // Chromium lets a page refuse only the first Escape.
   for (let i = 0; i < 3; i += 1) await page.keyboard.press('Escape');
-  t.equal(await region.locator('output').innerText(), secret, 'no Escape closes it');
+  t.equal(await region.locator('output').innerText(), secret, 'Escape does not close it');
   await region.getByRole('button', { name: 'I have stored it' }).click();
   await region.waitFor({ state: 'hidden' });
   const stores = await page.evaluate(

@@ -1,6 +1,7 @@
 /**
- * Notices and limits in Chromium, over a project whose alert instances have reached their limit: the
- * overview says so, the notice lasts and leads on, and the limit is shown with its use.
+ * Notices and limits in Chromium, over a project whose alert instances have reached their limit:
+ * the overview shows the notice, which lasts and links to the limits, and the limit is shown with
+ * its use.
  */
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';

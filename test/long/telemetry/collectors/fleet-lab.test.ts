@@ -1,7 +1,7 @@
 /**
- * A fleet of real virtual machines: three libvirtds, three projects, and `svc collect` between them and a
- * service. Domains are mapped by name, UUID and metadata element; one is moved while all run. Real
- * time, because the machines have no other.
+ * A fleet of real virtual machines: three libvirtds, three projects, and `svc collect` between them
+ * and a service. Domains are mapped by name, UUID and metadata element; one is moved while all run.
+ * In real time, since the machines have no other.
  */
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -110,10 +110,13 @@ uuid ${uuid} project demo
   );
   const used = async (project: string) =>
     JSON.parse(await admin('limits', 'show', project, '--json')).used.vms as number;
-  await until('and retired in the old one', async () => (await used('blog')) === 0 || undefined);
+  await until(
+    'the VM retired in its old project',
+    async () => (await used('blog')) === 0 || undefined,
+  );
   t.equal(await used('shop'), 2);
-  // The status is written every few seconds: one of before the move may still stand there.
-  const ran = await until('a status of after the move, without anything left to do', async () => {
+  // The status is written every few seconds and may still be from before the move.
+  const ran = await until('a status from after the move, with no work left', async () => {
     const shown = await runInProcess(['collect', 'status', '--state', state, '--json']);
     const { retiring, projects: placed } = JSON.parse(shown.stdout).status;
     const shop = placed.find(({ project }: { project: string }) => project === 'shop');

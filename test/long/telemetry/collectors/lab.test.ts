@@ -1,8 +1,7 @@
 /**
- * The libvirt source on two real virtual machines (QEMU in software emulation, a private
- * libvirtd): idle, loaded, with a full disk, paused, with agents off and mute, frozen, crashed and
- * stopped. Real time, because the machines have no other; each wait ends as soon as what is
- * waited for is seen.
+ * The libvirt source on two real virtual machines (QEMU in software emulation, a private libvirtd):
+ * idle, loaded, with a full disk, paused, with absent and mute agents, frozen, crashed and stopped.
+ * In real time, since the machines have no other; each wait ends as soon as its condition is met.
  */
 import t from 'tap';
 import type {
@@ -29,7 +28,9 @@ const valueIn = (row: ObservedRow | undefined, key: string): number | undefined 
 const has = (row: ObservedRow | undefined, part: string): boolean =>
   row?.values.some(([key]) => key.includes(part)) ?? false;
 
-/** Reads a round each second until it is as wanted; the test fails when that takes too long. */
+/**
+ * Reads one round per second until it meets the condition; fails the test after too many rounds.
+ */
 async function readUntil(
   source: Source,
   wanted: (reading: Reading) => boolean,
@@ -64,7 +65,7 @@ async function cpuRise(source: Source, lab: VmLab): Promise<{ idle: number; busy
 
 t.setTimeout(240_000);
 
-t.test('two real machines, each trap on the real thing', needs('vm-lab'), async (t) => {
+t.test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
   const lab = await openVmLab(t);
   const libvirt = { uri: lab.uri, clock: systemClock, run: runCommand };
   t.match(await probeLibvirt(libvirt), { reason: 'SOURCE_FAILED' }, 'no libvirtd yet');
@@ -82,31 +83,34 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   let web = '';
   let firstRun = '';
 
-  await t.test('running: baseline series and, from the agents, file systems', async (t) => {
-    const reading = await readUntil(
-      source,
-      ({ rows }) => rows.length === 2 && rows.every((row) => has(row, 'memory_used')),
-    );
-    t.same(reading.faults, []);
-    const row = rowOf(reading, 'web1');
-    t.match(row, { state: 'RUNNING', vcpus: 2, bootId: /^domain-\d+$/, vm: /^[0-9a-f-]{36}$/ });
-    web = row?.vm ?? '';
-    firstRun = row?.bootId ?? '';
-    const total = valueIn(row, 'svc_vm_memory_total_bytes') ?? 0;
-    t.ok(total > 80 * 2 ** 20 && total < 128 * 2 ** 20, `${total}`);
-    t.ok(has(row, 'disk_read_bytes_total{device="vda"}'));
-    t.ok(has(row, 'network_receive_bytes_total{interface="vnet'));
-    await readUntil(source, ({ rows }) => rows.some((each) => has(each, 'filesystem_size')));
-  });
+  await t.test(
+    'a running machine has its baseline series and, from the agents, file systems',
+    async (t) => {
+      const reading = await readUntil(
+        source,
+        ({ rows }) => rows.length === 2 && rows.every((row) => has(row, 'memory_used')),
+      );
+      t.same(reading.faults, []);
+      const row = rowOf(reading, 'web1');
+      t.match(row, { state: 'RUNNING', vcpus: 2, bootId: /^domain-\d+$/, vm: /^[0-9a-f-]{36}$/ });
+      web = row?.vm ?? '';
+      firstRun = row?.bootId ?? '';
+      const total = valueIn(row, 'svc_vm_memory_total_bytes') ?? 0;
+      t.ok(total > 80 * 2 ** 20 && total < 128 * 2 ** 20, `${total}`);
+      t.ok(has(row, 'disk_read_bytes_total{device="vda"}'));
+      t.ok(has(row, 'network_receive_bytes_total{interface="vnet'));
+      await readUntil(source, ({ rows }) => rows.some((each) => has(each, 'filesystem_size')));
+    },
+  );
 
-  await t.test('one busy loop is one CPU, of two', async (t) => {
+  await t.test('one busy loop uses one CPU of two', async (t) => {
     const { idle, busy } = await cpuRise(source, lab);
     t.ok(idle < 0.3, `idle: ${idle} CPUs`);
-    // Less than a whole one, and then as much less as other work of this machine takes of its cores.
+    // Less than a whole CPU, depending on what else uses this machine's cores.
     t.ok(busy > 3 * idle && busy < 1.5, `busy: ${busy} CPUs, idle: ${idle}`);
   });
 
-  await t.test('a filled disk is seen as used', async (t) => {
+  await t.test('a filled disk is reported as used', async (t) => {
     await lab.load('web1', 'fill', 30);
     const key = 'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}';
     const isFull = (reading: Reading): boolean =>
@@ -114,19 +118,22 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     t.ok(await readUntil(source, isFull));
   });
 
-  await t.test('paused: no memory reading once its figures stand still', async (t) => {
-    await lab.virsh('suspend', 'web1');
-    const first = await source.read(never);
-    t.match(rowOf(first, 'web1'), { state: 'PAUSED', stateReason: 'user' });
-    await pause(1_000);
-    const row = rowOf(await source.read(never), 'web1');
-    t.notOk(has(row, 'memory'));
-    t.ok(has(row, 'cpu_seconds_total'), 'its counters are known to stand still');
-    await lab.virsh('resume', 'web1');
-    await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'memory_used'));
-  });
+  await t.test(
+    'a paused machine has no memory reading once its figures stop changing',
+    async (t) => {
+      await lab.virsh('suspend', 'web1');
+      const first = await source.read(never);
+      t.match(rowOf(first, 'web1'), { state: 'PAUSED', stateReason: 'user' });
+      await pause(1_000);
+      const row = rowOf(await source.read(never), 'web1');
+      t.notOk(has(row, 'memory'));
+      t.ok(has(row, 'cpu_seconds_total'), 'its counters are known to be frozen');
+      await lab.virsh('resume', 'web1');
+      await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'memory_used'));
+    },
+  );
 
-  await t.test('a mute and an absent agent are reported, the rest goes on', async (t) => {
+  await t.test('a mute and an absent agent are reported, and the rest continues', async (t) => {
     await lab.load('web1', 'agent-hang', 6);
     await lab.load('db1', 'agent-off', 5);
     const reported = (reading: Reading): boolean =>
@@ -137,10 +144,10 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     t.same(new Set(reading.faults.map((fault) => fault.vm)).size, 2);
     t.ok(reading.rows.every((row) => has(row, 'cpu_seconds') && !has(row, 'filesystem')));
     const back = await readUntil(source, ({ faults }) => faults.length === 0, 25);
-    t.equal(back.rows.length, 2, 'asked again after the back-off, they answer');
+    t.equal(back.rows.length, 2, 'they answer after the back-off');
   });
 
-  await t.test('frozen: one round is lost, then only its own disk and memory', async (t) => {
+  await t.test('a frozen machine loses one round, then only its own disk and memory', async (t) => {
     lab.freeze('web1', 9);
     const startedMs = performance.now();
     t.match(await source.read(never), { rows: [], faults: [{ reason: 'TIMED_OUT' }] });
@@ -156,7 +163,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'disk_read_bytes'));
   });
 
-  await t.test('crashed and stopped are distinguished and have no counters', async (t) => {
+  await t.test('crashed and stopped machines are distinguished and have no counters', async (t) => {
     lab.crash('web1');
     await lab.virsh('destroy', 'db1');
     const reading = await readUntil(
@@ -167,7 +174,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
     t.match(rowOf(reading, 'db1'), { state: 'STOPPED', stateReason: 'destroyed', values: [] });
   });
 
-  await t.test('started again it is the same VM, in another run', async (t) => {
+  await t.test('a restarted machine is the same VM with another run', async (t) => {
     await lab.start('web1');
     const row = rowOf(
       await readUntil(source, ({ rows }) => has(rows[0], 'cpu') || has(rows[1], 'cpu')),

@@ -1,7 +1,7 @@
 /**
- * A process that flushes and merges all the time is killed at random points, again and again on the
- * same files. After each kill everything below the floor must be in sound chunks, each row once;
- * in the end, with the rest read from the log, nothing is missing and nothing is doubled.
+ * A process that constantly flushes and merges is killed at random points, again and again on the
+ * same files. After each kill, everything below the floor must be in sound chunks, each row once.
+ * In the end, with the rest read from the log, nothing is missing or duplicated.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ function open(folder: string): History {
   return openHistory({ ...options, retentionMs: 1e12 });
 }
 
-/** Lets the writer run for a while and kills it; resolves when it is gone. */
+/** Runs the writer for a while and kills it; resolves when it has exited. */
 async function runAndKill(folder: string, afterMs: number): Promise<void> {
   const child = spawn(process.execPath, [writer, folder, String(LAST)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,7 +40,7 @@ async function runAndKill(folder: string, afterMs: number): Promise<void> {
   await exited;
 }
 
-/** Times that history has of a VM; every row is compared with the log on the way. */
+/** Times of a VM in history; every row is also compared with the log. */
 function storedTimes(history: History, vm: LogVm): number[] {
   const request = { project: 'demo', vm, fromMs: 0, toMs: 8e15 };
   const { timesMs, series, conflicts } = history.readNow(request);
@@ -68,7 +68,7 @@ t.test(
       const history = open(folder);
       const { damaged } = await history.check();
       t.same(damaged, [], `kill ${kill}: every chunk is whole`);
-      t.ok(history.floor(LOG_PARTITION) >= floor, `kill ${kill}: the floor has not gone back`);
+      t.ok(history.floor(LOG_PARTITION) >= floor, `kill ${kill}: the floor has not moved back`);
       floor = history.floor(LOG_PARTITION);
       for (const vm of LOG_VMS) {
         const stored = new Set(storedTimes(history, vm));
@@ -77,7 +77,7 @@ t.test(
       }
       await history.close();
     }
-    t.ok(floor > KILLS, `the writer got as far as ${floor} (seed ${seed})`);
+    t.ok(floor > KILLS, `the writer reached ${floor} (seed ${seed})`);
     const history = open(folder);
     const last = floor + 500;
     for (let sequence = history.floor(LOG_PARTITION); sequence <= last; sequence++) {

@@ -1,7 +1,7 @@
 /**
- * Label sets that change: devices, mounts and whole kinds of readings come and go, a VM is created
- * again under its old id. What was not observed is in no chunk, in no row and in no point, wherever
- * the rows lie.
+ * Label sets that change: devices, mounts and whole kinds of readings appear and disappear, and a
+ * VM is recreated under its old id. An unobserved value is in no chunk, no row and no point,
+ * wherever the rows are stored.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -25,10 +25,10 @@ import {
 } from '../../../support/history-from-log.ts';
 
 const STEP = 30_000;
-/** Yesterday at noon: a day that can be merged. */
+/** Noon of yesterday, a day that can be merged. */
 const NOON = -DAY;
 
-/** Looks at the same rows in memory, in chunks of hours, and merged into a day. */
+/** Checks the same rows in memory, in hourly chunks, and merged into a day. */
 async function everywhere(
   folder: string,
   parts: readonly ((history: History) => void)[],
@@ -55,7 +55,7 @@ function append(history: History, at: number, values: Readonly<Record<string, nu
   history.append(batchOf({ at, values }), { partition: PARTITION, sequence: ++sequence });
 }
 
-/** Which indexes of its column have a value, of each series. */
+/** Indexes with a value in the column of each series. */
 function observed(history: History, names?: readonly string[]) {
   const rows = history.readNow({ ...everything, vm: 'a', ...(names && { names }) });
   return Object.fromEntries(
@@ -66,7 +66,7 @@ function observed(history: History, names?: readonly string[]) {
   );
 }
 
-t.test('a mount that changes its type is two series, each where it was observed', async (t) => {
+t.test('a mount that changes its type is two series, each with its own observations', async (t) => {
   const key = (type: string) => `svc_vm_filesystem_used_bytes{fstype="${type}",mountpoint="/"}`;
   const rows = (from: number, count: number, type: string) => (history: History) => {
     for (let i = from; i < from + count; i++) append(history, NOON + i * STEP, { [key(type)]: i });
@@ -81,7 +81,7 @@ t.test('a mount that changes its type is two series, each where it was observed'
       t.same(observed(history, ['svc_vm_load1']), {}, `${title}, of another name`);
       const request = { ...everything, vm: 'a', fromMs: START + NOON + 5 * STEP };
       const cut = history.readNow({ ...request, toMs: START + NOON + 7 * STEP });
-      t.same([...cut.series.keys()], [key('xfs')], `${title}: a stretch has the series it has`);
+      t.same([...cut.series.keys()], [key('xfs')], `${title}: a range has only its own series`);
     },
   );
 });
@@ -101,7 +101,7 @@ t.test('readings that are switched on and off leave no column behind', async (t)
       .prepare<[], { data: Buffer }>('SELECT data FROM chunks ORDER BY id')
       .all()
       .map(({ data }) => new Chunk(data).seriesIds().length);
-  t.same(widths(), [1, 3, 1, 1], 'a chunk has the columns that were observed in it');
+  t.same(widths(), [1, 3, 1, 1], 'a chunk has the columns observed in it');
   const on = Array.from({ length: 10 }, (_, i) => 10 + i);
   const wanted = {
     svc_vm_cpu_seconds_total: Array.from({ length: 40 }, (_, i) => i),
@@ -111,12 +111,12 @@ t.test('readings that are switched on and off leave no column behind', async (t)
   t.same(observed(history), wanted);
   await history.retain(START + DAY);
   t.same(widths(), [3]);
-  t.same(observed(history), wanted, 'merged: absent where it was off');
+  t.same(observed(history), wanted, 'merged: absent while it was off');
   database.close();
   await history.close();
 });
 
-t.test('hundreds of short-lived interfaces do not keep memory', async (t) => {
+t.test('hundreds of short-lived interfaces do not retain memory', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock });
@@ -124,7 +124,8 @@ t.test('hundreds of short-lived interfaces do not keep memory', async (t) => {
   const name = (n: number) => `svc_vm_network_receive_bytes_total{interface="veth${n}"}`;
   let mostBytes = 0;
   let mostNames = 0;
-  // Nine days, each hour 60 interfaces of which two are up at a time; the fixed one always is.
+  // Nine days with 60 interfaces per hour, of which two are up at a time; the fixed one is always
+  // up.
   for (let hour = 0; hour < 9 * 24; hour++) {
     for (let i = 0; i < perHour; i++) {
       const n = hour * perHour + i;
@@ -139,11 +140,11 @@ t.test('hundreds of short-lived interfaces do not keep memory', async (t) => {
       mostNames = Math.max(mostNames, (await history.stored()).seriesKeys);
     }
   }
-  // An hour's rows of 60 columns each, twice: those being flushed, and pages not yet given back.
-  t.ok(mostBytes < 2 * 60 * 70 * 8 + 3 * 4096, `memory: ${mostBytes} bytes at most`);
-  t.ok(mostNames <= 8.6 * 24 * perHour + 2, `${mostNames} names: those of retention`);
+  // An hour's rows of 60 columns each, twice: those being flushed, and pages not yet released.
+  t.ok(mostBytes < 2 * 60 * 70 * 8 + 3 * 4096, `memory: at most ${mostBytes} bytes`);
+  t.ok(mostNames <= 8.6 * 24 * perHour + 2, `${mostNames} names: those within retention`);
   const { seriesKeys } = await history.stored();
-  t.ok(seriesKeys >= 7 * 24 * perHour, 'and none less');
+  t.ok(seriesKeys >= 7 * 24 * perHour, 'no fewer names');
   const last = 9 * 24 * perHour;
   const rows = await history.read({ ...everything, vm: 'a' });
   t.equal(rows.timesMs.length, 7 * 24 * perHour);
@@ -152,11 +153,11 @@ t.test('hundreds of short-lived interfaces do not keep memory', async (t) => {
     const values = [...column].filter((value) => !Number.isNaN(value));
     t.same(values, [2, 1], `veth${n} has its two readings`);
   }
-  t.equal(rows.series.has(name(last - 7 * 24 * perHour - 5)), false, 'older ones are gone');
+  t.equal(rows.series.has(name(last - 7 * 24 * perHour - 5)), false, 'older ones are removed');
   await history.close();
 });
 
-/** Rows of a VM that is destroyed and made again: another boot, counters from 0. */
+/** Rows of a VM that is destroyed and recreated: another boot, counters from 0. */
 function life(boot: string, fromAt: number, count: number, firstSeconds: number) {
   return (history: History): void => {
     const builder = new BatchBuilder();
@@ -193,12 +194,12 @@ function metric(t: Test, history: History, metricId: string, startAt: number, en
   };
 }
 
-t.test('a VM recreated under its id: its counters restart, and nothing bridges', async (t) => {
+t.test('a VM recreated under its id restarts its counters without a bridge', async (t) => {
   const at = (n: number) => NOON + n * STEP;
   await everywhere(
     t.testdir(),
-    // Rows 0 to 9, five minutes of nothing, rows 20 to 29; then two lives that follow at once, the
-    // second of which does not report its boot.
+    // Rows 0 to 9, five minutes without rows, rows 20 to 29; then two consecutive lives, the second
+    // of which does not report its boot.
     [
       ...[life('first', at(0), 10, 1000), life('second', at(20), 10, 0)],
       ...[life('third', at(30), 5, 3), life('', at(35), 5, 0)],
@@ -213,13 +214,13 @@ t.test('a VM recreated under its id: its counters restart, and nothing bridges',
         const { points, gaps } = metric(t, history, metricId, at(1), at(39));
         t.same(
           points.map(([place = 0, found]) => [place - NOON / STEP, found]),
-          // After a boot that is reported, the increase is what was counted since it.
+          // After a reported boot, the increase is the count since that boot.
           places.map((place) => [place, place === 30 ? sinceBoot : value]),
-          `${title}: ${metricId} has no point of the gap, nor of a reset that nobody reported`,
+          `${title}: ${metricId} has no point in the gap or after an unreported reset`,
         );
         t.ok(
           gaps.some((gap) => gap.reason === 'NO_SAMPLES'),
-          `${title}: the gap is reported as what it is`,
+          `${title}: the gap is reported with its cause`,
         );
       }
       const { boot, strings, timesMs } = history.readNow({ ...everything, vm: 'a' });

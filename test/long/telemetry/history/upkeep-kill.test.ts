@@ -1,7 +1,7 @@
 /**
  * A process that merges days and drops old ones is killed at random points, life after life, while
- * late rows reopen days that were merged already. After each kill everything within retention is
- * read exactly once, and the next life finishes what the last one left.
+ * late rows reopen merged days. After each kill, everything within retention is read exactly once,
+ * and the next life finishes the work of the last one.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const LIVES = 8;
 const VMS = ['a', 'b', 'c'];
 const keeper = fileURLToPath(new URL('../../../support/history-keeper.ts', import.meta.url));
 
-/** Times of each VM's rows, ms after the start: all that was ever taken in. */
+/** Times of each VM's accepted rows, ms after the start. */
 const times = new Map(VMS.map((vm) => [vm, new Set<number>()]));
 let sequence = 0;
 
@@ -42,7 +42,7 @@ function append(history: History, ats: readonly number[]): void {
   }
 }
 
-/** Lets a keeper run for a while and kills it; answers whether it had not finished. */
+/** Runs a keeper for a while and kills it; returns whether it had not finished. */
 async function keepAndKill(folder: string, nowMs: number, afterMs: number): Promise<boolean> {
   const child = spawn(process.execPath, [keeper, folder, String(nowMs)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -55,7 +55,7 @@ async function keepAndKill(folder: string, nowMs: number, afterMs: number): Prom
   return signal === 'SIGKILL';
 }
 
-/** What is wrong with what is read of a VM; undefined = nothing. */
+/** What is wrong with a VM's readings; undefined if nothing is. */
 function faultOf(history: History, vm: string, nowMs: number): string | undefined {
   const { timesMs, series, conflicts } = history.readNow({ ...everything, vm });
   const wanted = [...(times.get(vm) ?? [])]
@@ -63,7 +63,7 @@ function faultOf(history: History, vm: string, nowMs: number): string | undefine
     .sort((a, b) => a - b);
   if (conflicts > 0) return `${conflicts} rows of ${vm} contradict each other`;
   if (timesMs.length !== wanted.length) {
-    return `${vm} has ${timesMs.length} rows, ${wanted.length} belong`;
+    return `${vm} has ${timesMs.length} rows instead of ${wanted.length}`;
   }
   const column = series.get('x');
   const wrong = wanted.findIndex(
@@ -96,7 +96,7 @@ t.test(`DUR-16: ${LIVES} kills during merges and drops lose and double nothing`,
     }
     if ((oldestMs ?? nowMs) < nowMs - 8 * DAY) seen.expired++;
     for (const vm of VMS) t.equal(faultOf(history, vm, nowMs), undefined, `life ${life}: ${vm}`);
-    // Late rows: of every day one, and the hours since the last life.
+    // Late rows: one for every day, and the hours since the last life.
     append(
       history,
       Array.from({ length: 7 }, (_, day) => life * 12 * HOUR - day * DAY - 1000 * life),
@@ -107,20 +107,17 @@ t.test(`DUR-16: ${LIVES} kills during merges and drops lose and double nothing`,
     await history.close();
   }
   t.ok(seen.killed > 2, `${seen.killed} were killed at work (seed ${seed})`);
-  t.ok(
-    seen.waiting > 0,
-    `${seen.waiting} left days not merged, ${seen.expired} days to be dropped`,
-  );
+  t.ok(seen.waiting > 0, `${seen.waiting} left days unmerged, ${seen.expired} left days to drop`);
   const nowMs = START + (LIVES + 4) * 12 * HOUR;
   const history = openStore({ folder, clock: new VirtualClock(nowMs) });
   await history.retain(nowMs);
   t.equal(history.stats().waitingDays, 0, 'the next life finishes it');
   const { days, oldestMs } = await history.stored();
-  t.ok((oldestMs ?? 0) >= nowMs - 8 * DAY, 'and drops what is over');
+  t.ok((oldestMs ?? 0) >= nowMs - 8 * DAY, 'it drops expired days');
   t.same(
     days.filter((day) => day.chunks > day.vms),
     [],
-    'one chunk a VM and day',
+    'one chunk per VM and day',
   );
   for (const vm of VMS) t.equal(faultOf(history, vm, nowMs), undefined, vm);
   await history.close();
