@@ -1,7 +1,7 @@
 /**
- * Somebody's machine on the way to keyless CI: a home folder, a checkout of their repository with
- * where it is pushed to, `svc` and `gh` in the PATH, a browser, the program they are a member of a
- * project of, and the CI platform, which runs what was pushed.
+ * The machine of a user who sets up keyless CI: a home folder, a checkout of their repository and
+ * its remote, `svc` and `gh` in the PATH, a browser, a program with a project that they are a
+ * member of, and the CI platform that runs pushed workflows.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,10 @@ const OWNER = 'owner@example.test';
 /** The workflow of the guide, in its repository. */
 export const WORKFLOW = '.github/workflows/deploy.yml';
 
-/** GitHub's command, as far as the guide uses it: it keeps what it is given in files. */
+/**
+ * Stand-in for GitHub's command, as far as the guide uses it. It stores secrets and variables in
+ * files.
+ */
 const GH = `#!/bin/bash
 set -eu
 mkdir -p "$GH_STATE/secrets" "$GH_STATE/variables"
@@ -44,11 +47,11 @@ esac
 export interface RunOptions {
   /** Standard input. */
   readonly input?: string;
-  /** Called with standard error as it grows, until the command ends. */
+  /** Called with all of standard error each time it grows, until the command ends. */
   readonly whileRunning?: (stderr: () => string) => Promise<void>;
   /**
-   * Prompts and what a person types at each, which may be on the screen: the command then runs on a
-   * terminal.
+   * Prompts, and the answer that the user types at each; a function reads it from the screen. With
+   * this option the command runs on a terminal.
    */
   readonly terminal?: readonly (RegExp | string | ((screen: string) => string))[];
   readonly environment?: Environment;
@@ -61,7 +64,7 @@ export interface Ran {
 }
 
 /**
- * Started; ends with the test. The owner of the project `acme` sits at the machine.
+ * Starts a machine that ends with the test. Its user is the owner of the project `acme`.
  * @param issuers the setting `SVC_CI_ISSUERS`; default: the platform of the machine
  */
 export async function startCiMachine(t: Test, issuers?: string): Promise<CiMachine> {
@@ -84,10 +87,10 @@ export class CiMachine {
   readonly program: Program;
   readonly platform: CiIssuer;
   readonly checkout: string;
-  /** Where `gh` keeps secrets and variables, a file each. */
+  /** Folder in which `gh` keeps secrets and variables, one file each. */
   readonly state: string;
   readonly environment: Environment;
-  /** Of the service. */
+  /** Data folder of the service. */
   readonly data: string;
   readonly #folder: string;
 
@@ -107,11 +110,10 @@ export class CiMachine {
   }
 
   /**
-   * One step's block, in a shell that keeps the variables of the steps before it. Throws when it
-   * fails.
+   * Runs one step's block in a shell that keeps the variables of earlier steps. Throws if it fails.
    */
   async follow(step: number, options: RunOptions = {}): Promise<Ran> {
-    // The one thing that every reader changes.
+    // The only line that every reader has to change.
     const before = codeBlock('ci.md', '# Before: your service, your project').replace(
       'https://monitoring.example.com',
       this.program.demo.baseUrl,
@@ -131,7 +133,7 @@ export class CiMachine {
     return ran;
   }
 
-  /** One command on the machine; ended by force after a minute. */
+  /** Runs one command on the machine. A command that takes more than a minute is killed. */
   async run([file = '', ...args]: readonly string[], options: RunOptions = {}): Promise<Ran> {
     const { input, environment = {}, terminal = [], whileRunning } = options;
     const own = { SVC_ENDPOINT: this.program.demo.baseUrl, SVC_PROJECT: 'acme' };
@@ -151,7 +153,7 @@ export class CiMachine {
     return { code, stdout: stdout.replaceAll('\r', ''), stderr };
   }
 
-  /** `svc admin`, as the operator. Throws when it fails. */
+  /** Runs `svc admin` as the operator. Throws if it fails. */
   async administer(...args: string[]): Promise<string> {
     const environment = { SVC_DATA: this.data };
     const ran = await this.run(['svc', 'admin', ...args], { environment });
@@ -159,7 +161,7 @@ export class CiMachine {
     return ran.stdout;
   }
 
-  /** The person's browser: signed in by a link of the operator, it confirms what is asked. */
+  /** Plays the user's browser: signs in with a link of the operator and confirms the request. */
   async playBrowser(stderr: () => string): Promise<void> {
     const link = await this.administer('login-link', OWNER, '--json');
     const token = /svc_link_\w+/.exec(link)?.[0] ?? '';
@@ -168,7 +170,7 @@ export class CiMachine {
     await confirmInBrowser(this.program.demo.baseUrl, token, url);
   }
 
-  /** What the platform does after a push: the job of the workflow that is on main now. */
+  /** Runs the job of the workflow that is on main, as the platform does after a push. */
   push(): Promise<JobRun> {
     const origin = join(this.#folder, 'origin.git');
     return runWorkflow(git(this.environment, origin, 'show', `main:${WORKFLOW}`), {
@@ -180,18 +182,18 @@ export class CiMachine {
     });
   }
 
-  /** Of the repository. */
+  /** Variables of the repository. */
   variables(): Environment {
     return filesOf(join(this.state, 'variables'));
   }
 
-  /** The secret of the person's session. */
+  /** Secret of the user's session. */
   session(): string {
     const file = join(this.#folder, 'home/.config/svc/session.json');
     return /svc_session_\w+/.exec(readFileSync(file, 'utf8'))?.[0] ?? '';
   }
 
-  /** Files of the checkout, its origin, the service and `gh` in which a text is. */
+  /** Files of the checkout, its origin, the service and `gh` that contain a text. */
   filesWith(text: string): string[] {
     return ['checkout', 'origin.git', 'data', 'state']
       .flatMap((name) => everyFile(join(this.#folder, name)))
@@ -218,7 +220,7 @@ async function type(
   }
 }
 
-/** Cookies, a page and its form: what a person's browser does on the way to `svc login`. */
+/** Plays the user's browser during `svc login`: cookies, a page and its form. */
 async function confirmInBrowser(endpoint: string, token: string, url: URL): Promise<void> {
   const post = (path: string, form: Record<string, string>, headers = {}) =>
     fetch(endpoint + path, {
@@ -242,7 +244,7 @@ function git(env: Environment, folder: string, ...args: string[]): string {
   return execFileSync('git', ['-C', folder, ...args], { env, encoding: 'utf8', stdio: 'pipe' });
 }
 
-/** A checkout whose workflow has no steps yet, and where it is pushed to. */
+/** Creates a checkout whose workflow has no steps yet, and its remote. */
 function prepareRepository(env: Environment, at: { folder: string; checkout: string }): void {
   git(env, at.folder, 'init', '--bare', '--initial-branch=main', 'origin.git');
   git(env, at.folder, 'init', '--initial-branch=main', at.checkout);

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Answer, type Program, until } from '../support/program.ts';
 
-/** Nothing of this host is collected: what is there was written. */
+/** Collects nothing from this host: all readings are written by the test. */
 export const faultSettings = {
   SVC_SAMPLE_INTERVAL_SECONDS: '1',
   SVC_COLLECT: 'none',
   SVC_WEBHOOK_ALLOW: '127.0.0.2',
   SVC_WEBHOOK_ALLOW_HTTP: 'on',
-  // Where `/readyz` says why.
+  // Serves `/readyz`, which gives the reasons.
   SVC_METRICS_LISTEN: '127.0.0.1:0',
 } as const;
 
@@ -27,7 +27,7 @@ export function createDestination(
   });
 }
 
-/** Name of a new destination. Throws with the answer when it is refused. */
+/** Creates a destination and returns its name. Throws with the answer if it is refused. */
 export async function destinationAt(program: Program, url: string): Promise<string> {
   const { status, body } = await createDestination(program, url);
   if (status !== 200) throw new Error(`CreateDestination: ${status} ${JSON.stringify(body)}`);
@@ -126,7 +126,7 @@ export const deliveriesOf = (program: Program): Promise<Delivery[]> =>
 
 interface Readiness {
   readonly status: number;
-  /** Sentences of the parts that are not ready, or degraded, by name. */
+  /** Reasons of the parts that are not ready or degraded, by part. */
   readonly reasons: Readonly<Record<string, string>>;
 }
 
@@ -140,7 +140,7 @@ export async function readiness(program: Program): Promise<Readiness> {
   return { status, reasons: Object.fromEntries(faulty) };
 }
 
-/** Waits until it is ready, or not ready. */
+/** Waits until the program has this readiness. */
 export function untilReadiness(program: Program, status: 200 | 503): Promise<Readiness> {
   return until(`readiness ${status}`, async () => {
     const now = await readiness(program);
@@ -148,13 +148,13 @@ export function untilReadiness(program: Program, status: 200 | 503): Promise<Rea
   });
 }
 
-/** Reason of a refusal's `ErrorInfo`. */
+/** Reason in a refusal's `ErrorInfo`. */
 export function reasonOf({ body }: Answer): string | undefined {
   const [detail] = (body.details ?? []) as { debug?: { reason?: string } }[];
   return detail?.debug?.reason;
 }
 
-/** Lines of the log at this level or above. */
+/** Lines of the log that report an error or hold a stack trace. */
 export function faultLines(program: Program): string[] {
   return program
     .log()

@@ -1,7 +1,7 @@
 /**
- * The path that everything is about, as a user walks it: readings appear, a rule is saved over
- * HTTP, the CPU is loaded, a signed webhook arrives, the load ends, the recovery arrives. Shared by
- * the runs on the embedded stream, on nats-server, and on a real virtual machine.
+ * The main path of the product, as a user walks it: readings appear, a rule is saved over HTTP, the
+ * CPU is loaded, a signed webhook arrives, the load ends, and the recovery arrives. Shared by the
+ * runs on the embedded stream, on nats-server, and on a real virtual machine.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -44,13 +44,13 @@ export interface Walk {
   readonly program: Program;
   readonly receiver: Receiver;
   readonly vm: Vm;
-  /** Breached under load and not without it. */
+  /** Threshold that readings exceed under load only. */
   readonly threshold: number;
-  /** Starts the load; the result ends it. */
+  /** Starts the load. Its result ends it. */
   readonly load: () => Promise<EndLoad>;
 }
 
-/** Walks the path; resolves with the rule's name and the incident's. */
+/** Walks the path. Resolves with the names of the rule and the incident. */
 export async function walkAlert(t: Test, walk: Walk): Promise<{ rule: string; incident: string }> {
   const { program, receiver, vm } = walk;
   const { secret, destination } = await createWebhook(t, program, receiver.url);
@@ -111,7 +111,7 @@ async function saveRule(t: Test, walk: Walk, destination: string): Promise<strin
   const first = await program.call('monitoring.v1.AlertService/SaveAlertRule', request);
   t.match(first, { status: 200, body: { appliedVersion: '1', syncStatus: 'APPLIED' } });
   const again = await program.call('monitoring.v1.AlertService/SaveAlertRule', request);
-  t.match(again, { status: 200, body: { version: '1' } }, 'an exact resend is answered the same');
+  t.match(again, { status: 200, body: { version: '1' } }, 'an exact resend gets the same answer');
   return String(first.body.name);
 }
 
@@ -146,7 +146,7 @@ async function checkRecords(
   t.ok((path.body.transitions as unknown[]).length >= 2, 'created and applied are recorded');
 }
 
-/** Loads half of this machine's CPUs until it is ended, for 90 s at most. */
+/** Loads half of this machine's CPUs until it is ended, for at most 90 s. */
 export async function loadThisHost(): Promise<EndLoad> {
   const burners = Array.from({ length: Math.ceil(availableParallelism() / 2) }, () =>
     spawn(process.execPath, ['-e', 'const end = Date.now() + 90_000; while (Date.now() < end);']),

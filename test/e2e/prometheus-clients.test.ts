@@ -1,7 +1,8 @@
 /**
- * Clients of Prometheus that nobody changed, against the program as a user starts it: vmalert, which
- * evaluates rules of its own on a project's history, the npm package prometheus-query, and the
- * completion of Prometheus's own editor. (promtool and Prometheus itself: promtool.test.ts, scrape.test.ts.)
+ * Unmodified clients of Prometheus against the program as a user starts it: vmalert, which
+ * evaluates its own rules on a project's history; the npm package prometheus-query; and the
+ * completion of Prometheus's editor. Promtool and Prometheus itself are in promtool.test.ts and
+ * scrape.test.ts.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ import { componentPath, needs } from '../support/components.ts';
 import { reservePort } from '../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
 
-// The editor comes as CommonJS, and wants to share one copy of CodeMirror.
+// The editor is CommonJS, and has to share one copy of CodeMirror.
 const require = createRequire(import.meta.url);
 const { CompletionContext } =
   require('@codemirror/autocomplete') as typeof import('@codemirror/autocomplete', { with: {
@@ -71,7 +72,7 @@ t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'),
   };
   t.match(data.alerts, [{ name: 'BusyCpu', state: 'firing' }]);
   t.equal(data.alerts.length, 1);
-  t.notMatch(logged(), /\b(error|warn|panic)\b/i, 'every request was answered as vmalert wants it');
+  t.notMatch(logged(), /\b(error|warn|panic)\b/i, 'vmalert accepts every response');
 });
 
 t.test('API-39: prometheus-query reads a project with its own step', async (t) => {
@@ -121,7 +122,7 @@ interface Point {
   readonly time: Date;
 }
 
-/** Five minutes of two VMs up to now: one of them with two vCPUs reports one core. */
+/** Writes five minutes of two VMs up to now. One of them has two vCPUs, of which it uses one. */
 async function writeSamples({ call, demo }: Program): Promise<void> {
   const rows = ['vm-1', 'vm-2'].flatMap((vmName) =>
     Array.from({ length: 11 }, (_, i) => ({
@@ -136,7 +137,7 @@ async function writeSamples({ call, demo }: Program): Promise<void> {
   t.equal(answer.status, 200);
 }
 
-/** What Alertmanager would be told. */
+/** Stand-in for Alertmanager that records the alerts it receives. */
 async function startAlertmanager(t: Test) {
   const alerts: object[] = [];
   const server = createServer(async (request, response) => {

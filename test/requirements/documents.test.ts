@@ -1,7 +1,6 @@
 /**
- * The documents lead to files that exist: every relative link, and every path of a source in code
- * marks. Generated pages are checked with the others; what a user has to replace (`...`, `*`, `<p>`)
- * is no path.
+ * The documents refer to files that exist: every relative link, and every source path in code
+ * marks. Generated pages are checked too. Placeholders (`...`, `*`, `<p>`) are not paths.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -39,7 +38,7 @@ t.test('every anchor within a document leads to one of its headings', async (t) 
   }
 });
 
-/** As GitHub makes it of a heading. */
+/** Anchor that GitHub makes from a heading. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

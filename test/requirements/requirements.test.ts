@@ -1,7 +1,7 @@
 /**
- * Keeps `docs/requirements.md` true, which the sources and tests cite: each requirement has an id of
- * its own and tests that carry it, each id that is carried or cited is on the page, and no file
- * cites a document that a clone does not have.
+ * Keeps `docs/requirements.md` true: each requirement has a unique id and tests that carry it, each
+ * id in a test name or a source is on the page, and no file cites a document that a clone does not
+ * have.
  */
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
@@ -15,14 +15,14 @@ const tests = readTaggedTests(root);
 const ids = new Set(requirements.map(({ id }) => id));
 const areas = [...new Set([...ids].map(areaOf))];
 
-t.test('requirements of a chapter are numbered from 1 without a gap, each once', async (t) => {
+t.test('requirements of a chapter are numbered from 1 without gaps or repeats', async (t) => {
   for (const area of areas) {
     const own = requirements.map(({ id }) => id).filter((id) => areaOf(id) === area);
     const numbered = own.map((_, i) => `${area}-${String(i + 1).padStart(2, '0')}`);
     t.same(own, numbered);
   }
   const page = readFileSync(join(root, 'docs/requirements.md'), 'utf8');
-  t.equal(requirements.length, page.match(/^\*\*[A-Z]+-\d/gm)?.length, 'all of the page is read');
+  t.equal(requirements.length, page.match(/^\*\*[A-Z]+-\d/gm)?.length, 'the whole page is read');
 });
 
 t.test('every requirement has a test that carries its id', async (t) => {
@@ -34,21 +34,27 @@ t.test('every requirement has a test that carries its id', async (t) => {
   }
 });
 
-t.test('every id in a name is a requirement, once and in front', async (t) => {
-  for (const { file, name, ids: carried } of tests) {
-    const unknown = carried.filter((id) => !ids.has(id));
-    t.notOk(unknown.length, `${file}: "${name}" carries ${unknown}: docs/requirements.md has none`);
-    t.equal(new Set(carried).size, carried.length, `${file}: "${name}" repeats an id`);
-    t.notMatch(name.slice(name.indexOf(': ')), cited(), `${file}: "${name}"`);
-  }
-  for (const { file, name } of callNames()) {
-    if (!cited().test(name) || tests.some((test) => test.file === file && test.name === name))
-      continue;
-    t.fail(`${file}: "${name}": put all ids in front of the name, followed by a colon`);
-  }
-});
+t.test(
+  'every id in a test name is a requirement, appears once and precedes the name',
+  async (t) => {
+    for (const { file, name, ids: carried } of tests) {
+      const unknown = carried.filter((id) => !ids.has(id));
+      t.notOk(
+        unknown.length,
+        `${file}: "${name}" carries ${unknown}, which docs/requirements.md does not have`,
+      );
+      t.equal(new Set(carried).size, carried.length, `${file}: "${name}" repeats an id`);
+      t.notMatch(name.slice(name.indexOf(': ')), cited(), `${file}: "${name}"`);
+    }
+    for (const { file, name } of callNames()) {
+      if (!cited().test(name) || tests.some((test) => test.file === file && test.name === name))
+        continue;
+      t.fail(`${file}: "${name}": put all ids in front of the name, followed by a colon`);
+    }
+  },
+);
 
-t.test('names in tables, with several ids or with values of a template are read', async (t) => {
+t.test('names are read from tables, with several ids and with template values', async (t) => {
   const [first, second] = ['AAA-01', 'AAA-02'];
   const source = [
     `t.test('${first}: a name', async (t) => {});`,
@@ -96,7 +102,7 @@ t.test('every cited id is a requirement, and no document outside the clone is ci
   }
 });
 
-/** Names of documents beside the checkout, and the way in which their sections were cited. */
+/** Names of documents beside the checkout, and the form in which their sections were cited. */
 const OUTSIDE =
   /\b(?:evaluation|interface|design|ci-trust|durability|tenancy|house|api)\.md\b|\binterface,? sections? \d|\(design,? ?(?:§|section)|\bspec,? ?(?:§|section)/;
 

@@ -1,4 +1,4 @@
-/** Which tests `--changed` runs for a change, and what it says of the others. */
+/** Which tests `--changed` runs for a change, and what it reports about the others. */
 import t from 'tap';
 import { selectChanged } from '../../scripts/test/changed.ts';
 
@@ -25,7 +25,7 @@ const texts = new Map(
 const tests = [...texts.keys()].filter((path) => path.endsWith('.test.ts'));
 const select = (...changed: string[]) => selectChanged(tests, changed, { texts });
 
-t.test('all tests of a changed room run, and those of later rooms that reach it', async (t) => {
+t.test('all tests of a changed room run, and tests of later rooms that reach it', async (t) => {
   const { files, reasons } = select('streams/alerting/rule.ts');
   t.same(files, [
     'test/alerting/rule.test.ts',
@@ -45,7 +45,7 @@ t.test('a changed test runs alone', async (t) => {
   t.same(select('test/cli/version.test.ts').files, ['test/cli/version.test.ts']);
 });
 
-t.test('a changed file of test support runs what imports it, in earlier rooms too', async (t) => {
+t.test('a changed support file runs its importers, in earlier rooms too', async (t) => {
   t.same(select('test/support/rows.ts').files, ['test/telemetry/query.test.ts']);
 });
 

@@ -1,6 +1,6 @@
 /**
- * `npm run components`, without a download: how apt's output is read, which version is chosen, and the
- * table. What it installs is used by the tests that need it.
+ * `npm run components` without a download: how it parses apt's output, which version it chooses,
+ * and its table. Installed components are covered by the tests that need them.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const script = join(root, 'scripts/components.ts');
 const execute = promisify(execFile);
 const names = [...componentTable.keys()];
 
-/** A paragraph of `apt-get indextargets`, with the fields that are read. */
+/** A paragraph of `apt-get indextargets` with the fields that are read. */
 function target(fields: Readonly<Record<string, string>>): string {
   const all = { 'Created-By': 'Packages', Component: 'main', ...fields };
   return Object.entries(all)
@@ -72,7 +72,7 @@ t.test('the mirror is the one that apt uses for Debian itself', (t) => {
   t.end();
 });
 
-t.test('the version that tests need is taken, else the newest', (t) => {
+t.test('the version that tests need is chosen, otherwise the newest', (t) => {
   const madison = `
      nginx | 1.26.3-3+deb13u2 | http://mirror.example/debian trixie/main amd64 Packages
      nginx | 1.26.3-3+deb13u1 | http://mirror.example/debian trixie/main amd64 Packages
@@ -83,13 +83,13 @@ t.test('the version that tests need is taken, else the newest', (t) => {
   t.same(versions, ['1.26.3-3+deb13u2', '1.26.3-3+deb13u1', '1.22.1-9']);
   t.equal(chooseVersion(versions, '1.22.1'), '1.22.1-9');
   t.equal(chooseVersion(versions, '1.26.3'), '1.26.3-3+deb13u2', 'the newest build');
-  t.equal(chooseVersion(versions, '1.20.0'), '1.26.3-3+deb13u2', 'none has it');
-  t.equal(chooseVersion(versions), '1.26.3-3+deb13u2', 'any version does');
+  t.equal(chooseVersion(versions, '1.20.0'), '1.26.3-3+deb13u2', 'none has it: the newest');
+  t.equal(chooseVersion(versions), '1.26.3-3+deb13u2', 'any version will do');
   t.equal(chooseVersion(versionsOf('\n'), '1.26.3'), undefined);
   t.end();
 });
 
-t.test("a package's version has that of its program in it", (t) => {
+t.test("a package's version contains the version of its program", (t) => {
   const cases: [version: string, upstream: string][] = [
     ['2.15.1-1', '2.15.1'],
     ['2.10.27-1+b2', '2.10.27'],
@@ -102,7 +102,7 @@ t.test("a package's version has that of its program in it", (t) => {
   t.end();
 });
 
-t.test('dependencies are named packages', (t) => {
+t.test('dependencies are real packages, not virtual ones', (t) => {
   const depends = `linux-image-cloud-amd64
   Depends: linux-image-6.1.0-50-cloud-amd64
  |Depends: <virtual>
@@ -112,30 +112,35 @@ t.test('dependencies are named packages', (t) => {
   t.end();
 });
 
-t.test('a row says what is here, which version, and whether the tests accept it', (t) => {
-  const probe = { versionText: () => 'server: v2.10.27\nmore 9.9', packageVersion: () => '7.0-1' };
-  const component = (found: string | undefined, candidates: readonly string[]): Component => ({
-    source: { kind: 'none' },
-    find: () => found,
-    candidates: () => candidates,
-    howToGet: 'install it',
-  });
-  const row = (one: Component, text?: string) =>
-    rowOf('curl', one, [], text === undefined ? probe : { ...probe, versionText: () => text });
-  const here = component('/a', ['/b', '/a']);
-  t.match(row(here), { state: 'here', path: '/a', version: '2.10.27' });
-  t.match(row(here, 'Usage: of 1.2.3?\n'), { version: '1.2.3' });
-  t.match(row(here, 'no number\n4.5.6'), { version: '7.0-1' }, 'that of its package');
-  const other = row(component(undefined, ['/b']));
-  t.match(other, { state: 'other version', path: '/b', version: '2.10.27' });
-  const missing = row(component(undefined, []));
-  t.same(missing, { name: 'curl', state: 'missing', neededBy: [], howToGet: 'install it' });
-  t.equal(versionIn('QEMU emulator version 7.2.22 (Debian 1:7.2)'), '7.2.22');
+t.test(
+  'a row shows whether a component is present, its version, and whether the tests accept it',
+  (t) => {
+    const probe = {
+      versionText: () => 'server: v2.10.27\nmore 9.9',
+      packageVersion: () => '7.0-1',
+    };
+    const component = (found: string | undefined, candidates: readonly string[]): Component => ({
+      source: { kind: 'none' },
+      find: () => found,
+      candidates: () => candidates,
+      howToGet: 'install it',
+    });
+    const row = (one: Component, text?: string) =>
+      rowOf('curl', one, [], text === undefined ? probe : { ...probe, versionText: () => text });
+    const here = component('/a', ['/b', '/a']);
+    t.match(row(here), { state: 'here', path: '/a', version: '2.10.27' });
+    t.match(row(here, 'Usage: of 1.2.3?\n'), { version: '1.2.3' });
+    t.match(row(here, 'no number\n4.5.6'), { version: '7.0-1' }, 'that of its package');
+    const other = row(component(undefined, ['/b']));
+    t.match(other, { state: 'other version', path: '/b', version: '2.10.27' });
+    const missing = row(component(undefined, []));
+    t.same(missing, { name: 'curl', state: 'missing', neededBy: [], howToGet: 'install it' });
+    t.equal(versionIn('QEMU emulator version 7.2.22 (Debian 1:7.2)'), '7.2.22');
 
-  const needed = ['test/a/one.test.ts', 'test/a/two.test.ts', 'test/b/one.test.ts'];
-  t.equal(
-    tableText([{ ...row(here), neededBy: needed }, { ...other, neededBy: needed }, missing], '/'),
-    `here     curl  2.10.27  /a
+    const needed = ['test/a/one.test.ts', 'test/a/two.test.ts', 'test/b/one.test.ts'];
+    t.equal(
+      tableText([{ ...row(here), neededBy: needed }, { ...other, neededBy: needed }, missing], '/'),
+      `here     curl  2.10.27  /a
          needed by test/a (2), test/b
 other    curl  2.10.27  /b: tests that need curl are skipped
          needed by test/a (2), test/b
@@ -143,11 +148,12 @@ other    curl  2.10.27  /b: tests that need curl are skipped
 missing  curl
          needed by no test
          to get it: install it`,
-  );
-  t.end();
-});
+    );
+    t.end();
+  },
+);
 
-t.test('words name a component, or a program in all its versions', (t) => {
+t.test('an argument selects a component, or a program in all its versions', (t) => {
   t.same(namedBy([], names), names);
   t.same(namedBy(['nats-server'], names), ['nats-server 2.10.27', 'nats-server 2.15.1']);
   t.same(namedBy(['curl', 'caddy 2.6.2', 'curl'], names), ['caddy 2.6.2', 'curl']);
@@ -164,11 +170,11 @@ t.test('every component is needed by a test or a benchmark that names it', (t) =
   t.same(unused, []);
   t.ok(uses.get('vm-lab')?.includes('test/long/telemetry/collectors/lab.test.ts'));
   const other = 'test/identity/auth-attacks.test.ts';
-  t.notOk(uses.get('script')?.includes(other), 'the same word in a policy of browsers');
+  t.notOk(uses.get('script')?.includes(other), 'the same word in a browser policy');
   t.end();
 });
 
-t.test('an unpacked folder is whole when it appears, also instead of another one', (t) => {
+t.test('an unpacked folder appears only when it is complete, even if it replaces another', (t) => {
   const folder = t.testdir({ new: { '.complete': '2.0-1\n' }, old: { half: '' } });
   t.equal(unpackedVersion(join(folder, 'old')), undefined);
   moveInto(join(folder, 'new'), join(folder, 'old'));
@@ -180,27 +186,24 @@ t.test('an unpacked folder is whole when it appears, also instead of another one
   t.end();
 });
 
-t.test(
-  'the command prints a row for each component, and refuses what it does not know',
-  async (t) => {
-    const { stdout } = await execute(process.execPath, [script, '--json']);
-    const rows = JSON.parse(stdout) as { name: string }[];
-    t.same(
-      rows.map(({ name }) => name),
-      names,
-    );
-    for (const [words, said] of [
-      [['install', 'nginy'], /^npm run components: No component is called nginy/],
-      [['bring'], /^npm run components: There is no command bring/],
-      [['--jso'], /^npm run components: Unknown option '--jso'/],
-    ] as const) {
-      const refused = execute(process.execPath, [script, ...words]);
-      await t.rejects(refused, { code: 2, stderr: said });
-    }
-  },
-);
+t.test('the command prints a row for each component and rejects unknown names', async (t) => {
+  const { stdout } = await execute(process.execPath, [script, '--json']);
+  const rows = JSON.parse(stdout) as { name: string }[];
+  t.same(
+    rows.map(({ name }) => name),
+    names,
+  );
+  for (const [words, said] of [
+    [['install', 'nginy'], /^npm run components: No component is called nginy/],
+    [['bring'], /^npm run components: There is no command bring/],
+    [['--jso'], /^npm run components: Unknown option '--jso'/],
+  ] as const) {
+    const refused = execute(process.execPath, [script, ...words]);
+    await t.rejects(refused, { code: 2, stderr: said });
+  }
+});
 
-t.test('what cannot be installed is refused with how to get it', async (t) => {
+t.test('a component that cannot be installed is refused with instructions', async (t) => {
   const env = { ...process.env, DEBIAN_BIN_CACHE: t.testdir() };
   const words = [script, 'install', 'shared folder'];
   const said = { code: 1, stderr: /shared folder is still missing: a folder of requirements/ };
@@ -210,7 +213,7 @@ t.test('what cannot be installed is refused with how to get it', async (t) => {
 });
 
 t.test(
-  'a missing component skips a test with a reason, or fails it when it is required',
+  'a missing component skips a test with a reason, or fails it if it is required',
   async (t) => {
     const module = JSON.stringify(join(root, 'test/support/components.ts'));
     const source = `import { componentPath, needs } from ${module};
@@ -232,27 +235,24 @@ t.test(
   },
 );
 
-t.test(
-  'files reach the shared folder only as a component, so that a clone skips them',
-  async (t) => {
-    const { stdout } = await execute('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.js'], {
-      cwd: root,
-    });
-    const files = stdout
-      .split('\0')
-      .filter((file) => file !== '' && !ALLOWED.has(file) && existsSync(join(root, file)));
-    const texts = files.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
-    const named = texts.filter(({ text }) => /(\.\.\/)+shared\b|\bsharedFolder\b/.test(text));
-    t.same(named, [], 'they name no path');
-    const undeclared = texts.filter(
-      ({ file, text }) =>
-        file.endsWith('.test.ts') &&
-        text.includes("componentPath('shared folder')") &&
-        !text.includes("needs('shared folder')"),
-    );
-    t.same(undeclared, [], 'they declare it');
-  },
-);
+t.test('tests reach the shared folder only as a component, so a clone skips them', async (t) => {
+  const { stdout } = await execute('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.js'], {
+    cwd: root,
+  });
+  const files = stdout
+    .split('\0')
+    .filter((file) => file !== '' && !ALLOWED.has(file) && existsSync(join(root, file)));
+  const texts = files.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+  const named = texts.filter(({ text }) => /(\.\.\/)+shared\b|\bsharedFolder\b/.test(text));
+  t.same(named, [], 'they contain no path');
+  const undeclared = texts.filter(
+    ({ file, text }) =>
+      file.endsWith('.test.ts') &&
+      text.includes("componentPath('shared folder')") &&
+      !text.includes("needs('shared folder')"),
+  );
+  t.same(undeclared, [], 'they declare it');
+});
 
 /** The table itself, and this test. */
 const ALLOWED = new Set(['test/support/components.ts', 'test/scripts/components.test.ts']);

@@ -1,4 +1,4 @@
-/** The gate: sequences beside each other, and a last line that counts whatever failed. */
+/** The gate: sequences that run side by side, and a last line that counts every failure. */
 import t from 'tap';
 import { runSequences, type Step, summary } from '../../scripts/gate.ts';
 
@@ -43,18 +43,18 @@ t.test('failed tests are counted once', async (t) => {
   t.match((await reported([tests])).summary, /\n6 passed, 1 failed\n$/);
 });
 
-t.test('tests that end without counts are a failure', async (t) => {
+t.test('tests that end without counts fail the gate', async (t) => {
   const tests = step('tests', 'process.exit(3)', true);
   t.match((await reported([tests])).summary, /\n0 passed, 1 failed\n$/);
 });
 
-t.test('a program that cannot start is a failure that names it', async (t) => {
+t.test('a program that cannot start is reported by name as a failure', async (t) => {
   const { printed, summary } = await reported([{ name: 'gone', command: ['/no/such/program'] }]);
   t.match(printed, /ENOENT/);
   t.match(summary, /\n0 passed, 1 failed\n$/);
 });
 
-t.test('steps of one sequence run one after the other, sequences beside each other', async (t) => {
+t.test('steps of one sequence run one after the other; sequences run side by side', async (t) => {
   const { printed } = await reported([step('a', ''), step('b', '')], [step('c', '')]);
   const order = [...printed.matchAll(/== (begins|passed): (\w)/g)].map(
     ([, what, name]) => `${what} ${name}`,

@@ -1,10 +1,10 @@
-/** The report of a test run: failures, files that end in other ways, and counts. */
+/** The report of a test run: failures, files that end abnormally, and counts. */
 import t from 'tap';
 import { type FileEnd, Report } from '../../scripts/test/report.ts';
 
 const ended: FileEnd = { exitCode: 0, signal: null, timedOut: false, elapsedMs: 12.4 };
 
-/** What is printed of files, each an output and an end. */
+/** Printed report of files, each given by its output and its end. */
 function reportOf(files: readonly (readonly [output: string, end?: Partial<FileEnd>])[]) {
   const printed: string[] = [];
   const report = new Report((text) => printed.push(text));
@@ -38,14 +38,14 @@ ok 2 - later # SKIP the lab is missing
 1..2
 `;
 
-t.test('a file that passes is one line, and its tests are counted', async (t) => {
+t.test('a file that passes takes one line, and its tests are counted', async (t) => {
   t.same(reportOf([[PASSED], [PASSED]]), {
     ok: true,
     text: `${'ok     a.test.ts (12 ms)\n'.repeat(2)}2 passed, 0 failed\n`,
   });
 });
 
-t.test('a failure names the assertion, however deep, and what is skipped its reason', async (t) => {
+t.test('a failure names its assertion at any depth, and a skipped test its reason', async (t) => {
   const { ok, text } = reportOf([[FAILED, { exitCode: 1 }]]);
   t.equal(ok, false);
   t.match(text, /^ {2}not ok outer > inner > adds up\n {4}diff: -3\n\+4\n/m);
@@ -56,7 +56,7 @@ t.test('a failure names the assertion, however deep, and what is skipped its rea
   t.match(text, /\n0 passed, 1 failed, 1 skipped\n$/);
 });
 
-t.test('a file that ends outside of its tests is a failure', async (t) => {
+t.test('a file that ends outside of its tests fails', async (t) => {
   const cases: Readonly<Record<string, readonly [string, Partial<FileEnd>?]>> = {
     'no test': [''],
     'cut off': [PASSED.slice(0, 40)],

@@ -10,7 +10,7 @@ import { LockFile } from '../../scripts/supply/lock-file.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The findings of this project after `edit` has changed a copy of what is checked. */
+/** Findings of this project after `edit` has changed a copy of the checked files. */
 function findingsAfter(t: Test, edit: (write: (name: string, edit: Edit) => void) => void) {
   const folder = t.testdir({ docs: {} });
   const names = ['package.json', 'package-lock.json', 'docs/dependencies.md'];
@@ -26,7 +26,7 @@ function findingsAfter(t: Test, edit: (write: (name: string, edit: Edit) => void
 
 type Edit = (text: string) => string;
 
-t.test('the dependencies of this project have no finding', (t) => {
+t.test('the dependencies of this project have no findings', (t) => {
   t.same(supplyFindings(root), []);
   t.end();
 });
@@ -46,7 +46,7 @@ t.test('each rule about dependencies is enforced', (t) => {
       /better-sqlite3 may run a script/,
     ],
     [
-      'an install script that nobody has refused',
+      'an install script that is not refused',
       'package.json',
       (text) => text.replace('"@bufbuild/buf": false', '"other": false'),
       /node_modules\/@bufbuild\/buf has an install script/,
@@ -103,7 +103,7 @@ t.test('the bill of materials lists exactly what npm installs for the service', 
   t.end();
 });
 
-t.test('the same lock file gives the same bill, another one another serial number', (t) => {
+t.test('the same lock file gives the same bill; another gives another serial number', (t) => {
   const bill = (sqlite: string) =>
     JSON.stringify(billOfMaterials(LockFile.read(root), { sqlite, node: {} }));
   t.equal(bill('3.54.1'), bill('3.54.1'));
@@ -113,7 +113,7 @@ t.test('the same lock file gives the same bill, another one another serial numbe
   t.end();
 });
 
-t.test('the pinned Node is linked where npm has left it out, and only there', (t) => {
+t.test('the pinned Node is linked only where npm has left it out', (t) => {
   const node = `node-linux-${process.arch}`;
   const script = join(root, 'scripts/link-node.js');
   const folder = t.testdir({ node_modules: { [node]: { bin: { node: 'the pinned one' } } } });
@@ -128,7 +128,7 @@ t.test('the pinned Node is linked where npm has left it out, and only there', (t
   t.end();
 });
 
-/** As npm resolves it, `name@version`: an independent reading of the same lock file. */
+/** Packages as npm resolves them, `name@version`: an independent reading of the same lock file. */
 function installedForTheService(): Set<string> {
   interface Node {
     readonly version: string;

@@ -27,7 +27,7 @@ t.test('a full run makes every try and expects every occurrence', async (t) => {
   t.equal(occurrences(100), 100);
 });
 
-t.test('a setting that is no percentage is refused', async (t) => {
+t.test('a setting that is not a percentage is rejected', async (t) => {
   for (const wrong of ['0', '-1', '101', 'all', '']) {
     withShare(t, wrong);
     t.throws(() => tries(10), { message: /^SVC_TEST_SEEDS is .*: set a percentage/ }, wrong);

@@ -1,4 +1,4 @@
-/** Which test file starts when: shares of the CPU fit into the machine, and long files come first. */
+/** The order of test files: their shares of the CPU fit the machine, and long files start first. */
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import type { FileTimes } from '../../scripts/test/times.ts';
@@ -6,7 +6,7 @@ import { type Lanes, lanesOf, oneByOne, type Turn } from '../../scripts/test/tur
 
 const busy: FileTimes = { wallMs: 1_000, cpuMs: 1_000 };
 
-/** Lanes over files with these times; `starts` lists files in the order in which they started. */
+/** Lanes that run files with these times; `starts` lists files in the order of their starts. */
 function runOf(times: Readonly<Record<string, FileTimes>>, cores: number) {
   const lanes = lanesOf(Object.keys(times), (file) => times[file], cores);
   const running = new Map<string, Turn>();
@@ -22,7 +22,7 @@ function runOf(times: Readonly<Record<string, FileTimes>>, cores: number) {
     running.set(turn.file, turn);
   }
   for (let index = 0; index < lanes.count; index++) void lane(lanes);
-  /** Ends a file, as its lane does, which then asks for another. */
+  /** Ends a file as its lane does, which then requests another. */
   async function end(file: string): Promise<void> {
     running.get(file)?.end();
     running.delete(file);
@@ -59,20 +59,20 @@ t.test('files that compute run on one core each', async (t) => {
   t.same([...run.running.keys()], ['a', 'c']);
 });
 
-t.test('a file that waits most of its time runs beside those that compute', async (t) => {
+t.test('a file that mostly waits runs beside files that compute', async (t) => {
   const waits = { wallMs: 900, cpuMs: 90 };
   const run = runOf({ a: busy, b: busy, c: { ...busy, wallMs: 950 }, waits }, 2);
   await setImmediate();
   t.same([...run.running.keys()].sort(), ['a', 'b', 'waits']);
 });
 
-t.test('a file that needs more than the machine still runs', async (t) => {
+t.test('a file that needs more than the machine has still runs', async (t) => {
   const run = runOf({ huge: { wallMs: 1_000, cpuMs: 9_000 } }, 1);
   await setImmediate();
   t.same(run.starts, ['huge']);
 });
 
-t.test('the lane that has just ended a file takes the next one', async (t) => {
+t.test('the lane that has just finished a file takes the next one', async (t) => {
   const lanes = lanesOf(['a', 'b'], () => busy, 1);
   const first = await lanes.next();
   const waiting = lanes.next();
@@ -82,7 +82,7 @@ t.test('the lane that has just ended a file takes the next one', async (t) => {
   t.equal(await waiting, undefined);
 });
 
-t.test('one lane alone gives the files in their order', async (t) => {
+t.test('a single lane runs the files in their order', async (t) => {
   const next = oneByOne(['a', 'b']);
   t.same([(await next())?.file, (await next())?.file, await next()], ['a', 'b', undefined]);
 });

@@ -1,6 +1,6 @@
 /**
- * The demo's first start, and every later one: what is there and works stays, and a crash at any
- * point leaves no key that works and that nobody has.
+ * The first start of the demo and later ones: parts that exist and work are kept, and a crash at
+ * any point leaves no working key that was never written down.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ function demoOf(t: Test, world: World) {
 }
 
 t.test(
-  'a first start makes the project, two keys and demo.json; a second changes nothing',
+  'a first start creates the project, two keys and demo.json; a second changes nothing',
   async (t) => {
     const world = await startWorld(t);
     const { path, prepare, read, live } = demoOf(t, world);
@@ -77,36 +77,33 @@ t.test(
   },
 );
 
-t.test(
-  'keys that were committed and never written down are revoked by the next start',
-  async (t) => {
-    const world = await startWorld(t);
-    const { path, prepare, read, live } = demoOf(t, world);
-    for (const lose of [
-      () => rmSync(path),
-      () => writeFileSync(path, ''),
-      () => writeFileSync(path, '{"apiKey":"x"}'),
-      () => writeFileSync(path, readFileSync(path, 'utf8').replace(/"svc_sk_[^"]*"/, '"svc_sk_"')),
-    ]) {
-      await prepare();
-      const lost = read();
-      lose();
-      await prepare();
-      const { authenticate } = authenticator(t, world);
-      t.equal(
-        reasonOf(() => authenticate(lost.apiKey)),
-        'CREDENTIAL_REVOKED',
-      );
-      t.equal(
-        reasonOf(() => authenticate(read().apiKey)),
-        'accepted',
-      );
-      t.ok(live() <= 3, 'at most a collector key that was still in the file');
-    }
-  },
-);
+t.test('the next start revokes keys that were committed but never written down', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read, live } = demoOf(t, world);
+  for (const lose of [
+    () => rmSync(path),
+    () => writeFileSync(path, ''),
+    () => writeFileSync(path, '{"apiKey":"x"}'),
+    () => writeFileSync(path, readFileSync(path, 'utf8').replace(/"svc_sk_[^"]*"/, '"svc_sk_"')),
+  ]) {
+    await prepare();
+    const lost = read();
+    lose();
+    await prepare();
+    const { authenticate } = authenticator(t, world);
+    t.equal(
+      reasonOf(() => authenticate(lost.apiKey)),
+      'CREDENTIAL_REVOKED',
+    );
+    t.equal(
+      reasonOf(() => authenticate(read().apiKey)),
+      'accepted',
+    );
+    t.ok(live() <= 3, 'at most a collector key that was still in the file');
+  }
+});
 
-t.test('a member that may not decide for a moment has its demo when it may', async (t) => {
+t.test('a member that may not decide for a moment creates its demo once it may', async (t) => {
   const world = await startWorld(t);
   const refused = new StreamUnavailable('This member may have been replaced', 'refused');
   let refusals = 0;
@@ -127,7 +124,7 @@ t.test('a member that may not decide for a moment has its demo when it may', asy
 });
 
 t.test(
-  'a member that may not decide for long does not start, nor one whose commit may be there',
+  'a member does not start if it may not decide for long, or if its commit may be stored',
   async (t) => {
     const world = await startWorld(t);
     for (const [outcome, waits] of [
@@ -149,30 +146,33 @@ t.test(
   },
 );
 
-t.test('an API key that acts for no account is replaced by one of the account demo', async (t) => {
-  const world = await startWorld(t);
-  const { path, prepare, read, live } = demoOf(t, world);
-  await prepare();
-  const { host } = world;
-  const old = await issueCredential(world, tester, {
-    project: 'demo',
-    kind: 'sk',
-    owner: 'service/demo',
-    displayName: 'Demo key',
-    capabilities: ['monitoring.read', 'monitoring.write'],
-    lifetimeMs: KEY_LIFETIME_MS_MAX,
-  });
-  writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
-  await prepare();
-  t.not(read().apiKey, old.key);
-  t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
-  t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
-    owner: 'projects/demo/serviceAccounts/demo',
-  });
-  t.equal(live(), 3, 'and the collector’s key that was in the file');
-});
+t.test(
+  'an API key that acts for no account is replaced by a key of the account demo',
+  async (t) => {
+    const world = await startWorld(t);
+    const { path, prepare, read, live } = demoOf(t, world);
+    await prepare();
+    const { host } = world;
+    const old = await issueCredential(world, tester, {
+      project: 'demo',
+      kind: 'sk',
+      owner: 'service/demo',
+      displayName: 'Demo key',
+      capabilities: ['monitoring.read', 'monitoring.write'],
+      lifetimeMs: KEY_LIFETIME_MS_MAX,
+    });
+    writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
+    await prepare();
+    t.not(read().apiKey, old.key);
+    t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
+    t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
+      owner: 'projects/demo/serviceAccounts/demo',
+    });
+    t.equal(live(), 3, 'and the collector’s key that was in the file');
+  },
+);
 
-t.test('keys that people made for the account demo are left alone, whatever is lost', async (t) => {
+t.test('keys that people created for the account demo are kept, whatever is lost', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, live } = demoOf(t, world);
   await prepare();
@@ -187,33 +187,30 @@ t.test('keys that people made for the account demo are left alone, whatever is l
   t.equal(live(), 3);
 });
 
-t.test(
-  'an account demo that was deleted is followed by another, a disabled one is not',
-  async (t) => {
-    const world = await startWorld(t);
-    const { prepare, read } = demoOf(t, world);
-    await prepare();
-    const first = read();
-    const setAccount = (account: string, type: 'disabled' | 'deleted') =>
-      world.host.submit({
-        project: 'demo',
-        by: tester,
-        decide(draft) {
-          const event = { type, at: draft.at, reason: '', by: tester.name };
-          draft.send('serviceAccount', account, event);
-        },
-      });
-    await setAccount('demo', 'disabled');
-    await prepare();
-    t.same(read(), first, 'somebody wanted it to stop');
-    await setAccount('demo', 'deleted');
-    await prepare();
-    const { authenticate } = authenticator(t, world);
-    t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
-  },
-);
+t.test('an account demo is replaced if it was deleted, but not if it was disabled', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read } = demoOf(t, world);
+  await prepare();
+  const first = read();
+  const setAccount = (account: string, type: 'disabled' | 'deleted') =>
+    world.host.submit({
+      project: 'demo',
+      by: tester,
+      decide(draft) {
+        const event = { type, at: draft.at, reason: '', by: tester.name };
+        draft.send('serviceAccount', account, event);
+      },
+    });
+  await setAccount('demo', 'disabled');
+  await prepare();
+  t.same(read(), first, 'it was disabled on purpose');
+  await setAccount('demo', 'deleted');
+  await prepare();
+  const { authenticate } = authenticator(t, world);
+  t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
+});
 
-t.test('the command that the banner prints takes the key from demo.json by itself', async (t) => {
+t.test('the command in the banner reads the key from demo.json', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read } = demoOf(t, world);
   await prepare();
@@ -235,31 +232,34 @@ t.test('the command that the banner prints takes the key from demo.json by itsel
   t.notMatch(shown, read().apiKey.slice(-40));
 });
 
-t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {
-  const world = await startWorld(t);
-  const { prepare, read } = demoOf(t, world);
-  await prepare();
-  const old = read();
-  world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
-  await prepare();
-  const { authenticate } = authenticator(t, world);
-  t.not(read().apiKey, old.apiKey);
-  t.equal(
-    reasonOf(() => authenticate(old.apiKey)),
-    'accepted',
-  );
-  t.equal(
-    reasonOf(() => authenticate(read().apiKey)),
-    'accepted',
-  );
-  world.clock.jump(20 * DAY_MS);
-  t.equal(
-    reasonOf(() => authenticate(old.apiKey)),
-    'CREDENTIAL_EXPIRED',
-  );
-});
+t.test(
+  'keys near their end are replaced, and copies of the old ones work until that end',
+  async (t) => {
+    const world = await startWorld(t);
+    const { prepare, read } = demoOf(t, world);
+    await prepare();
+    const old = read();
+    world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
+    await prepare();
+    const { authenticate } = authenticator(t, world);
+    t.not(read().apiKey, old.apiKey);
+    t.equal(
+      reasonOf(() => authenticate(old.apiKey)),
+      'accepted',
+    );
+    t.equal(
+      reasonOf(() => authenticate(read().apiKey)),
+      'accepted',
+    );
+    world.clock.jump(20 * DAY_MS);
+    t.equal(
+      reasonOf(() => authenticate(old.apiKey)),
+      'CREDENTIAL_EXPIRED',
+    );
+  },
+);
 
-t.test('the first owner signs in by the link in demo.json, once, and owns the demo', async (t) => {
+t.test('the first owner signs in once, by the link in demo.json, and owns the demo', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read, people } = demoOf(t, world);
   const use = (url = '') =>
@@ -271,7 +271,7 @@ t.test('the first owner signs in by the link in demo.json, once, and owns the de
   t.equal(await outcomeOf(() => use(first)), 'CREDENTIAL_EXPIRED');
   await prepare();
   const { signInUrl: second = '' } = read();
-  t.not(second, first, 'one past its time is replaced while nobody has signed in');
+  t.not(second, first, 'an expired link is replaced until the first sign-in');
   const { person } = await use(second);
   t.match(world.host.findInstance('person', person)?.context, {
     displayName: 'First owner',
@@ -282,5 +282,5 @@ t.test('the first owner signs in by the link in demo.json, once, and owns the de
   t.equal(members.length, 1, 'the same person at each start');
   t.equal(await outcomeOf(() => use(second)), 'CREDENTIAL_REVOKED');
   t.same(await prepare(), { path, signInUrl: undefined });
-  t.notOk('signInUrl' in read(), 'from now on the operator makes links');
+  t.notOk('signInUrl' in read(), 'from now on the operator creates links');
 });

@@ -1,6 +1,6 @@
 /**
- * The service as a program embeds it: its ports, its starts that fail, its stops. What a process
- * keeps of it afterwards is looked at from outside, in a process of its own.
+ * The service as a program embeds it: its ports, its failed starts and its stops. Leftovers in the
+ * process are checked from outside, in a separate process.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -37,7 +37,7 @@ interface Started {
   readonly log?: Log;
 }
 
-/** A service on free ports that collects nothing by itself; stopped with the test. */
+/** Starts a service on free ports that collects nothing by itself. It stops with the test. */
 async function start(t: Test, { folder, more = {}, ports = {}, log }: Started) {
   const { settings } = loadConfig([], {
     SVC_DATA: folder,
@@ -65,7 +65,7 @@ function keptLog(): { readonly lines: string[]; readonly log: Log } {
   return { lines, log: createLog({ level: 'warn', readable: false, clock: systemClock, write }) };
 }
 
-/** What a start that must fail says. */
+/** Message of a start that must fail. */
 async function refusalOf(t: Test, started: Started): Promise<string> {
   const error: unknown = await start(t, started).then(
     () => new Error('it started'),
@@ -83,13 +83,17 @@ async function call(demo: Demo, method: string, request: unknown, key = demo.api
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
 }
 
-t.test('a program that embeds services, some of them in vain, ends by itself', async (t) => {
+t.test('a program that embeds services exits by itself, even if some fail to start', async (t) => {
   const script = fileURLToPath(new URL('../support/embedding.ts', import.meta.url));
   const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 120_000 });
   const { stdout, stderr } = await run;
   const report = JSON.parse(stdout);
-  t.equal(stderr, '', 'nothing is written to the streams of the program');
-  t.same(report.during, report.before, 'no listener is put on the process, for signals or faults');
+  t.equal(stderr, '', 'nothing is written to the program’s own streams');
+  t.same(
+    report.during,
+    report.before,
+    'no listener is added to the process, for signals or faults',
+  );
   t.same(report.failures, {
     locked: 'FolderLocked',
     port: 'ConfigError',
@@ -97,10 +101,14 @@ t.test('a program that embeds services, some of them in vain, ends by itself', a
     masterKey: 'ConfigError',
     stream: 'StreamUnavailable',
   });
-  t.same(report.answers, [200, 200], 'the two that run are not touched by those that fail');
+  t.same(
+    report.answers,
+    [200, 200],
+    'the two running services are not affected by those that fail',
+  );
 });
 
-/** Files below the folder that others than their owner may open in some way. */
+/** Files below the folder that anyone but their owner may access. */
 function openToOthers(folder: string): string[] {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   return files.filter((name) => {
@@ -109,7 +117,7 @@ function openToOthers(folder: string): string[] {
   });
 }
 
-t.test('files are their owner’s alone, in a folder that others may read', async (t) => {
+t.test('files are private to their owner, even in a folder that others may read', async (t) => {
   const before = process.umask(0o022);
   t.teardown(() => process.umask(before));
   const folder = dataFolder(t);
@@ -117,21 +125,21 @@ t.test('files are their owner’s alone, in a folder that others may read', asyn
   const first = await start(t, { folder });
   t.same(openToOthers(folder), []);
   t.ok(existsSync(join(folder, 'secrets.db')));
-  t.equal(process.umask(), 0o022, 'the umask of who embeds it is left alone');
+  t.equal(process.umask(), 0o022, 'the umask of the embedding program is unchanged');
   await first.stop();
 
   const databases = readdirSync(folder).filter((name) => name.endsWith('.db'));
   t.ok(databases.length >= 4, databases.join(', '));
   for (const name of databases) chmodSync(join(folder, name), 0o644);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
-  t.same(openToOthers(folder), [], 'those of an earlier run are closed');
+  t.same(openToOthers(folder), [], 'files of an earlier run become private');
   const status = readFileSync(`/proc/${program.pid}/status`, 'utf8');
-  t.match(status, /^Umask:\t0077$/m, 'and of svc serve whatever it writes');
+  t.match(status, /^Umask:\t0077$/m, 'and so are all files of svc serve');
   t.equal(await program.stop(), 0);
 });
 
 t.test(
-  'no key of a project reads the figures of the whole service, unless it is said so',
+  'a project’s key cannot read figures of the whole service unless a setting allows it',
   async (t) => {
     const figures = async (more: Readonly<Record<string, string>>) => {
       const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
@@ -145,7 +153,7 @@ t.test(
   },
 );
 
-t.test('a start that fails says what would do, and leaves the folder as it was', async (t) => {
+t.test('a failed start names the remedy and leaves the folder as it was', async (t) => {
   const folder = dataFolder(t);
   const first = await start(t, { folder });
   t.match(
@@ -206,10 +214,10 @@ t.test('a start that fails says what would do, and leaves the folder as it was',
 
   const again = await start(t, { folder });
   t.same(again.demo.apiKey, first.demo.apiKey, 'the folder works as before');
-  t.same(again.lines, [], 'and there is nothing to warn of');
+  t.same(again.lines, [], 'and nothing is logged as a warning');
 });
 
-t.test('what a service takes as ports is used, and stays the caller’s', async (t) => {
+t.test('ports that are passed to a service are used, and stay the caller’s', async (t) => {
   const shiftMs = -30 * 86_400_000;
   const clock: Clock = { ...systemClock, now: () => Date.now() + shiftMs };
   const shared = dataFolder(t);
@@ -246,8 +254,8 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
   const timestampMs = Date.parse(
     String((message.body as unknown as { timestamp: string }).timestamp),
   );
-  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time is the port’s');
-  t.match(message.body.data.url, service.address, 'the link is to this service');
+  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time comes from the port');
+  t.match(message.body.data.url, service.address, 'the link points to this service');
 
   const failed = await until('the attempt that was not made', async () => {
     const { projectName } = service.demo;
@@ -260,16 +268,16 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
       .find(({ outcome }) => outcome === 'failed');
   });
   const error = 'The host name has no public address: fix the URL, or the records of the name';
-  t.match(failed, { error }, 'whoever reads it learns no address');
-  t.match(service.lines.join(), /inside\.test is at 10\.1\.2\.3/, 'the log knows the address');
+  t.match(failed, { error }, 'its readers do not see the address');
+  t.match(service.lines.join(), /inside\.test is at 10\.1\.2\.3/, 'the log has the address');
 
   await service.stop();
   const { lastSequence } = await stream.state('EVENTS');
   t.ok(lastSequence > 0, 'the stream of the caller has the commits and is still open');
-  t.notOk(existsSync(join(service.folder, 'events.db')), 'and no stream lies in the data folder');
+  t.notOk(existsSync(join(service.folder, 'events.db')), 'and the data folder contains no stream');
 });
 
-/** A rule that one sample breaches, and that sample. */
+/** Creates a rule that one sample breaches, and writes that sample. */
 async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Promise<void> {
   const { projectName } = demo;
   const destinationNames: string[] = [];
@@ -314,7 +322,7 @@ async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Pro
   );
 }
 
-t.test('a graceful stop in a storm of writes loses nothing acknowledged', async (t) => {
+t.test('a graceful stop during a storm of writes loses nothing acknowledged', async (t) => {
   const folder = dataFolder(t);
   const service = await start(t, { folder });
   const storms = (['json', 'binary'] as const).map((format) =>
@@ -326,8 +334,8 @@ t.test('a graceful stop in a storm of writes loses nothing acknowledged', async 
   const ended = storms
     .flatMap(({ statuses }) => [...statuses.keys()])
     .filter((status) => ![200, 503, 0].includes(status));
-  t.same(ended, [], 'the rest is refused as not ready, or not connected');
-  t.same(service.lines, [], 'a stop is no fault');
+  t.same(ended, [], 'all others are refused as not ready, or not connected');
+  t.same(service.lines, [], 'a stop is not logged as a fault');
 
   const again = await start(t, { folder });
   for (const { acknowledged } of storms) await checkStored(t, again.demo, acknowledged);

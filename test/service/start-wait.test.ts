@@ -1,6 +1,7 @@
 /**
- * A start that waits for NATS: probes answered meanwhile, a sentence every few seconds, a clean stop.
- * The start that continues once the server is there: test/long/service/start-wait.test.ts.
+ * A start that waits for NATS: it answers probes meanwhile, logs its reason every few seconds, and
+ * stops cleanly. For a start that continues once the server is there, see
+ * test/long/service/start-wait.test.ts.
  */
 import t from 'tap';
 import { reservePort } from '../support/places.ts';
@@ -18,7 +19,7 @@ t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t
   const ready = await get('/readyz');
   t.equal(ready?.status, 503);
   t.match(JSON.parse(ready?.text ?? ''), { ready: false, parts: [{ name: 'start' }] });
-  t.notMatch(ready?.text, String(natsPort), 'the address of NATS is not shown to strangers');
+  t.notMatch(ready?.text, String(natsPort), 'the address of NATS is hidden from strangers');
   const full = await get('/readyz', metricsPort);
   t.equal(full?.status, 503);
   t.match(full?.text, `Waiting for NATS, trying again every second: Cannot connect to nats://127`);
@@ -31,5 +32,5 @@ t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t
     log().match(/"msg":"Waiting for NATS, trying[^"]*connection refused/g) ?? [];
   await until('the sentence again', () => (sentences().length > 1 ? true : undefined));
   t.equal(await stop(), 0);
-  t.notMatch(log() + (full?.text ?? ''), PASSWORD, 'the password of the address is nowhere');
+  t.notMatch(log() + (full?.text ?? ''), PASSWORD, 'the password in the address is never shown');
 });

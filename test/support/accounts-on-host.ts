@@ -39,7 +39,7 @@ export async function startIdentities(t: Test) {
     capabilities: ['monitoring.read'],
     lifetimeMs: undefined,
   };
-  /** Many at once, in few commits. */
+  /** Issues many keys at once, in few commits. */
   const manyKeys = async (count: number, of: KeyOwner = owner): Promise<void> => {
     for (let left = count; left > 0; left -= 200) {
       await world.host.submit({
@@ -68,7 +68,7 @@ function stateIn(host: Host) {
   return (machine: MachineName, id: string) => host.view(project).instance(machine, id)?.value;
 }
 
-/** A host whose process ends after so many commits: every later one fails. */
+/** A host whose process ends after this many commits: every later commit fails. */
 export function dyingAfter(host: Host, commits: number): Host {
   let left = commits;
   return {

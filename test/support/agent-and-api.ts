@@ -1,6 +1,6 @@
 /**
- * The agent and the real API on a real port, under a virtual clock, with a gate between them that can
- * be shut or can swallow answers, an enrolled VM, and its agents in a folder.
+ * The agent and the real API on a real port, under a virtual clock. A gate between them can be
+ * shut, or can swallow answers. The world has an enrolled VM, and its agents in a folder.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ export type GateMode = 'open' | 'shut' | 'mute';
 export interface Gate {
   readonly url: string;
   mode: GateMode;
-  /** Connections that were tried. */
+  /** Number of connections attempted. */
   tries: number;
 }
 
@@ -59,7 +59,7 @@ async function openGate(t: Test, port: number): Promise<Gate> {
     get mode(): GateMode {
       return this.current;
     },
-    /** What is connected is cut, so that the next request meets the new mode. */
+    /** Cuts open connections, so that the next request meets the new mode. */
     set mode(mode: GateMode) {
       this.current = mode;
       for (const socket of sockets) socket.destroy();
@@ -72,13 +72,16 @@ async function openGate(t: Test, port: number): Promise<Gate> {
   return gate;
 }
 
-/** A batch as ingest got it, and its answer. */
+/** A batch as ingest received it, and its answer. */
 export interface Written {
   readonly request: WriteRequest;
   readonly answer: WriteAnswer;
 }
 
-/** Started; ends with the test. The gate is open, the VM enrolled, no agent runs yet. */
+/**
+ * Starts a world that ends with the test. The gate is open, the VM is enrolled, and no agent runs
+ * yet.
+ */
 export async function startAgentWorld(t: Test) {
   const written: Written[] = [];
   const world = await startRpcWorld(t, ({ ingest }) => ({
@@ -124,7 +127,7 @@ export async function startAgentWorld(t: Test) {
   };
   const unenrol = () =>
     world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, { person: owner });
-  /** Lets time pass in steps of a second; sockets get their turns. */
+  /** Advances time step by step; sockets get their turns. */
   const pass = async (ms: number, stepMs = 1_000): Promise<void> => {
     for (let left = ms; left > 0; left -= stepMs) {
       await world.clock.advance(Math.min(stepMs, left));
@@ -132,7 +135,7 @@ export async function startAgentWorld(t: Test) {
     }
     await turns(20);
   };
-  /** Loads that the service has, by Unix second. */
+  /** Loads that the service has stored, by Unix second. */
   const loads = async (): Promise<[number, number][]> => {
     await world.settled();
     const { body } = await world.call('QueryVMMonitoring', {
@@ -148,12 +151,12 @@ export async function startAgentWorld(t: Test) {
   return { ...world, written, gate, folder, enrol, unenrol, start, pass, loads, agentLines: lines };
 }
 
-/** A few turns of the event loop, in which what has arrived on sockets is worked on. */
+/** Runs a few turns of the event loop, which process the bytes that arrived on sockets. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-/** The kernel's files of a guest whose load is its seconds since the start of the test. */
+/** Kernel files of a guest whose load equals the seconds since the start of the test. */
 function guestFiles({ clock }: { readonly clock: { now(): number } }): HostFiles {
   const text = (path: string): string | undefined => {
     const load = (clock.now() / 1000 - START_SECONDS).toFixed(2);

@@ -1,7 +1,7 @@
 /**
- * Sets up alerting and delivery: a real host with the real machines on an embedded
- * stream in a folder, under a virtual clock, and each running part when a test asks for it. Only
- * the outermost ports are made up: what is sealed, and the endpoint that answers.
+ * Sets up alerting and delivery: a real host with the real machines on an embedded stream in a
+ * folder, under a virtual clock. Each part runs once a test starts it. Only the outermost ports are
+ * stand-ins: the store of sealed values, and the endpoint that answers.
  */
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -49,19 +49,19 @@ export const RULE = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0001';
 export const by = { kind: 'operator', name: 'test' } as const;
 export const CPU = 'svc_vm_cpu_utilization_pct';
 
-// Each append is synced to disk: in memory, where there is such a folder, that costs nothing.
+// Each append is synced to disk. A folder in memory, where one exists, makes this free.
 const temporary = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** What the stream does with an append: undefined = stores it. */
+/** Fault of an append. Undefined: it is stored. */
 export type AppendFault = (append: Append) => 'refused' | 'unknown' | undefined;
 
 export interface WorldOptions {
-  /** A folder of another world, to go on with what it left. Default: a new one. */
+  /** Folder of another world, to continue with its data. Default: a new one. */
   readonly folder?: string;
   readonly clock?: VirtualClock;
-  /** Of the program that it runs. Default: the present one. */
+  /** Machines of the program that it runs. Default: the current ones. */
   readonly machines?: ReadonlyMap<string, MachineDefinition>;
-  /** A second member, on that world's stream and under its clock, with a projection of its own. */
+  /** Opens a second member on that world's stream and clock, with a projection of its own. */
   readonly beside?: {
     readonly stored: Stream;
     readonly clock: VirtualClock;
@@ -71,7 +71,7 @@ export interface WorldOptions {
 
 export type AlertingWorld = Awaited<ReturnType<typeof openAlertingWorld>>;
 
-/** Started; its parts are not. Ends with the test. */
+/** Opens a world that ends with the test. Its parts are not started. */
 export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(temporary, 'svc-alerting-'));
   const { beside } = options;
@@ -201,7 +201,7 @@ type EvaluatorPorts = Partial<
   Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream'>
 >;
 
-/** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
+/** Starts a new evaluator and reader at the log's first sequence; `stop` ends both. */
 async function startEvaluator({ host, stream, clock }: Core, parts: Parts, ports: EvaluatorPorts) {
   const log = new SampleLogReader(clock);
   const evaluator = new Evaluator({ host, stream, clock, log, ownership: soleOwner, ...ports });
@@ -227,20 +227,20 @@ function openIngest({ host, stream, clock }: Core): Ingest {
 const TURNS_MAX = 20_000;
 
 function waiting(clock: VirtualClock) {
-  /** Lets what is under way come to rest. */
+  /** Waits until work in progress has settled. */
   const settle = async (turns = 40): Promise<void> => {
     for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => setImmediate(resolve));
   };
   return {
     settle,
-    /** Turns until the condition holds; throws when nothing comes of it. */
+    /** Runs turns of the event loop until the condition holds. Throws if it never does. */
     async until(what: string, condition: () => boolean): Promise<void> {
       for (let turns = 0; !condition(); turns++) {
-        if (turns > TURNS_MAX) throw new Error(`It has not come to it: ${what}`);
+        if (turns > TURNS_MAX) throw new Error(`The condition never held: ${what}`);
         await settle(1);
       }
     },
-    /** Time goes by, in steps, with rest after each. */
+    /** Advances time in steps, and settles after each. */
     async pass(ms: number, stepMs = ms): Promise<void> {
       await settle();
       for (let left = ms; left > 0; left -= stepMs) {
@@ -315,7 +315,7 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
         spec: ruleSpec(overrides),
         expectedVersion: String(versionOf(project, id)),
       }),
-    /** A webhook; its name as rules give it. */
+    /** Creates a webhook. Resolves with its name as rules use it. */
     async addDestination(project = PROJECT): Promise<string> {
       const request = freshRequest();
       const url = `https://hooks.example.com/${request.id}`;
@@ -323,7 +323,7 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
       const { destination } = await destinations.create({ project, by, request, ...webhook });
       return `projects/${project}/destinations/${destination.instance}`;
     },
-    /** One CPU value of each VM, observed now. */
+    /** Writes one CPU value for each VM, observed now. */
     cpu: (value: number, vms: readonly string[] = ['vm-1'], project = PROJECT) =>
       ingest.write({
         project,

@@ -1,4 +1,4 @@
-/** The limits of callers whom nobody knows, as the service has them, for worlds of tests. */
+/** Limits of anonymous callers as the service sets them, for test worlds. */
 import type { Test } from 'tap';
 import {
   type AnonymousLimits,

@@ -1,7 +1,7 @@
 /**
  * Sets up the API in one process: the real handlers over fastify, a real host, alerting, ingest,
- * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
- * below the socket, so that nothing is mocked but the network.
+ * evaluator and history in the test's own folder, under a virtual clock. Requests are injected
+ * below the socket, so only the network is mocked.
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -77,7 +77,7 @@ export const VM = 'projects/demo/vms/vm-1';
 
 export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
 
-/** All that routes beside the RPCs may need. */
+/** Everything that routes beside the RPCs may need. */
 export type WorldParts = RpcDeps & {
   readonly history: History;
   readonly evaluator: SamplePipeline;
@@ -89,14 +89,14 @@ export type WorldParts = RpcDeps & {
   readonly tokens: AccessTokens;
 };
 
-/** How the threads of a world run. */
+/** Options for the threads of a world. */
 export interface ThreadOptions {
-  /** In worker threads, for tests of concurrency and deadlines; default: inline. */
+  /** Uses worker threads, for tests of concurrency and deadlines. Default: inline. */
   readonly hasWorkers?: boolean;
 }
 
 /**
- * Started; ends with the test. `change` puts parts of the test's own in place of real ones;
+ * Starts a world that ends with the test. `change` replaces real parts by the test's own;
  * `addRoutes` adds routes beside the RPCs.
  */
 export async function startRpcWorld(
@@ -168,7 +168,7 @@ export async function startRpcWorld(
     lines: parts.lines,
     ...bounds,
     datacenterStates,
-    /** Encodings of the bodies that did not unpack. */
+    /** Encodings of the bodies that failed to unpack. */
     brokenBodies,
     sealedValues,
     authenticator,
@@ -180,7 +180,7 @@ export async function startRpcWorld(
     controlPath: parts.controlPath,
     secrets: parts.secrets,
     ...identities,
-    /** An event to a machine's instance; `send` is a request's. */
+    /** Sends an event to a machine's instance. The name `send` is used for requests. */
     step: identities.send,
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
@@ -193,7 +193,7 @@ const INFO_SETTINGS: Parameters<typeof serviceInfoOf>[0] = {
   ciIssuers: ciIssuers.parse('github'),
 };
 
-/** Makes a key: a collector's where it may collect, else one of a service account of its own. */
+/** Issues a key: a collector's if it may collect, otherwise one of a new service account. */
 function issuerOf(identities: ReturnType<typeof identitiesOf>) {
   return async (project: string, capabilities: readonly TestCapability[]): Promise<string> => {
     const isCollector = capabilities.includes('collector');
@@ -213,7 +213,7 @@ async function usualKeys(issue: ReturnType<typeof issuerOf>) {
   };
 }
 
-/** Resolves when everything in the log has been stored and evaluated. */
+/** Resolves once every entry of the log is stored and evaluated. */
 async function untilEvaluated({
   stream,
   pipeline,
@@ -225,7 +225,7 @@ async function untilEvaluated({
   }
 }
 
-/** Keyless CI without an issuer: the tests that are about it put their own in its place. */
+/** Keyless CI without an issuer. Tests about it replace it by their own. */
 function noKeylessCi(
   parts: Pick<WorldParts, 'host' | 'clock'> & Pick<DestinationsDeps, 'random'>,
 ): Pick<RpcDeps, 'ci' | 'issuerKind'> {
@@ -246,7 +246,7 @@ function noKeylessCi(
   return { ci, issuerKind: () => undefined };
 }
 
-/** For `change`: queries whose threads are the test's own, to be slow or to fail. */
+/** For `change`: queries on the test's own threads, which are slow or fail. */
 export function withThreads(
   { clock, log }: RpcDeps,
   call: (signal: AbortSignal, method: string) => Promise<unknown>,
@@ -261,7 +261,7 @@ export function withThreads(
   };
 }
 
-/** People whose sessions' last use is kept in memory; a fault nobody waits for fails the process. */
+/** People whose sessions' last use is kept in memory. An unhandled fault fails the process. */
 function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random }) {
   const seen = new Map<string, number>();
   return createIdentities({
@@ -276,7 +276,7 @@ function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random })
   });
 }
 
-/** Host, log, history, evaluator, query threads: the real ones, running. */
+/** Starts the real host, log, history, evaluator and query threads. */
 async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   const startWorker = hasWorkers ? undefined : inlineWorker;
   const clock = new VirtualClock(START_MS);
@@ -344,7 +344,7 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
 }
 
-/** What runs in query threads and replay threads; `closers` ends them. */
+/** Query threads and replay threads; `closers` ends them. */
 function openThreads(options: Parameters<typeof openRuleReplays>[0]) {
   const { history, controlPath, clock, log, closers, startWorker } = options;
   const threads = new QueryThreads({
@@ -384,7 +384,7 @@ function hostOn(
   });
 }
 
-/** Ingest over the limits of the projects, and what is used of them. */
+/** Ingest within the limits of the projects, and their usage. */
 function openIngest(
   parts: Pick<ConstructorParameters<typeof SamplePipeline>[0], 'host' | 'stream'> & {
     readonly clock: VirtualClock;
@@ -422,14 +422,14 @@ function openIngest(
   return { ingest, clocks, bounds, limitUse, sources: registry.sources };
 }
 
-/** Alerting whose sealed values can be looked at. */
+/** Alerting whose sealed values the test can read. */
 function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'random'>) {
   const sealedValues = new Map<string, string>();
   const alerting = createAlerting(ports);
   const destinations = createDestinations({
     ...ports,
     sealed: sealedIn(sealedValues),
-    refuseUrl: (_kind, url) => (URL.canParse(url) ? undefined : 'The URL is none'),
+    refuseUrl: (_kind, url) => (URL.canParse(url) ? undefined : 'The URL is not valid'),
     groupWaitMs: 0,
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
@@ -437,7 +437,7 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
   return { sealedValues, alerting, maintenance, destinations };
 }
 
-/** Every line of the log, for what must be there and what must not. */
+/** Collects every line of the log, for checks of what it must and must not contain. */
 function collectingLog(): { lines: string[]; log: Log } {
   const lines: string[] = [];
   const note = (facts: object, message: string) => {

@@ -1,6 +1,6 @@
 /**
  * Exports the projection in argv[2] to the file in argv[3], with the cursor in argv[4], and reports
- * each batch; for tests that kill it in the middle. The first batch after the first is never done.
+ * each batch, for tests that kill it halfway. The second batch never completes.
  */
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { AuditExport } from '../../src/audit/export/audit-export.ts';
@@ -20,7 +20,7 @@ const exporter = new AuditExport({
   sink: {
     async append(lines) {
       batches++;
-      // The second batch reaches the disk in part, and no answer ever comes.
+      // Half of the second batch reaches the disk, and its append is never answered.
       await file.append(batches === 1 ? lines : lines.slice(0, lines.length / 2));
       process.stdout.write(`batch ${batches}\n`);
       if (batches > 1) await new Promise(() => {});

@@ -29,10 +29,7 @@ export const others = {
 
 export const noCursor: CursorStore = { load: () => undefined, save: async () => {} };
 
-/**
- * A host with its projection on disk, and what exports it: to a file beside it where nothing else
- * is said.
- */
+/** A host with its projection on disk, and its export, by default to a file beside it. */
 export async function startExportWorld(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'));
   const control = join(folder, 'control.db');
@@ -45,7 +42,7 @@ export async function startExportWorld(t: Test) {
     rmSync(folder, { recursive: true });
   });
   let serial = 0;
-  /** A commit of its own, by this caller. */
+  /** Makes one commit by this caller. */
   const change = (by: Actor = person) =>
     world.host.submit({
       project: 'demo',

@@ -7,13 +7,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface BadEndpoints {
-  /** Origin without a slash at the end. */
+  /** Origin without a trailing slash. */
   readonly origin: string;
   /** Requests by path. */
   readonly hits: ReadonlyMap<string, number>;
-  /** Paths in the order of their requests, and `/hang closed` where the service ended that one. */
+  /** Paths in the order of their requests, and `/hang closed` when the service closed that one. */
   readonly order: readonly string[];
-  /** Bytes that `/endless` could get rid of. */
+  /** Bytes that `/endless` has sent. */
   readonly sentBytes: () => number;
 }
 

@@ -1,19 +1,19 @@
 /**
- * Debian's Chromium, driven by playwright-core: one browser for a test file, a context of its own
- * (cookies, storage) for each visitor. What a visitor's pages must never do is collected for all of
- * them: a violation of the policy, an error in the console, a request to another origin.
+ * Debian's Chromium, driven by playwright-core: one browser per test file, and a context of its own
+ * (cookies, storage) for each visitor. It records what no visitor's page may do: violate the
+ * policy, log an error to the console, or send a request to another origin.
  */
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { componentPath } from './components.ts';
 
 /**
- * Time limit of a step, ms: longer than the service grants to any request, on a machine that is busy with
- * others. Only a failure waits so long.
+ * Time limit of a step, ms: longer than the service grants any request, even on a busy machine.
+ * Only a failure takes this long.
  */
 const STEP_MS = 120_000;
 
 const ARGUMENTS = [
-  // As root, which tests in containers are, it starts only without.
+  // Required for root, and tests in containers run as root.
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -25,20 +25,20 @@ const ARGUMENTS = [
 
 export interface Visitor {
   readonly page: Page;
-  /** What went wrong so far, a line each. */
+  /** Problems so far, one per line. */
   readonly problems: string[];
-  /** Addresses that were asked for so far, in order, without their origin. */
+  /** Addresses requested so far, in order, without their origin. */
   readonly requested: readonly string[];
 }
 
 export interface Chromium {
-  /** A browser of somebody who was never here; what it does goes to `origin`. */
+  /** Opens a fresh browser context whose requests go to `origin`. */
   visitor(origin: string, options?: BrowserContextOptions): Promise<Visitor>;
 }
 
 type Teardown = { teardown(fn: () => unknown): unknown };
 
-/** Ends with the test. Throws, with how to get it, when Chromium is not there. */
+/** Starts a browser that ends with the test. Throws with instructions if Chromium is missing. */
 export async function startChromium(t: Teardown): Promise<Chromium> {
   const browser = await chromium.launch({
     executablePath: componentPath('chromium'),
@@ -65,7 +65,7 @@ export async function startChromium(t: Teardown): Promise<Chromium> {
       page.on('response', (answer) => {
         if (answer.status() >= 400) problems?.push(`${answer.status()} for ${answer.url()}`);
       });
-      // Chromium logs what it refuses; the event says which directive, of the pages of svc too.
+      // Chromium logs each refusal. The event also names the directive, for the pages of svc too.
       await page.exposeFunction('svcTestViolation', (what: string) => problems?.push(what));
       await page.addInitScript({ content: NOTE_VIOLATIONS });
       return { page, problems: problems ?? [], requested: requested ?? [] };

@@ -1,6 +1,7 @@
 /**
- * Keyless CI over the API: the real handlers, the real verification of identity tokens against a local
- * issuer that behaves like GitHub's, burned ids on a real table, and a person who owns the project.
+ * Keyless CI over the API: the real handlers, real verification of identity tokens against a local
+ * issuer that behaves like GitHub's, once-only keys in a real table, and a person who owns the
+ * project.
  */
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -20,7 +21,7 @@ export const PROJECT_NAME = 'projects/demo';
 
 export type CiRpcWorld = Awaited<ReturnType<typeof startCiRpcWorld>>;
 
-/** Started; ends with the test. */
+/** Starts a world that ends with the test. */
 export async function startCiRpcWorld(t: Test) {
   let nowMs = (): number => Date.now();
   const platform = await startCiIssuer({ now: () => nowMs() });
@@ -65,12 +66,12 @@ export async function startCiRpcWorld(t: Test) {
   const audience = `${ORIGIN}/projects/demo`;
   const post = (method: string, body: object, options: CallOptions): Promise<Answer> =>
     world.send(SERVICE + method, JSON.stringify(body), options);
-  /** As the owner; mutations with a request id of their own. */
+  /** Calls a method as the owner. A mutation gets a request id of its own. */
   const ci = (method: string, body: object, options: CallOptions = { person: owner }) => {
     const requestId = /^(Get|List)/.test(method) ? {} : { requestId: String(randomUUID()) };
     return post(method, { ...requestId, ...body }, options);
   };
-  /** As a CI job: nothing but the body proves who it is. */
+  /** Calls a method as a CI job: only the body proves its identity. */
   const anonymous = (method: string, body: object, options: CallOptions = {}) =>
     post(method, body, { key: null, ...options });
   const mint = (claims: ClaimChanges = {}) => platform.mint({ aud: audience, ...claims });
@@ -84,7 +85,7 @@ export async function startCiRpcWorld(t: Test) {
     });
   const exchange = async (trustName: string, claims?: ClaimChanges) =>
     anonymous('ExchangeCiToken', { trustName, assertion: await mint(claims) });
-  /** An approved connection for what the claims show; its trust name. */
+  /** Approves a connection for these claims. Resolves with its trust name. */
   async function connect(claims?: ClaimChanges, capabilities: readonly string[] = BOTH) {
     const { setupId, pairingCode, verification } = (await start()).body;
     const assertion = await mint(claims);
@@ -105,14 +106,14 @@ export async function startCiRpcWorld(t: Test) {
     exchange,
     connect,
     platform: outage,
-    /** Resolves when no note of a refusal is being written. */
+    /** Resolves once no refusal is being recorded. */
     notesSettled: async () => keyless?.ci.settled(),
   };
 }
 
 const BOTH = ['monitoring.read', 'monitoring.write'];
 
-/** Does a request with this bearer succeed now? The reason when it does not. */
+/** Makes a request with this bearer. Resolves with the reason if it fails. */
 export async function reads(
   world: CiRpcWorld,
   key: string,

@@ -1,12 +1,13 @@
-/** Claims of a genuine identity token of each kind of CI platform. */
+/** Claims of a genuine identity token for each kind of CI platform. */
 import type { IssuerKindName } from '../../src/platform/settings/ci-issuers.ts';
 import { githubClaims } from './ci-issuer.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * By the kind; of `issuer`, at a time in Unix seconds. Each is of another job: the tokens of Buildkite
- * and CircleCI have no `jti`, and two of one job made in the same second would be the same token.
+ * Claims by kind, for `issuer` and a time in Unix seconds. Each call is another job: tokens of
+ * Buildkite and CircleCI have no `jti`, so two tokens of one job from the same second would be
+ * equal.
  */
 export function genuineClaims(
   issuedSeconds: number,

@@ -1,8 +1,8 @@
-/** Refused exchanges in tests: their answers, and the notes of them. */
+/** Refused exchanges in tests: their answers, and their records. */
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
 import { type CiWorld, owner, PROJECT, refusalOf, type TestToken } from './keyless-ci-on-host.ts';
 
-/** What every change of a project needs. */
+/** Fields that every change of a project needs. */
 export const change = (world: CiWorld) => ({
   project: PROJECT,
   by: owner,
@@ -19,7 +19,7 @@ export async function denied(world: CiWorld, connection: string, token?: TestTok
   return { reason: refusal?.reason, cause, correlation, message, claims: JSON.parse(claims) };
 }
 
-/** Notes of refused exchanges, oldest first. */
+/** Recorded refusals of exchanges, oldest first. */
 export function notesOf(world: CiWorld, connection: string): RecordedTransition['event'][] {
   const about = { machine: 'ciConnection', instance: connection, limit: 1000 };
   const { items } = world.host.view(PROJECT).transitions(about);

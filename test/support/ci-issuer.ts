@@ -1,7 +1,7 @@
 /**
- * A CI platform's issuer on 127.0.0.1 that behaves like GitHub's: the key set, the endpoint that a
- * job asks for its identity token, every claim of a real token, keys that are replaced, and the
- * ways in which it can be away. Its RSA keys are made once per process.
+ * A CI platform's issuer on 127.0.0.1 that behaves like GitHub's: the key set, the endpoint from
+ * which a job requests its identity token, every claim of a real token, replaced keys, and each
+ * kind of outage. Its RSA keys are generated once per process.
  *
  *     const platform = await startCiIssuer();            // or { now: () => clock.now() }
  *     t.teardown(() => platform.close());
@@ -9,9 +9,9 @@
  * Service under test:  SVC_CI_ISSUERS = platform.setting  ("github=github@http://127.0.0.1:…")
  * Parts under test:    createAssertionVerifier({ clock, issuers: [{ issuer: platform.issuer,
  *                        keys: createIssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
- * A job under test:    spawn(…, { env: { ...process.env, ...platform.jobEnvironment } }), which any
- *                      client of ACTIONS_ID_TOKEN_REQUEST_URL understands; the token it is given
- *                      has `platform.job.claims`, to be changed by assignment
+ * A job under test:    spawn(…, { env: { ...process.env, ...platform.jobEnvironment } }), for any
+ *                      client of ACTIONS_ID_TOKEN_REQUEST_URL; its token has
+ *                      `platform.job.claims`, which the test may assign
  * A token at once:     await platform.mint({ aud: audience, event_name: 'pull_request' }); a claim
  *                      set to undefined is left out
  */
@@ -19,22 +19,22 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 
-/** Claims to set; undefined takes one away. */
+/** Claims to set; undefined removes one. */
 export type ClaimChanges = Readonly<Record<string, unknown>>;
 
 export interface CiIssuerOptions {
-  /** Unix ms. Default the machine's clock. */
+  /** Clock, Unix ms. Default: the machine's clock. */
   readonly now?: () => number;
-  /** What its tokens say. Default `githubClaims`. */
+  /** Claims of its tokens. Default: `githubClaims`. */
   readonly claims?: (issuedSeconds: number, issuer: string) => ClaimChanges;
 }
 
 export interface MintOptions {
-  /** Header parameters to set; undefined takes one away. */
+  /** Header parameters to set; undefined removes one. */
   readonly header?: ClaimChanges;
 }
 
-/** What an endpoint does with its next requests. */
+/** Behaviour of an endpoint for its next requests. */
 export type Behaviour =
   | { readonly kind: 'answer' }
   /** Takes the request and never answers. */
@@ -51,20 +51,20 @@ export type Behaviour =
 export interface CiIssuer {
   /** `iss` of its tokens. */
   readonly url: string;
-  /** As `SVC_CI_ISSUERS` names it, under the name `github`. */
+  /** Value for `SVC_CI_ISSUERS`, with the name `github`. */
   readonly setting: string;
   readonly issuer: Issuer;
-  /** Where its discovery document says that its keys are. */
+  /** Address of its keys, as in its discovery document. */
   readonly keysUrl: string;
-  /** Reads its key set as it is now, without HTTP. */
+  /** Reads its current key set without HTTP. */
   readonly fetchKeys: () => Promise<string>;
-  /** `ACTIONS_ID_TOKEN_REQUEST_URL`, `ACTIONS_ID_TOKEN_REQUEST_TOKEN`, and what marks a job. */
+  /** `ACTIONS_ID_TOKEN_REQUEST_URL`, `ACTIONS_ID_TOKEN_REQUEST_TOKEN`, and the marks of a job. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
-  /** What tokens of the endpoint say; the audience is the request's. */
+  /** Claims of the endpoint's tokens. The audience is the request's. */
   readonly job: { claims: ClaimChanges };
-  /** Its discovery document: what it says, and what the endpoint does. */
+  /** Discovery document: its content, and the behaviour of its endpoint. */
   readonly discovery: { document: () => string; behaviour: Behaviour; readonly next: Behaviour[] };
-  /** Behaviour of each endpoint; `next` ones are used up first, one a request. */
+  /** Behaviour of each endpoint. `next` entries are used first, one per request. */
   readonly keySet: { behaviour: Behaviour; readonly next: Behaviour[]; requests: number };
   readonly tokens: {
     behaviour: Behaviour;
@@ -72,15 +72,15 @@ export interface CiIssuer {
     requests: number;
     readonly audiences: string[];
   };
-  /** A signed token: every claim of GitHub's, changed. */
+  /** A signed token with every claim of GitHub's, changed by `changes`. */
   mint(changes?: ClaimChanges, options?: MintOptions): Promise<string>;
   /** The payload that `mint` would sign. */
   payload(changes?: ClaimChanges): Record<string, unknown>;
-  /** The key that signs now; `publicJwk` as the key set tells it. */
+  /** Current signing key; `publicJwk` as in the key set. */
   key(): { readonly kid: string; readonly privateKey: CryptoKey; readonly publicJwk: JWK };
-  /** Signs with another key from now on. `keepOld: false`: the old one leaves the key set. */
+  /** Signs with a new key from now on. `keepOld: false` removes the old key from the key set. */
   rotate(options?: { readonly keepOld?: boolean }): Promise<void>;
-  /** From now on its server does not keep the process running. */
+  /** Stops its server from keeping the process alive. */
   unref(): void;
   close(): Promise<void>;
 }
@@ -155,7 +155,7 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   };
 }
 
-/** What its addresses answer. */
+/** Request handlers of its addresses. */
 function endpoints(
   parts: Pick<CiIssuer, 'url' | 'job' | 'discovery' | 'keySet' | 'tokens' | 'mint'> & {
     jwks(): string;
@@ -167,7 +167,7 @@ function endpoints(
     if (request.headers.authorization !== `Bearer ${REQUEST_TOKEN}`) {
       return sendJson(response, 401, '{"message":"The request token is not the runner’s"}');
     }
-    // A client that appends "?audience=" to a URL with a query loses what was there.
+    // A client that appends "?audience=" to a URL with a query loses that query.
     if (asked.searchParams.get('api-version') !== '2.0') return sendJson(response, 400, '{}');
     const aud = asked.searchParams.get('audience') ?? 'https://github.com/octo-org';
     tokens.audiences.push(aud);
@@ -193,7 +193,7 @@ function endpoints(
 
 /**
  * Every claim of a token that GitHub gives a job on the branch main, started by a push, without an
- * environment; `nbf` lies ten minutes before `iat`, as theirs does.
+ * environment. `nbf` is ten minutes before `iat`, as in theirs.
  */
 export function githubClaims(issuedSeconds: number, issuer: string): Record<string, unknown> {
   const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
@@ -235,7 +235,7 @@ export function githubClaims(issuedSeconds: number, issuer: string): Record<stri
 
 type Key = ReturnType<CiIssuer['key']>;
 
-/** Making an RSA key takes a tenth of a second: the first ones are shared by a process's issuers. */
+/** Generating an RSA key takes 0.1 s, so the issuers of a process share the first ones. */
 const made = new Map<number, Promise<Key>>();
 let rotations = 1;
 
@@ -259,7 +259,7 @@ interface Endpoint {
   readonly next: Behaviour[];
 }
 
-/** true: the request was dealt with. */
+/** Returns true if it handled the request. */
 function misbehave(
   endpoint: Endpoint,
   request: IncomingMessage,

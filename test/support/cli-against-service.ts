@@ -1,7 +1,8 @@
 /**
- * Sets up client commands against a whole service on a port of 127.0.0.1 with a CI platform beside it:
- * the service that the files of this process share, or one of the test's own. `svc` runs in this
- * process, command by command, as a person with a home folder, an environment and perhaps a terminal.
+ * Sets up client commands against a whole service on a port of 127.0.0.1 with a CI platform: the
+ * service that the files of this process share, or one of the test's own. `svc` runs in this
+ * process, command by command, as a person with a home folder, an environment and perhaps a
+ * terminal.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,20 +30,20 @@ export interface Ran {
   // Documents are read by tests that know their shape.
   // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
   readonly json: any;
-  /** What was given to the child, where one was run. */
+  /** Command that was passed to the child, if one ran. */
   readonly child: ChildCommand | undefined;
 }
 
 export interface RunOptions {
-  /** On top of SVC_ENDPOINT and the home folder of the person. */
+  /** Variables on top of SVC_ENDPOINT and the person's home folder. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Whose home folder; default `owner`. */
+  /** Person whose home folder is used. Default: `owner`. */
   readonly as?: string;
   /** Standard input. */
   readonly input?: string;
-  /** Width of the terminal of standard output; absent: it is a pipe. */
+  /** Width of the terminal on standard output; absent: a pipe. */
   readonly columns?: number;
-  /** Answers on a terminal; absent: there is none. */
+  /** Answers on a terminal; absent: there is no terminal. */
   readonly answers?: string[];
   readonly client?: Partial<ClientPorts>;
 }
@@ -50,27 +51,27 @@ export interface RunOptions {
 /** A service, and people with home folders who run `svc` against it. */
 export interface CliWorld {
   readonly endpoint: string;
-  /** A folder of the test's own; of a service that is the test's own, its data folder is `data` there. */
+  /** Folder of the test. If the service is the test's own, its data folder is `data` in it. */
   readonly folder: string;
   /** The CI platform that the service knows. */
   readonly platform: CiIssuer;
   /** Lines of the service's log since the test began. */
   readonly lines: readonly string[];
-  /** Everything that any command printed. */
+  /** Output of every command. */
   readonly printed: readonly string[];
   svc(args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** Signs a person in by a one-time link of the operator; the owner of `demo` comes first. */
+  /** Signs a person in with a one-time link of the operator. The owner of `demo` comes first. */
   signIn(person?: string): Promise<void>;
   homeOf(person: string): string;
   emailOf(person: string): string;
 }
 
-/** A world with a project, and the keys of it. */
+/** A world with a project and its keys. */
 export type DemoWorld = CliWorld & { readonly demo: Demo };
 
 /**
- * A world with a service of its own, which ends with the test, and the project `demo`. `settings` are
- * on top of those of a quiet service. People are at `example.test`.
+ * Starts a world with a service of its own, which ends with the test, and the project `demo`.
+ * `settings` are on top of those of a quiet service. People have addresses at `example.test`.
  */
 export async function startCliWorld(
   t: Test,
@@ -93,7 +94,7 @@ export async function startCliWorld(
     clock: systemClock,
     write: (line) => void lines.push(line),
   });
-  // Loaded only where it is needed: a world that joins a service has none in its own thread.
+  // Loaded only if needed: a world that joins a service has none in its own thread.
   const { createService } = await import('../../src/service/service.ts');
   const service = await createService({ settings: config.settings, log });
   t.teardown(async () => {
@@ -108,14 +109,17 @@ export async function startCliWorld(
 }
 
 /**
- * A world with the service that all files of this process share. The test makes its projects, by
- * names that no other file uses; their owners are at `${name}.test`, so that they have no others.
+ * Joins the service that all files of this process share. The test creates its projects, with names
+ * that no other file uses. Their owners are at `${name}.test`, so they own no other projects.
  */
 export async function joinCliWorld(t: Test, name: string): Promise<CliWorld> {
   return worldOn(t, name, await sharedService());
 }
 
-/** The same with a service that no other file joins: signing in is limited for each address. */
+/**
+ * Like `joinCliWorld`, with a service that no other file joins, because sign-in is limited per
+ * address.
+ */
 export async function startSeparateCliWorld(t: Test, name: string): Promise<CliWorld> {
   return worldOn(t, name, await separateService());
 }
@@ -141,7 +145,9 @@ function worldOn(t: Test, name: string, service: SharedService): CliWorld {
   };
 }
 
-/** The same with a project of this name, its keys, and its data center `DC-${project}`. */
+/**
+ * Like `joinCliWorld`, with a project of this name, its keys, and its data center `DC-${project}`.
+ */
 export async function joinDemoWorld(t: Test, project: string): Promise<DemoWorld> {
   const demo = await createProject(await sharedService(), project);
   return Object.assign(await joinCliWorld(t, project), { demo });
@@ -152,7 +158,7 @@ interface Place {
   /** Data folder of the service. */
   readonly data: string;
   readonly endpoint: string;
-  /** Of the mail addresses of people. */
+  /** Domain of people's mail addresses. */
   readonly domain: string;
 }
 
@@ -194,7 +200,7 @@ function commandsOn({
   return { printed, svc, signIn, homeOf, emailOf };
 }
 
-/** What one command sees of the world, and what it leaves there. */
+/** View of the world for one command, and the effects of the command. */
 class Stage {
   stdout = '';
   stderr = '';
@@ -249,7 +255,10 @@ export interface Reading {
   readonly index: number;
 }
 
-/** Readings of `vm-1` in the project, by its collector; the VM is in the inventory when it resolves. */
+/**
+ * Writes readings of `vm-1` with the project's collector key. Resolves once the inventory has the
+ * VM.
+ */
 export async function writeReadings(
   { endpoint, demo, svc }: DemoWorld,
   readings: readonly Reading[],

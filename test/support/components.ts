@@ -17,9 +17,9 @@ const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
 /** Folder of unpacked programs: `SUITE/PACKAGE/usr/bin/...`. */
 export const componentCache = process.env.DEBIAN_BIN_CACHE ?? `${homedir()}/.cache/debian-bin`;
 
-/** Where a component comes from, and so how it is installed. */
+/** Origin of a component, which determines how it is installed. */
 export type Source =
-  /** Package of a suite of Debian, unpacked into the cache and not installed. */
+  /** Package of a Debian suite, unpacked into the cache and not installed. */
   | { readonly kind: 'suite'; readonly package: string; readonly suite: string }
   /** Packages of this machine's own suite, installed by apt-get. */
   | { readonly kind: 'machine'; readonly packages: readonly string[] }
@@ -30,13 +30,13 @@ export type Source =
 
 export interface Component {
   readonly source: Source;
-  /** Absolute path, or undefined when it is missing. */
+  /** Absolute path, or undefined if it is missing. */
   readonly find: () => string | undefined;
   /** Completes the sentence `needs NAME: ...`. */
   readonly howToGet: string;
-  /** The only version that is accepted, if it is fixed. */
+  /** Only version that is accepted, if it is fixed. */
   readonly version?: string;
-  /** Absolute paths of programs of this name, whatever their versions; best first. */
+  /** Absolute paths of programs of this name in any version, best first. */
   readonly candidates?: () => readonly string[];
 }
 
@@ -49,13 +49,13 @@ const components = {
   'nginx 1.26.3': unpacked({ program: 'nginx', suite: 'trixie', version: '1.26.3' }),
   'caddy 2.6.2': unpacked({ program: 'caddy', suite: 'trixie', version: '2.6.2' }),
   'caddy 2.11.4': unpacked({ program: 'caddy', suite: 'forky', version: '2.11.4' }),
-  // Debian's builds of these two do not print their version: tried with 1.145.0.
+  // Debian's builds of these two do not print their version. Tested with 1.145.0.
   vmalert: unpacked({ program: 'vmalert', suite: 'forky', package: 'victoria-metrics' }),
   'victoria-metrics': unpacked({ program: 'victoria-metrics', suite: 'forky' }),
-  // Tried with 0.33.1.
+  // Tested with 0.33.1.
   'prometheus-alertmanager': unpacked({ program: 'prometheus-alertmanager', suite: 'forky' }),
   openssl: installed('openssl', ['openssl']),
-  // The shell draws nothing that only a window shows: a fifth less work for the same pages.
+  // The shell renders no window, which takes a fifth less CPU for the same pages.
   chromium: installed('chromium', ['chromium-headless-shell', 'chromium']),
   curl: installed('curl', ['curl']),
   go: installed('go', ['go'], ['golang-go']),
@@ -101,9 +101,9 @@ export const componentTable: ReadonlyMap<ComponentName, Component> = new Map(
 );
 
 /**
- * Options of a test that needs components: `t.test('...', needs('nats-server 2.15.1'), ...)`.
- * Empty when all are here, or the missing ones are required: the test then fails in `componentPath`.
- * Otherwise a reason to skip that says how to get the first missing one.
+ * Options of a test that needs components: `t.test('...', needs('nats-server 2.15.1'), ...)`. Empty
+ * if all are present, or if the missing ones are required: the test then fails in `componentPath`.
+ * Otherwise a reason to skip, with instructions for the first missing one.
  */
 export function needs(...names: ComponentName[]): { skip?: string } {
   const missing = names.find((name) => !isRequired(name) && components[name].find() === undefined);
@@ -111,7 +111,7 @@ export function needs(...names: ComponentName[]): { skip?: string } {
 }
 
 /**
- * True when tests fail without a component. `SVC_TEST_REQUIRE=all` requires every component, and
+ * True if tests fail without a component. `SVC_TEST_REQUIRE=all` requires every component, and
  * `SVC_TEST_REQUIRE=components` all but the shared folder, which a clone does not have.
  */
 function isRequired(name: ComponentName): boolean {
@@ -119,12 +119,12 @@ function isRequired(name: ComponentName): boolean {
   return required === 'all' || (required === 'components' && name !== 'shared folder');
 }
 
-/** Path of a component that the caller can do without; undefined when it is missing. */
+/** Path of a component that the caller can do without; undefined if it is missing. */
 export function optionalPath(name: ComponentName): string | undefined {
   return components[name].find();
 }
 
-/** Path of a component. Throws, with how to get it, when it is missing. */
+/** Path of a component. Throws with instructions if it is missing. */
 export function componentPath(name: ComponentName): string {
   const path = components[name].find();
   if (path === undefined) throw new Error(sentenceFor(name));
@@ -135,7 +135,7 @@ function sentenceFor(name: ComponentName): string {
   return `needs ${name}: ${components[name].howToGet}`;
 }
 
-/** Tried once: the root user of a container often may not mount. */
+/** Tried once, because root of a container often may not mount. */
 let mountable: boolean | undefined;
 
 function mayMount(): boolean {
@@ -168,11 +168,11 @@ interface Unpacked {
   readonly program: string;
   readonly suite: string;
   readonly version?: string;
-  /** Default: named as the program. */
+  /** Default: the program's name. */
   readonly package?: string;
 }
 
-/** A program of a suite: `SVC_TEST_<NAME>_<VERSION>` names one, else the cache, else the PATH. */
+/** A program of a suite, from `SVC_TEST_<NAME>_<VERSION>`, else the cache, else the PATH. */
 function unpacked({ program, suite, version, package: name = program }: Unpacked): Component {
   const words = version === undefined ? program : `${program}_${version}`;
   const variable = `SVC_TEST_${words.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
@@ -192,7 +192,7 @@ function unpacked({ program, suite, version, package: name = program }: Unpacked
   };
 }
 
-/** Any of `programs` on the PATH; `packages` bring the first of them. */
+/** Any of `programs` on the PATH; `packages` install the first of them. */
 function installed(
   name: string,
   programs: readonly string[],
@@ -221,12 +221,12 @@ function hasVersion(path: string, version: string): boolean {
   return versionText(path).includes(version);
 }
 
-/** All that a program prints when it is asked for its version; empty when it does not run. */
+/** Version output of a program; empty if it does not run. */
 export function versionText(path: string): string {
   // Debian's builds of VictoriaMetrics print their help for any of these words.
   const words = { caddy: 'version', go: 'version', nginx: '-v', openssl: 'version' };
   const word = words[basename(path) as keyof typeof words] ?? '--version';
   const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 5_000 });
-  // nginx answers on standard error.
+  // nginx prints it to standard error.
   return `${stdout ?? ''}${stderr ?? ''}`;
 }

@@ -1,6 +1,6 @@
 /**
- * A client of a streamed call, on the wire: Connect's envelopes in JSON over one HTTP request of
- * its own, so that a test sees when bytes come, may stop reading, and sees how the stream ended.
+ * A client of a streamed call on the wire: Connect's envelopes in JSON over an HTTP request of its
+ * own. A test sees when bytes arrive, may stop reading, and sees how the stream ended.
  */
 import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 
 export interface StreamEnd {
-  /** Undefined: it ended without an error. `CUT_OFF`: the connection was. */
+  /** Undefined: it ended without an error. `CUT_OFF`: the connection was cut. */
   readonly reason: string | undefined;
   readonly message: string;
 }
@@ -19,11 +19,11 @@ export interface OpenStream {
   // Messages are read by tests that know their shape.
   // biome-ignore lint/suspicious/noExplicitAny: JSON of one method's messages
   readonly messages: any[];
-  /** Resolves when so many messages have come. */
+  /** Resolves when this many messages have arrived. */
   received(count: number): Promise<void>;
   /** Resolves when the stream has ended. */
   readonly ended: Promise<StreamEnd>;
-  /** Stops and goes on reading from the socket. */
+  /** Pauses and resumes reading from the socket. */
   pause(): void;
   resume(): void;
   close(): void;
@@ -31,7 +31,7 @@ export interface OpenStream {
 
 const END = 0b10;
 
-/** Calls `path` and resolves once the answer's headers are there. Rejects when there are none. */
+/** Calls `path` and resolves once the headers of the answer arrive. Rejects if there are none. */
 export async function openStream(
   url: string,
   path: string,
@@ -88,7 +88,7 @@ function envelope(flags: number, text: string): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** End of the first envelope; beyond everything while its length is not known. */
+/** End of the first envelope; infinite while its length is unknown. */
 function endOf(read: Buffer): number {
   return read.length < 5 ? Number.POSITIVE_INFINITY : 5 + read.readUInt32BE(1);
 }

@@ -1,6 +1,6 @@
 /**
- * A toy machine for tests of the host: a counter with a limit, which resets itself some time after
- * its last step, and closes on request. Its effect makes the host write a record.
+ * A toy machine for tests of the host: a counter with a limit. It resets itself some time after its
+ * last step, and closes on request. Its effect makes the host write a record.
  */
 import { assign, setup } from 'xstate';
 import type { EffectExpander } from '../../actors/platform/host/host-port.ts';
@@ -9,7 +9,7 @@ import type { MachineDefinition } from '../../machines/platform/definition.ts';
 declare module '../../machines/audit/registry.ts' {
   interface MachineTypes {
     counter: { context: Readonly<CounterContext>; event: CounterEvent; input: { at: number } };
-    /** A machine that no host knows, or that misbehaves. */
+    /** Events for a machine that no host knows, or that misbehaves. */
     odd: {
       context: Readonly<Record<string, unknown>>;
       event: { type: string; at: number };
@@ -31,7 +31,7 @@ export const COUNTER_RESET_MS = 60_000;
 interface CounterContext {
   readonly count: number;
   readonly changedMs: number;
-  /** Only in version 2. */
+  /** Present in version 2 only. */
   readonly total?: number;
 }
 
@@ -89,7 +89,7 @@ function recordIncident() {
   return { type: 'effect', params: { type: 'recordIncident' } } as const;
 }
 
-/** Version 1: what has always been. */
+/** Version 1: the original counter. */
 export const counter: MachineDefinition = {
   name: 'counter',
   version: 1,
@@ -99,7 +99,7 @@ export const counter: MachineDefinition = {
   publicFields: [],
 };
 
-/** Version 2: also keeps the total ever counted, which version 1 did not know. */
+/** Version 2: also keeps the total ever counted, which version 1 did not have. */
 export const counterV2: MachineDefinition = {
   ...counter,
   version: 2,
@@ -109,7 +109,7 @@ export const counterV2: MachineDefinition = {
   },
 };
 
-/** Writes the counter's record, as the alerting code does an incident's. */
+/** Writes the counter's record, as the alerting code writes an incident's. */
 export const expandCounter: EffectExpander = (effect, source, draft) => {
   if (effect.type !== 'recordIncident') throw new Error(`No effect ${effect.type} here`);
   if (source.machine !== 'counter') throw new Error(`No effects of ${source.machine} here`);

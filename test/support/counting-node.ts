@@ -1,4 +1,6 @@
-/** A node for tests of the host: a store in memory, a host on a given stream, the toy machine. */
+/**
+ * A node for tests of the host: a store in memory, a host on a given stream, and the toy machine.
+ */
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import {
@@ -25,11 +27,11 @@ export interface CountingNodeOptions {
   readonly random?: Random;
   readonly name?: string;
   readonly machine?: MachineDefinition;
-  /** Where its projection lies. Default: a place of its own in memory. */
+  /** Store of its projection. Default: a new one in memory. */
   readonly place?: Place;
 }
 
-/** An open store; whoever opened it closes its database. */
+/** An open store. Its opener closes the database. */
 export interface Place {
   readonly database: SqliteDatabase;
   store: InstanceStore;
@@ -41,7 +43,7 @@ export function openPlace(path = ':memory:'): Place {
   return { database, store: openInstanceStore(database) };
 }
 
-/** The place as when it was new, without the time that making its tables takes. */
+/** Resets a store to its initial state, faster than creating its tables. */
 export function clearPlace(place: Place): void {
   const { database } = place;
   for (const table of tables) database.exec(`DELETE FROM ${table[0]}`);
@@ -51,7 +53,7 @@ export function clearPlace(place: Place): void {
   place.store = openInstanceStore(database);
 }
 
-/** The node, not started. */
+/** Creates a node that is not started. */
 export function countingNode(options: CountingNodeOptions): CountingNode {
   const { database, store } = options.place ?? openPlace();
   const machine = options.machine ?? counter;
@@ -77,7 +79,7 @@ export function countingNode(options: CountingNodeOptions): CountingNode {
 
 export const tester: Actor = { kind: 'service', name: 'test' };
 
-/** Starts the counter if need be, and adds one; answers with the count. */
+/** Starts the counter if needed, and adds one. Resolves with the count. */
 export function add(host: RunningHost, project: string, id: string, requestId?: string) {
   const request = requestId && { scope: project, id: requestId, fingerprint: 'add' };
   return host.submit({
@@ -92,7 +94,7 @@ export function add(host: RunningHost, project: string, id: string, requestId?: 
   });
 }
 
-/** Tables of the projection with their order; positions aside. */
+/** Tables of the projection with their order, except positions. */
 const tables = [
   ['heads', 'project'],
   ['commits', 'sequence'],

@@ -1,8 +1,8 @@
 /**
- * A node on an embedded stream that counts until it is killed, reporting to its parent what was
- * acknowledged: the child of test/long/platform/commit-kill.test.ts. Arguments: file, then for each
- * writer how many of its requests were acknowledged in earlier lives. A writer resends the first
- * one that was not, with its old request id, as a client does that got no answer.
+ * A node on an embedded stream that counts until it is killed, and reports acknowledged requests to
+ * its parent: the child of test/long/platform/commit-kill.test.ts. Arguments: file, then for each
+ * writer the number of its requests that were acknowledged in earlier lives. A writer resends its
+ * first unacknowledged request with the old request id, as a client does without an answer.
  */
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
@@ -17,7 +17,7 @@ process.stdout.write('ready\n');
 
 async function countUp(name: string, from: number): Promise<void> {
   for (let i = from; ; i++) {
-    // Retention keeps emptying the log behind the projection.
+    // Retention keeps truncating the log behind the projection.
     if (i % 20 === 19) {
       await stream.truncate({ stream: 'EVENTS', belowSequence: host.appliedSequence() + 1 });
     }

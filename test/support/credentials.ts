@@ -22,7 +22,7 @@ export interface CredentialPorts {
   readonly random: Random;
 }
 
-/** Commits a new credential, durable when it resolves. Throws what `Host.submit` throws. */
+/** Commits a new credential, durable when it resolves. Throws the errors of `Host.submit`. */
 export async function issueCredential(
   { host, clock, random }: CredentialPorts,
   by: Actor,
@@ -37,7 +37,7 @@ export async function issueCredential(
   return { id: minted.id, key: minted.text, expiresMs: answer.expiresMs };
 }
 
-/** Revokes a credential at once; false when it had ended before, or is not in this project. */
+/** Revokes a credential at once. False if it had already ended, or is not in this project. */
 export async function revokeCredential(
   host: Host,
   by: Actor,

@@ -1,7 +1,7 @@
 /**
- * VMs for the dashboard's tests, written as a collector writes them: a VM with an hour of readings and
- * a gap, one whose last reading stands alone, one that fell silent, one whose name is markup, and as
- * many more as a list needs.
+ * VMs for the dashboard's tests, written as a collector writes them: a VM with an hour of readings
+ * and a gap, one whose last reading is isolated, one that fell silent, one whose name is markup,
+ * and as many more as a list needs.
  */
 import type { Demo } from './program.ts';
 
@@ -15,7 +15,7 @@ interface Reading {
   readonly value: number;
 }
 
-/** Writes rows with the collector's key; throws when they are refused. */
+/** Writes rows with the collector's key. Throws if they are refused. */
 async function write(demo: Demo, rows: readonly unknown[]): Promise<void> {
   const answer = await fetch(`${demo.baseUrl}/svc.ingest.v1.IngestService/WriteSamples`, {
     method: 'POST',
@@ -72,9 +72,9 @@ function unpolledRow(atMs: number): unknown {
 }
 
 /**
- * `unpolled-vm` has no memory, for a cause. `gap-vm` has an hour with fifteen minutes missing, and in the middle of them one reading alone;
- * `stale-vm` ended twenty minutes ago; `markup-vm` is named `MARKUP`. `more` further VMs have one
- * reading each.
+ * `unpolled-vm` has no memory, with a cause. `gap-vm` has an hour of readings with fifteen minutes
+ * missing, and one isolated reading in the middle of them. `stale-vm` ended twenty minutes ago;
+ * `markup-vm` is named `MARKUP`. `more` further VMs have one reading each.
  */
 export async function writeVms(demo: Demo, nowMs: number, more = 0): Promise<void> {
   const times = Array.from({ length: 121 }, (_, i) => nowMs - (120 - i) * STEP_MS);

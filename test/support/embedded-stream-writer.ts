@@ -1,5 +1,5 @@
 /**
- * Appends to an embedded stream until it is killed, reporting to its parent what was acknowledged:
+ * Appends to an embedded stream until it is killed, and reports acknowledged appends to its parent:
  * the child of test/platform/embedded-stream.test.ts. Arguments: file, round.
  */
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';

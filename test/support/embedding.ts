@@ -1,7 +1,7 @@
 /**
- * A program that embeds the service, for a test that looks at it from outside: two services side
- * by side, then starts that fail in every place, then stops. It never calls `process.exit`: that
- * it ends at all shows that nothing was left open. Arguments: a folder of its own.
+ * A program that embeds the service, for a test that observes it from outside: two services side by
+ * side, then starts that fail at every point, then stops. It never calls `process.exit`, so its end
+ * shows that nothing was left open. Arguments: a folder of its own.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ const failures = {
   masterKey: await failing('third', { SVC_MASTER_KEY_FILE: join(root, 'absent.key') }),
   stream: await failing('third', { SVC_NATS_URL: 'nats://127.0.0.1:9', SVC_DEMO: 'on' }),
 };
-// Nothing of the failures is left: the same folder starts, stops and starts again at once.
+// The failures leave nothing behind: the same folder starts, stops and starts again at once.
 for (let times = 0; times < 2; times++) await (await start('third')).stop();
 const answers = await Promise.all(
   [first, second].map(async ({ address }) => (await fetch(`${address}/healthz`)).status),

@@ -1,6 +1,6 @@
 /**
- * Arbitrary logs of one VM for property tests: observations on a jittered grid with holes, arriving
- * late, doubled, contradicted, in batches of any size, with ticks in between.
+ * Arbitrary logs of one VM for property tests: observations on a jittered grid with gaps, which are
+ * late, duplicated or contradicted, in batches of any size, with ticks in between.
  */
 import fc from 'fast-check';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
@@ -9,7 +9,7 @@ import { batchOf, cpuRule, type ShortRow, START_MS } from './evaluation-scenario
 export interface Arrivals {
   readonly rule: EvaluationRule;
   readonly log: readonly LogEntry[];
-  /** Rows of each entry in the order of the log, with the value in seconds since the start. */
+  /** Rows of each entry in the order of the log, with their time in seconds since the start. */
   readonly rows: readonly (readonly Required<Pick<ShortRow, 'at' | 'cpu'>>[])[];
 }
 
@@ -18,14 +18,14 @@ interface Observation {
   readonly cpu: number;
   /** Seconds from observation to receipt. */
   readonly delay: number;
-  /** Received again so many seconds later; 0 = once. */
+  /** Seconds until it is received again; 0 = once. */
   readonly again: number;
-  /** ... with another value. */
+  /** Received again with another value. */
   readonly contradicts: boolean;
 }
 
 interface Bounds {
-  /** Default 40. */
+  /** Number of observations. Default 40. */
   readonly observations?: number;
   /** Longest time from observation to receipt, seconds. */
   readonly delayMax?: number;
@@ -43,7 +43,10 @@ const rule = fc.record({
 
 const observation = ({ delayMax = 900, againMax = 400 }: Bounds) =>
   fc.record({
-    /** Sampling intervals since the one before: mostly 1, sometimes around the tolerance or beyond. */
+    /**
+     * Sampling intervals since the previous one: mostly 1, sometimes around the tolerance or beyond
+     * it.
+     */
     intervals: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 3, 4, 12),
     jitter: fc.integer({ min: 0, max: 3 }),
     cpu: fc.constantFrom(95, 95, 95, 95, 97, 70, 10, 10),
@@ -67,7 +70,7 @@ export function arrivals(bounds: Bounds = {}): fc.Arbitrary<Arrivals> {
         maxLength: observations,
         size: 'max',
       }),
-      /** Receipts so many seconds apart travel in one batch. */
+      /** Receipts within this many seconds travel in one batch. */
       batchSeconds: fc.constantFrom(...upTo(bounds.batchMax ?? 300, [0, 0, 45, 300])),
       ticks: fc.boolean(),
     })
@@ -121,7 +124,7 @@ function logOf(
     for (; ticks && tickAt <= receivedAt; tickAt += 30) {
       entries.push({ entry: { kind: 'tick', atMs: START_MS + tickAt * 1000 }, rows: [] });
     }
-    // In a batch as it is folded: by the source's own order, the first received first.
+    // Order within a folded batch: by the source's own time, the first received first.
     const rows = batch.toSorted((a, b) => a.at - b.at);
     entries.push({ entry: { kind: 'batch', batch: batchOf(receivedAt, rows) }, rows });
   }

@@ -1,6 +1,6 @@
 /**
- * The evaluator's state beside the fold: rows of instances, which say that an edge has
- * been decided before, and the decisions that were made.
+ * The evaluator's state beside the fold: rows of instances, which record edges that have been
+ * decided, and the decisions.
  */
 
 import type { MissingReason } from '../../machines/alerting/incident.ts';
@@ -28,13 +28,13 @@ export interface Made {
   readonly edge: Edge;
 }
 
-/** Are the same edges decided, of the same incidents? */
+/** True if both decided the same edges of the same incidents. */
 export function agree(made: readonly Made[], expected: readonly Made[]): boolean {
   const text = ({ edge, incidentId }: Made): string => `${edgeLine(edge)} ${incidentId}`;
   return made.map(text).join() === expected.map(text).join();
 }
 
-/** Instance rows, and the decisions made: what survives a restart. */
+/** Instance rows and decisions: the state that survives a restart. */
 export class Decisions {
   readonly rows = new Map<string, Row>();
   readonly made: Made[] = [];
@@ -90,7 +90,7 @@ export class Decisions {
   }
 }
 
-/** Folds `log`, and decides what comes of it. */
+/** Folds `log`, and decides its edges. */
 export function decideAll(
   state: EvaluationState,
   log: readonly LogEntry[],

@@ -1,4 +1,4 @@
-/** The evaluation of one entry at a time, without the pipeline around it: what properties are shown on. */
+/** The evaluation of one entry at a time, without its pipeline, for property tests. */
 import { beginCatchUp, type RulesEntry } from '../../streams/alerting/evaluation/catch-up.ts';
 import type { Instance } from '../../streams/alerting/evaluation/instance.ts';
 import { changesOf, edgesOf } from '../../streams/alerting/evaluation/pipeline.ts';
@@ -8,13 +8,13 @@ import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
 
 export interface Folded {
   readonly state: EvaluationState;
-  /** In the order of each instance's history; times of one instance's edges grow strictly. */
+  /** In the order of each instance's history; times of one instance's edges strictly increase. */
   readonly edges: readonly Edge[];
 }
 
 /**
  * Folds one entry. `past`, for a rules marker: the entries stored before it, oldest first, as far
- * back as `pastFromMs`; without it new rules know only later entries.
+ * back as `pastFromMs`. Without it, new rules know only later entries.
  */
 export function fold(
   state: EvaluationState,

@@ -1,5 +1,6 @@
 /**
- * A whole log through the evaluation pipeline, from memory: the past of its markers is the log itself.
+ * Runs a whole log through the evaluation pipeline, from memory. The past of its markers is the log
+ * itself.
  */
 import { from, map } from 'rxjs';
 import { pastFromMs } from '../../streams/alerting/evaluation/catch-up.ts';
@@ -32,7 +33,7 @@ export function logOf(entries: readonly LogEntry[]): PlacedEntry[] {
   });
 }
 
-/** Batches stored before the marker that the windows of its rules reach. */
+/** Batches stored before the marker, within the windows of its rules. */
 function* pastOf(log: readonly PlacedEntry[], marker: PlacedMarker): Generator<LogEntry> {
   const fromMs = pastFromMs(marker.entry, marker.storedMs);
   for (const { sequence, partition, storedMs, entry } of log) {

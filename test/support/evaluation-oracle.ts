@@ -1,6 +1,6 @@
 /**
- * The right answer, the slow way: what sorted observations say, straight from the definition, by
- * looking back over all of them at each one. Shares no code with the evaluator.
+ * The right answer, computed the slow way: straight from the definition, by looking back over all
+ * sorted observations at each one. Shares no code with the evaluator.
  */
 
 export interface OracleSample {
@@ -9,26 +9,29 @@ export interface OracleSample {
 }
 
 export interface OracleRule {
-  /** In breach above it. */
+  /** Values above it breach. */
   readonly threshold: number;
   readonly sustainedMs: number;
-  /** Good at or below it; absent: good when not in breach. */
+  /** Values at or below it are good; absent: good if not in breach. */
   readonly recoveryThreshold?: number;
   readonly recoveryMs: number;
 }
 
-/** A stretch of firing: the observation that completed the run, the run's first, the end. */
+/**
+ * A stretch of firing: the observation that completed the run, the run's first observation, and the
+ * end.
+ */
 export interface OracleSpan {
   readonly firedMs: number;
   readonly startedMs: number;
-  /** The observation that completed the recovery; Infinity while it lasts. */
+  /** Time of the observation that completed the recovery; Infinity while it fires. */
   endMs: number;
 }
 
 const TOLERANCE_MS = 90_000;
 const LATENESS_MS = 300_000;
 
-/** Firing stretches of a timeline. @param sorted by time, one observation a time */
+/** Firing stretches of a timeline. @param sorted by time, one observation per time */
 export function oracleSpans(sorted: readonly OracleSample[], rule: OracleRule): OracleSpan[] {
   const isBreach = ({ value }: OracleSample): boolean => value > rule.threshold;
   const isGood = (sample: OracleSample): boolean =>
@@ -64,7 +67,10 @@ function startOfRun(
   return startMs;
 }
 
-/** The observations an evaluator may know after these arrivals, sorted: the first of a time counts. */
+/**
+ * Observations that an evaluator may know after these arrivals, sorted. The first arrival of a time
+ * counts.
+ */
 export class OracleObservations {
   readonly #values = new Map<number, number>();
   #newestMs = Number.NEGATIVE_INFINITY;
@@ -88,7 +94,7 @@ export interface OracleAgeRule {
   readonly recoveryMs: number;
 }
 
-/** Something was heard of the VM; of one that its owner stopped nothing more is expected. */
+/** A sign of life of the VM. After its owner stops it, no more signs are expected. */
 export interface OracleSign {
   readonly observedMs: number;
   readonly isStopped: boolean;
@@ -96,7 +102,9 @@ export interface OracleSign {
 
 const GRACE_MS = 120_000;
 
-/** Stretches in which nothing was heard for too long. @param sorted one sign a time, oldest first */
+/**
+ * Stretches in which the VM was silent for too long. @param sorted one sign per time, oldest first
+ */
 export function oracleSilence(
   sorted: readonly OracleSign[],
   rule: OracleAgeRule,
@@ -119,7 +127,7 @@ export function oracleSilence(
   return spans;
 }
 
-/** First of the signs up to `end` that follow each other closely enough to recover. */
+/** First of the signs up to `end` whose distances are short enough to recover. */
 function startOfSigns(sorted: readonly OracleSign[], end: number, rule: OracleAgeRule): number {
   const gapMs = Math.min(TOLERANCE_MS, rule.thresholdMs);
   let startMs = sorted[end]?.observedMs ?? Number.NaN;
@@ -131,7 +139,9 @@ function startOfSigns(sorted: readonly OracleSign[], end: number, rule: OracleAg
   return startMs;
 }
 
-/** End of the grace after the VM's last stop before `at`; -Infinity: it was never stopped. */
+/**
+ * End of the grace period after the VM's last stop before `at`; -Infinity: it was never stopped.
+ */
 function graceAt(sorted: readonly OracleSign[], at: number): number {
   const stop = sorted.slice(0, at + 1).findLastIndex(({ isStopped }) => isStopped);
   const ran = stop < 0 ? undefined : sorted[stop + 1];

@@ -1,7 +1,7 @@
 /**
- * Sets up evaluation scenarios: rows, ticks and markers are written in seconds since an
- * arbitrary start, folded at once, and the edges read back as short lines, so that a test shows
- * what was observed and what was reported.
+ * Sets up evaluation scenarios. Rows, ticks and markers are written in seconds since an arbitrary
+ * start and folded at once. Edges are read as short lines, so a test shows observations and
+ * reports.
  */
 
 import { inspect, type SoftInstance } from '../../streams/alerting/evaluation/inspect.ts';
@@ -21,7 +21,7 @@ export const START_MS = 1_700_000_000_000;
 export const PROJECT = 'demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
 
-/** A row in short: `cpu` is a ready gauge; further series by their keys. */
+/** A short row: `cpu` is a ready-made gauge; further series by their keys. */
 export interface ShortRow {
   /** Observation time, seconds since the start. */
   readonly at: number;
@@ -29,7 +29,7 @@ export interface ShortRow {
   readonly series?: Readonly<Record<string, number>>;
   readonly vm?: string;
   readonly boot?: string;
-  /** Default: the observation time, so that time and sequence agree. */
+  /** Sequence of the source. Default: the observation time, so that time and sequence agree. */
   readonly sequence?: number;
   readonly vcpus?: number;
   readonly state?: number;
@@ -72,7 +72,7 @@ export function cpuRule(overrides: Partial<EvaluationRule> = {}): EvaluationRule
   };
 }
 
-/** Seconds from `from` to `to`, both included, every `step`. */
+/** Seconds from `from` to `to`, both inclusive, every `step`. */
 export function seconds(from: number, to: number, step = 30): number[] {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
 }
@@ -95,12 +95,12 @@ export class EvaluationWorld {
     return folded.edges.map(edgeLine);
   }
 
-  /** One batch with these rows; by default received when the newest was observed. */
+  /** Writes one batch with these rows, by default received when the newest was observed. */
   rows(rows: readonly ShortRow[], receivedAt = Math.max(...rows.map(({ at }) => at))): string[] {
     return this.entry({ kind: 'batch', batch: batchOf(receivedAt, rows) });
   }
 
-  /** The same CPU value at each time, one batch each, as a live source sends. */
+  /** Writes the same CPU value at each time, one batch each, as a live source does. */
   cpu(value: number, times: readonly number[]): string[] {
     return times.flatMap((at) => this.rows([{ at, cpu: value }]));
   }
@@ -110,7 +110,7 @@ export class EvaluationWorld {
     return this.entry({ kind: 'tick', atMs, ...(livenessReport && { livenessReport }) });
   }
 
-  /** A marker; rules catch up over everything folded before it. */
+  /** Writes a marker. Its rules catch up over everything folded before it. */
   marker(
     at: number,
     change: { upserts?: EvaluationRule[]; removals?: string[] },
@@ -125,7 +125,7 @@ export class EvaluationWorld {
     return inspect(this.state, PROJECT);
   }
 
-  /** The only instance; throws when there is none or another. */
+  /** The only instance. Throws unless there is exactly one. */
   instance(): SoftInstance {
     const [first, second] = this.instances();
     if (!first || second) throw new Error('The scenario does not have exactly one instance');
@@ -133,7 +133,7 @@ export class EvaluationWorld {
   }
 }
 
-/** An edge as a line: what, when, since when; times in seconds since the start. */
+/** An edge as a line: kind, time and start, in seconds since the start of the scenario. */
 export function edgeLine(edge: Edge): string {
   const words: string[] = [edge.kind];
   if (edge.observedMs !== undefined) words.push(`at ${second(edge.observedMs)}`);

@@ -1,7 +1,7 @@
 /**
- * Calls of every method by every kind of caller: all services of the generated code, a request for each
- * that reaches its project and changes nothing there, the callers, and the outcome of a call as one
- * word.
+ * Calls of every method by every kind of caller: all services of the generated code, a request for
+ * each method that reaches its project and changes nothing there, the callers, and the outcome of a
+ * call as one word.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { openStream } from './connect-stream.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** What came of a call: `yes` = it was let through, whatever its fields were then found to be. */
+/** Outcome of a call. `yes`: the call was authorised, even if its fields are then rejected. */
 export type Outcome =
   | 'yes'
   | 'sign-in'
@@ -48,7 +48,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   HUMAN_OPERATION: 'human',
 };
 
-/** Every service in `src/gen`: one that nobody has written a row for is found too. */
+/** Every service in `src/gen`, including those without a row here. */
 export async function allMethods(): Promise<readonly DescMethod[]> {
   const folder = join(import.meta.dirname, '../../src/gen');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
@@ -113,7 +113,7 @@ const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> =
   UnenrolVm: ['vmName', '/vms/vm-1'],
 };
 
-/** Methods about what may be a member's own. */
+/** Methods whose object may belong to one member. */
 const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> = {
   CreateKey: ['parent', ''],
   ListKeys: ['parent', ''],
@@ -123,14 +123,17 @@ const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> =
   RemoveMember: ['name', ''],
 };
 
-/** Methods whose request names no project: whoever holds what it shows, or is signed in. */
+/**
+ * Methods whose request names no project: the holder of the object, or any signed-in user, may call
+ * them.
+ */
 const PROJECTLESS: ReadonlySet<string> = new Set([
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
   ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject'],
   ...['ListSessions', 'EndSession', 'GetServiceInfo'],
 ]);
 
-/** @param owner of what the request is about, below the project: `/members/m` */
+/** @param owner of the request's object, below the project: `/members/m` */
 function requestOf(method: string, project: string, owner: string): object {
   if (PROJECTLESS.has(method)) return {};
   const owned = OWNED[method];
@@ -141,7 +144,7 @@ function requestOf(method: string, project: string, owner: string): object {
 
 export type AuthorisationWorld = Awaited<ReturnType<typeof startAuthorisationWorld>>;
 
-/** Started, with every route there is, and listening; ends with the test. */
+/** Starts a listening world with every route, which ends with the test. */
 export async function startAuthorisationWorld(t: Test) {
   const world = await startRpcWorld(t, undefined, (app, parts) => addPlainRoutes(t, app, parts));
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
@@ -160,7 +163,7 @@ export async function startAuthorisationWorld(t: Test) {
       stream.close();
       return outcomeOf(end ? end.reason : undefined, {});
     }
-    // Refused credentials are limited by address.
+    // Refused credentials are limited per address.
     const address = `10.0.${calls++ >> 7}.1`;
     const options = { key: null, headers, address };
     const answer = await world.send(path, JSON.stringify(request), options);
@@ -180,7 +183,7 @@ function outcomeOf(reason: string | undefined, metadata: Answer['metadata']): Ou
   return outcome === 'capability' && 'role' in metadata ? 'role' : outcome;
 }
 
-/** The plain routes, over parts that answer nothing of interest: only who is let in is asked. */
+/** Adds the plain routes over stub parts: only authorisation is tested. */
 function addPlainRoutes(
   t: Test,
   app: Parameters<typeof addExportRoutes>[0],
@@ -213,10 +216,13 @@ export const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}
 
 const BOTH = ['monitoring.read', 'monitoring.write'] as const;
 
-/** Ids behind the callers of `everyCaller`, for what happens to them. */
+/** Ids behind the callers of `everyCaller`, for events that concern them. */
 export type Callers = Awaited<ReturnType<typeof everyCaller>>;
 
-/** One caller of each kind in `demo`; every credential may read and write unless its name says else. */
+/**
+ * One caller of each kind in `demo`. Every credential may read and write unless its name says
+ * otherwise.
+ */
 export async function everyCaller(world: AuthorisationWorld) {
   const editor = await world.signedInAs('demo', 'EDITOR');
   const self = await world.signedInAs('demo', 'VIEWER');
@@ -238,7 +244,7 @@ export async function everyCaller(world: AuthorisationWorld) {
   return { headers, self: `/members/${memberIdOf('demo', self.person)}` };
 }
 
-/** An access token of a connection, as it stands now. */
+/** An access token of a connection in its current state. */
 export function tokenOf(
   world: Pick<AuthorisationWorld, 'row' | 'tokens' | 'clock'>,
   connection: string,

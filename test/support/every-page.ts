@@ -1,7 +1,7 @@
 /**
- * Looks at pages of the dashboard in Chromium, over a project in which everything happens and whose
- * every name has markup in it: what axe-core finds, how wide they are, and what went wrong meanwhile.
- * A page that is added to routes.ts is among them.
+ * Opens pages of the dashboard in Chromium, over a project in which everything happens and every
+ * name contains markup. Checks findings of axe-core, widths, and errors meanwhile. A page that is
+ * added to routes.ts is included.
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -13,7 +13,7 @@ import { showsItsData } from './busy-project/shown.ts';
 import { startChromium, type Visitor } from './chromium.ts';
 
 const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-/** Browsers that share the pages: while one waits for its data, the other is checked. */
+/** Browsers that share the pages: one is checked while the other waits for its data. */
 const BROWSERS = 2;
 
 export const DESK = { width: 1280, height: 800 };
@@ -22,29 +22,33 @@ export const PHONE = { width: 360, height: 740 };
 export interface View {
   readonly size: typeof DESK;
   readonly theme: 'light' | 'dark';
-  /** Rules of axe-core: those on colours, or none, where another view has tried the rest. */
+  /**
+   * Rules of axe-core: all, or only those on colours or none if another view has tested the rest.
+   */
   readonly rules: 'all' | 'colours' | 'none';
 }
 
-/** A page as it is at an address, and the views in which it is looked at, one after another. */
+/** A page at an address, and the views in which it is checked, one after another. */
 export interface Look {
   readonly name: string;
   readonly path: string;
-  /** Opens the dialog that is looked at. */
+  /** Button that opens the dialog to check. */
   readonly button?: string;
   readonly views: readonly View[];
 }
 
 export interface EveryPage {
   readonly busy: BusyProject;
-  /** An address of each page, as it is for a person. */
+  /** An address of each page, as a person of this role has it. */
   examplesOf(role: 'owner' | 'editor' | 'viewer'): Promise<readonly Example[]>;
   visitorAs(role: 'owner' | 'editor' | 'viewer'): Promise<Visitor>;
-  /** As the owner: no violation, no page wider than its screen, no markup, nothing refused. */
+  /**
+   * Checks pages as the owner: no violation, no page wider than its screen, no markup, no refusal.
+   */
   lookAt(t: Test, looks: readonly Look[]): Promise<void>;
 }
 
-/** Ends with the test. */
+/** Starts browsers that end with the test. */
 export async function startEveryPage(t: Test): Promise<EveryPage> {
   if (!isCurrent()) await buildDashboard();
   const [chromium, busy] = await Promise.all([
@@ -96,9 +100,12 @@ async function lookAtOne(t: Test, look: Look, { page, problems }: Visitor): Prom
   t.same(problems.splice(0).filter(isUnexpected), [], name);
 }
 
-/** Of the page, px: that of the screen once it fits, since charts follow when they are drawn again. */
+/**
+ * Width of the page, px. It equals the screen's once the page fits: charts adapt when they are
+ * redrawn.
+ */
 async function widthOf(page: Page, screen: number): Promise<unknown> {
-  // The policy of the page forbids what playwright's own waiting would evaluate in it.
+  // The page's policy forbids the code that playwright's own waiting would evaluate in it.
   for (let tries = 0; ; tries++) {
     const width = await page.evaluate('document.documentElement.scrollWidth');
     if (width === screen || tries === 100) return width;
@@ -106,10 +113,10 @@ async function widthOf(page: Page, screen: number): Promise<unknown> {
   }
 }
 
-/** What axe-core finds on the page as it is, a line each. */
+/** Findings of axe-core on the current page, one per line. */
 async function violationsOf(page: Page, rules: 'all' | 'colours'): Promise<string[]> {
   const only = rules === 'all' ? '' : ", runOnly: ['color-contrast']";
-  // Without results that are no violations, and without reading style sheets a second time.
+  // Leaves out results that are not violations, and reads no style sheet twice.
   return page.evaluate<string[]>(
     `axe.run({ resultTypes: ['violations'], preload: false${only} }).then(({ violations }) =>
       violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
@@ -117,7 +124,7 @@ async function violationsOf(page: Page, rules: 'all' | 'colours'): Promise<strin
   );
 }
 
-/** Something that is not there is answered 404, which Chromium logs as well. */
+/** A missing object is answered with 404, which Chromium also logs. */
 function isUnexpected(problem: string): boolean {
   return !/status of 404|^404 for .*svc\./.test(problem);
 }

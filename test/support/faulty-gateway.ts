@@ -1,18 +1,18 @@
 /**
- * A gateway in front of a service that passes requests on and fails where it is asked to: it loses
- * the answer of a request that was done, answers in the service's place, or is silent. What came
- * through is kept, so that a test can see what was sent again.
+ * A gateway in front of a service that passes requests on and fails on request: it loses the answer
+ * of a completed request, answers in place of the service, or stays silent. It records requests, so
+ * that a test can see resends.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** What becomes of one request. */
+/** Fate of one request. */
 export type GatewayFault =
-  /** Passed on, and its answer is lost: the connection breaks. */
+  /** Passed on, but the connection breaks and its answer is lost. */
   | { readonly kind: 'lose answer' }
-  /** Passed on, and its answer never comes. */
+  /** Passed on, but its answer never arrives. */
   | { readonly kind: 'silence' }
   | {
       readonly kind: 'answer';
@@ -23,7 +23,7 @@ export type GatewayFault =
 
 export interface Gateway {
   readonly url: string;
-  /** Used up first, one a request whose path contains `path`; default any. */
+  /** Used up first, one per request whose path contains `path`; default: any request. */
   readonly faults: (GatewayFault & { readonly path?: string })[];
   readonly requests: {
     readonly path: string;
@@ -32,10 +32,10 @@ export interface Gateway {
   }[];
 }
 
-/** Headers of one connection alone. */
+/** Headers of a single connection, which are not forwarded. */
 const HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'];
 
-/** Ends with the test. */
+/** Starts a gateway that ends with the test. */
 export async function startGateway(
   t: { teardown(fn: () => unknown): unknown },
   target: string,
@@ -59,7 +59,7 @@ export async function startGateway(
     const passed = Object.fromEntries(
       Object.entries(headers).filter(([name]) => !HOP.includes(name)),
     );
-    // The service counts a session with its own origin alone.
+    // The service accepts a session only with its own origin.
     const own = { ...passed, ...(passed.origin && { origin: target }) };
     const answer = await fetch(target + path, {
       method,

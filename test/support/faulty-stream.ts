@@ -1,10 +1,10 @@
 /**
  * The stream port in memory, with faults on request: appends that are refused, lost, stored without
- * an answer, stored late or twice; reads that break off. One `FaultyLog` is the server; each node
- * has its own connection, so two nodes meet every order of events that a seed can think of.
+ * an answer, stored late or twice, and reads that break off. One `FaultyLog` is the server. Each
+ * node has its own connection, so two nodes meet every order of events that a seed can produce.
  *
  * A `World` decides what happens next: everything asynchronous waits for its turn there, and the
- * seed picks whose turn it is. Nothing here knows what a commit is.
+ * seed picks the next turn. Nothing here knows what a commit is.
  */
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { fraction, type Random, seededRandom } from '../../streams/platform/random.ts';
@@ -20,16 +20,16 @@ import {
   subjectMatches,
 } from '../../streams/platform/stream.ts';
 
-/** What may go wrong with one append, and how often: probabilities, together at most 1. */
+/** Faults of one append, as probabilities; their sum is at most 1. */
 export interface Faults {
   readonly refuse: number;
-  /** The request is lost on its way: nothing stored, outcome unknown. */
+  /** The request is lost on its way: it is not stored, and its outcome is unknown. */
   readonly loseRequest: number;
   /** Stored, but the answer is lost. */
   readonly loseAnswer: number;
-  /** Outcome unknown, and stored some time later. */
+  /** Outcome unknown; stored some time later. */
   readonly late: number;
-  /** Stored twice: the copy came after the window of de-duplication. */
+  /** Stored twice: the copy arrives after the de-duplication window. */
   readonly double: number;
   /** A read breaks off at a message. */
   readonly breakRead: number;
@@ -63,31 +63,31 @@ export class World {
     return Math.floor(fraction(this.random) * bound);
   }
 
-  /** Resolves when the seed says so. */
+  /** Resolves when the seed picks it. */
   turn(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Lets one of those waiting go on, or time pass, until nothing can go on at once. */
+  /** Lets one waiter continue, or time pass, until nothing can continue at once. */
   async step(): Promise<void> {
     if (this.#waiting.length === 0 || this.chance(0.02)) await this.clock.advance(5);
     else this.#waiting.splice(this.below(this.#waiting.length), 1)[0]?.();
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Steps until `done`. Throws after `stepsMax`: something hangs. */
+  /** Steps until `done`. Throws after `stepsMax` steps, because something hangs. */
   async run(done: () => boolean, stepsMax = 20_000): Promise<void> {
     for (let steps = 0; !done(); steps++) {
-      if (steps > stepsMax) throw new Error(`Nothing has come of it after ${stepsMax} steps`);
+      if (steps > stepsMax) throw new Error(`Not done after ${stepsMax} steps`);
       await this.step();
     }
   }
 }
 
 export interface FaultyLogOptions {
-  /** Absent: everything happens at once. */
+  /** Order of events; absent: everything happens at once. */
   readonly world?: World;
-  /** Servers differ in what they check first when a message id comes back. */
+  /** Servers differ in which check comes first for a repeated message id. */
   readonly idsBeforeExpected?: boolean;
   /** The server's clock. Absent: the world's, or none. */
   readonly clock?: Pick<VirtualClock, 'now'>;
@@ -129,13 +129,13 @@ export class FaultyLog {
     return { kind: 'appended', sequence };
   }
 
-  /** What retention does: everything below goes. */
+  /** Removes all messages below a sequence, as retention does. */
   truncate(belowSequence: number): void {
     this.messages = this.messages.filter((message) => message.sequence >= belowSequence);
     this.firstSequence = this.messages[0]?.sequence ?? this.lastSequence + 1;
   }
 
-  /** What a power loss does: the end goes, and its sequences are given out again. */
+  /** Removes the end, as a power loss does. Its sequences are then reused. */
   shorten(lastSequence: number): void {
     this.messages = this.messages.filter((message) => message.sequence <= lastSequence);
     this.lastSequence = lastSequence;
@@ -143,7 +143,7 @@ export class FaultyLog {
   }
 
   from(sequence: number): StreamMessage | undefined {
-    // Sequences are dense but for what truncation took from the front.
+    // Sequences are dense, except those that truncation removed from the front.
     const first = this.messages[0];
     return first && this.messages[Math.max(0, sequence - first.sequence)];
   }

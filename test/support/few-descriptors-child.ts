@@ -1,6 +1,6 @@
 /**
- * Holds every file descriptor that this process may have (start it with a small `ulimit -n`), does what
- * argv[2] names, gives them back, does it again, and prints both outcomes as JSON.
+ * Opens every file descriptor that this process may have (start it with a small `ulimit -n`), does
+ * the work that argv[2] names, closes them, does it again, and prints both outcomes as JSON.
  */
 import { closeSync, openSync } from 'node:fs';
 import { runCommand } from '../../actors/telemetry/collectors/command.ts';
@@ -36,7 +36,7 @@ const works: Readonly<Record<string, () => Promise<unknown>>> = {
 const work = works[process.argv[2] ?? ''];
 if (!work) throw new Error('Which work?');
 
-// Opened now, to be there without a descriptor.
+// Opened now, while there are descriptors.
 process.stdout.write('');
 const held: number[] = [];
 try {

@@ -1,4 +1,4 @@
-/** Works that are done in a process without a free file descriptor, and again once it has some. */
+/** Work that runs in a process without a free file descriptor, and again once it has some. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 const child = fileURLToPath(new URL('few-descriptors-child.ts', import.meta.url));
 const DESCRIPTORS = 128;
 
-/** The outcome of each; rejects when the process ended otherwise, as by an unhandled rejection. */
+/**
+ * Outcome of each run. Rejects if the process ends otherwise, for example by an unhandled
+ * rejection.
+ */
 export async function withoutDescriptors(
   work: 'mail' | 'stat',
 ): Promise<{ readonly without: unknown; readonly after: unknown }> {

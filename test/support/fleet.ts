@@ -1,7 +1,7 @@
 /**
- * A made-up fleet that reports like a real one, repeatable from its seed: counters whose steps
- * vary, memory in pages of 4 KiB, one- and two-decimal gauges, polls that are some milliseconds
- * early or late, idle machines that now and then do something. Codecs and stores are measured on
+ * A synthetic fleet that reports like a real one, repeatable from its seed: counters with varying
+ * steps, memory in pages of 4 KiB, gauges with one or two decimals, polls that are some
+ * milliseconds early or late, idle machines that sometimes work. Codecs and stores are measured on
  * it, so nothing in it is more constant than on real machines.
  */
 import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
@@ -13,7 +13,7 @@ export interface FleetOptions {
   readonly toMs: number;
   readonly stepMs: number;
   readonly seed: number;
-  /** Default `demo`. */
+  /** Project of the VMs. Default `demo`. */
   readonly project?: string;
 }
 
@@ -34,18 +34,18 @@ export const FLEET_SERIES = [
   'svc_vm_load1',
 ] as const;
 
-/** The VM id of the fleet's nth machine: a UUID, the same in every run. */
+/** VM id of the fleet's nth machine: a UUID, the same in every run. */
 export function fleetVm(n: number): string {
   return `5bd1e995-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 }
 
-/** One batch a poll, with one row of every VM, oldest first. */
+/** One batch per poll, with one row of every VM, oldest first. */
 export function* fleetRows(options: FleetOptions): Generator<SampleBatch> {
   const builder = new BatchBuilder();
   const random = generator(options.seed);
   const fleet = Array.from({ length: options.vms }, (_, n) => new Machine(n, random));
   for (let atMs = options.fromMs; atMs < options.toMs; atMs += options.stepMs) {
-    // A poll takes a while to come round, and the timer that starts it is never quite on time.
+    // A poll takes some time, and its timer is never exact.
     const pollMs = atMs + Math.floor(random() * 4);
     for (const machine of fleet) {
       machine.pass(options.stepMs / 1000, atMs);
@@ -76,9 +76,9 @@ class Machine {
   readonly offsetMs: number;
   rows = 0;
   readonly #random: Generator01;
-  /** Share of its capacity that the machine uses on an average day, ratio. */
+  /** Average daily use of the machine's capacity, ratio. */
   readonly #busy: number;
-  /** Hour of its busiest time. */
+  /** Its busiest hour of the day. */
   readonly #peakHour: number;
   readonly #memoryPages: number;
   /** Source resolution of the CPU counter: hypervisor nanoseconds or guest centiseconds. */
@@ -119,7 +119,7 @@ class Machine {
     for (const grow of ['read', 'write', 'network'] as const) this.#startCounter(grow);
   }
 
-  /** Lets `seconds` go by until `atMs`. */
+  /** Advances by `seconds` to `atMs`. */
   pass(seconds: number, atMs: number): void {
     const hour = (atMs / 3_600_000) % 24;
     const day = 1 + 0.6 * Math.cos(((hour - this.#peakHour) / 12) * Math.PI);
@@ -168,7 +168,7 @@ class Machine {
   }
 
   #memory(busy: number): void {
-    // An idle machine touches little: many polls see the very same number of free pages.
+    // An idle machine touches little memory: many polls find the same number of free pages.
     if (this.#random() > 0.4 + busy) return;
     const step = Math.round(this.#normal() * (20 + busy * 4000));
     this.#freePages = Math.min(this.#memoryPages, Math.max(2000, this.#freePages + step));
@@ -201,7 +201,7 @@ class Machine {
   }
 }
 
-/** mulberry32, as a bare function because a fleet draws millions of numbers. */
+/** mulberry32, as a plain function because a fleet draws millions of numbers. */
 function generator(seed: number): Generator01 {
   let state = seed >>> 0;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * Programs of the SDK guide, run as they stand there: TypeScript ones in a project that has the
- * packed package, Go ones in a module that has ours; both without the network.
+ * Programs of the SDK guide, run exactly as printed: TypeScript programs in a project with the
+ * packed package, Go programs in a module that requires ours, both without the network.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const goModule = fileURLToPath(new URL('../../sdk/go', import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** What to run, and the files beside it. */
+/** Command to run, and the files beside it. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
@@ -33,7 +33,7 @@ export function typescriptProgram(folder: string, name: string, page = 'sdk.md')
   return { file: process.execPath, args: [file], folder };
 }
 
-/** Go's own settings: nothing from outside, no compiler of C, nothing kept in the home folder. */
+/** Go settings: no network, no C compiler, and no files in the home folder. */
 export function goEnvironment(cache: string): Environment {
   return {
     GOFLAGS: '-mod=mod',
@@ -48,7 +48,7 @@ export function goEnvironment(cache: string): Environment {
   };
 }
 
-/** The guide's Go programs, built in one go, by their names. @param folder empty */
+/** The guide's Go programs, built together, by their names. @param folder empty */
 export async function buildGoPrograms(
   go: string,
   folder: string,
@@ -72,7 +72,7 @@ export async function buildGoPrograms(
   return (name) => ({ file: join(built, name), args: [], folder });
 }
 
-/** Runs it to its end; its lines. Throws, with what it printed, when it fails. */
+/** Runs it to its end. Resolves with its lines. Throws with its output if it fails. */
 export async function linesOf(
   { file, args, folder }: Command,
   env: Environment,
@@ -88,11 +88,11 @@ export async function linesOf(
 
 export interface Receiver {
   readonly url: string;
-  /** What it printed after its address. */
+  /** Lines that it printed after its address. */
   readonly lines: () => string[];
 }
 
-/** Starts a receiver of the guide on a free port; ended by its process id with the test. */
+/** Starts a receiver of the guide on a free port. It ends by its process id with the test. */
 export async function startReceiver(
   t: { teardown(fn: () => unknown): unknown },
   { file, args, folder }: Command,
@@ -117,7 +117,7 @@ export async function startReceiver(
   };
 }
 
-/** Sends requests as the service does, now; answers the status, 0 where the receiver hung up. */
+/** Sends requests as the service does, now. Resolves with the status; 0 if the receiver hung up. */
 export function senderTo(url: string) {
   return async (
     attempt: Partial<Omit<SignedAttempt, 'body'>> & {
@@ -147,7 +147,10 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** For the guide's `source`: two VMs of another hypervisor, one of which reports its CPU, and one round. */
+/**
+ * Environment of the guide's `source`: one round over two VMs of another hypervisor, one of which
+ * reports its CPU.
+ */
 export function sourceEnvironment(
   t: { teardown(fn: () => unknown): unknown },
   { endpoint, demo }: Pick<DemoWorld, 'endpoint' | 'demo'>,
@@ -162,7 +165,7 @@ export function sourceEnvironment(
   return { ...key, VMS_FILE, ROUNDS: '1' };
 }
 
-/** A VM of the demo as the inventory has it, once it is known. */
+/** A VM of the demo from the inventory, once it is listed. */
 export function observedSince({ endpoint, demo }: DemoWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
   return until(`${vm} in the inventory`, async () => {

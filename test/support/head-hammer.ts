@@ -1,7 +1,7 @@
 /**
- * A thread that reads one VM of a head without a pause and compares each row with its number:
- * started with `{share, control}`, it counts its reads in
- * `control[1]` and answers with what it read once `control[0]` is 1.
+ * A thread that reads one VM of a head without a pause and compares each row with its number.
+ * Started with `{share, control}`, it counts its reads in `control[1]`, and answers with its
+ * findings once `control[0]` is 1.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';
@@ -19,7 +19,7 @@ const reader = new HeadReader(share);
 const faults: string[] = [];
 let [reads, rows, newest] = [0, 0, 0];
 
-/** Rows are numbered by their time; every value of a row is its number, in every column it has. */
+/** Rows are numbered by their time. Every value of a row is its number, in every column. */
 function look(place: HeadPlace): void {
   const { timesMs, series, vcpus, boot, strings } = reader.read(place).rows;
   for (const [i, number] of timesMs.entries()) {
@@ -36,7 +36,7 @@ function look(place: HeadPlace): void {
     if (present !== 6) faults.push(`row ${number} has ${present} of 6 values`);
   }
   const last = timesMs.at(-1) ?? 0;
-  if (last < newest) faults.push(`row ${newest} was there and is gone`);
+  if (last < newest) faults.push(`row ${newest} was stored and has disappeared`);
   newest = last;
   reads++;
   Atomics.store(control, 1, reads);

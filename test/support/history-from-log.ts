@@ -1,6 +1,6 @@
 /**
- * A history store and the log it is rebuilt from, played by a list of batches: batch i has
- * sequence i + 1. `expected` is the oracle: what the log itself says of a VM.
+ * A history store and the log from which it is rebuilt, given as a list of batches: batch i has
+ * sequence i + 1. `expected` is the oracle: the rows of a VM according to the log itself.
  */
 import type { VmRows } from '../../sqlite/telemetry/history/rows.ts';
 import {
@@ -20,7 +20,7 @@ export const everything = { project: 'demo', fromMs: 0, toMs: 8e15 };
 
 type Options = Partial<HistoryOptions> & { readonly folder: string };
 
-/** A store without background work, and without threads of its own; close it in the test. */
+/** A store without background work and threads. The test closes it. */
 export function openStore(options: Options): History {
   const clock = new VirtualClock(START);
   const usual = { clock, logIdentity: 'log-1', background: false, startWorker: inlineWorker };
@@ -52,7 +52,7 @@ export function plain(rows: VmRows): unknown[] {
   }));
 }
 
-/** What the log says of one VM: the oracle. No row of the logs used with it comes twice. */
+/** Rows of one VM according to the log: the oracle. No row of these logs is repeated. */
 export function expected(log: readonly SampleBatch[], vm: string): unknown[] {
   const rows = log.flatMap((batch) =>
     Array.from({ length: batch.count }, (_, i) => ({ batch, i })).filter(
@@ -80,7 +80,7 @@ export interface SmallRow {
   readonly vm?: string;
 }
 
-/** A batch of rows written out by hand; times are ms after the start. */
+/** A batch of literal rows; times are ms after the start. */
 export function batchOf(...rows: SmallRow[]): SampleBatch {
   const builder = new BatchBuilder();
   for (const { at, values, vm = 'a' } of rows) {

@@ -1,6 +1,6 @@
 /**
- * A process that merges and drops what is due in a history, until it is killed or has done it:
- * `node history-keeper.ts <folder> <now, Unix ms>`. Says when it begins.
+ * A process that runs the merges and drops that are due in a history, until it is killed or
+ * finishes: `node history-keeper.ts <folder> <now, Unix ms>`. Reports when it begins.
  */
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -14,7 +14,8 @@ const history = openHistory({
   background: false,
   readers: 1,
 });
-// Nothing is due at that time: the writing thread starts, so that every later moment is worth a kill.
+// Nothing is due at that time. The writing thread starts, so that every later moment is worth a
+// kill.
 await history.retain(0);
 process.stdout.write('keeping\n');
 await history.retain(nowMs);

@@ -1,7 +1,7 @@
 /**
- * A log of samples that is a function of the sequence: whoever knows how far it was read knows
- * every row that history must have. Rows are ten minutes apart, so that a day passes in 144
- * batches; some come late, some series come and go.
+ * A log of samples that is a function of the sequence: a reader that knows the last sequence knows
+ * every row that history must have. Rows are ten minutes apart, so a day takes 144 batches. Some
+ * rows are late, and some series are intermittent.
  */
 import { fraction, seededRandom } from '../../streams/platform/random.ts';
 import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
@@ -12,11 +12,11 @@ export const LOG_PARTITION = 11;
 export const LOG_VMS = ['vm-a', 'vm-b', 'vm-c'] as const;
 export type LogVm = (typeof LOG_VMS)[number];
 
-/** Every so many batches a VM's row is left out and comes with a later one. */
+/** Number of batches after which a VM's row is left out and arrives with a later one. */
 const LATE_EVERY = 7;
 const LATE_BY = 3;
 
-/** The batch at a sequence, from 1: up to one row on time and one late row of each VM. */
+/** The batch at a sequence, from 1: at most one timely row and one late row of each VM. */
 export function logBatch(sequence: number): SampleBatch {
   const builder = new BatchBuilder();
   for (const [n, vm] of LOG_VMS.entries()) {
@@ -28,7 +28,7 @@ export function logBatch(sequence: number): SampleBatch {
   return builder.build(LOG_START_MS + sequence * LOG_STEP_MS);
 }
 
-/** Times of all rows of a VM in the batches up to `last`, Unix ms, rising. */
+/** Times of all rows of a VM in the batches up to `last`, Unix ms, ascending. */
 export function logTimes(vm: LogVm, last: number): number[] {
   const n = LOG_VMS.indexOf(vm);
   const times: number[] = [];

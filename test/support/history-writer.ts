@@ -1,6 +1,6 @@
 /**
- * A process that takes in the log of `history-log.ts` and flushes all the time, until it is killed:
- * `node history-writer.ts <folder> <last sequence>`. Says so after each flush.
+ * A process that appends the log of `history-log.ts` and flushes constantly, until it is killed:
+ * `node history-writer.ts <folder> <last sequence>`. Reports each flush.
  */
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
@@ -17,9 +17,9 @@ const history = openHistory({
 });
 let sequence = history.floor(LOG_PARTITION);
 for (let isReady = false; sequence <= Number(last); isReady = true) {
-  // The first flush has started the writing thread: from here on every moment is worth a kill.
+  // The first flush has started the writing thread. From here on every moment is worth a kill.
   if (isReady) process.stdout.write('flushed\n');
-  // A few batches a flush, so that most kills fall into one.
+  // A few batches per flush, so that most kills hit one.
   for (let i = 0; i < 4 && sequence <= Number(last); i++, sequence++) {
     history.append(logBatch(sequence), { partition: LOG_PARTITION, sequence });
   }

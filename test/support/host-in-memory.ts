@@ -30,7 +30,7 @@ export interface World {
   readonly random: Random;
 }
 
-/** With the stream that further nodes can share. */
+/** A world with the stream that further nodes can share. */
 export interface StreamWorld extends World {
   readonly stream: Stream;
 }
@@ -38,13 +38,14 @@ export interface StreamWorld extends World {
 interface StartOptions {
   readonly path?: string;
   readonly seed?: number;
-  /** What judges changes. Default: every change may be committed. */
+  /** Admission of changes. Default: every change may be committed. */
   readonly admission?: (clock: VirtualClock) => ChangeAdmission;
 }
 
 /**
- * Started; ends with the test. `beside`: as a second node on that world's stream. `path`: of a
- * database that outlives it; whoever opens it again takes another seed, as ids are not made twice.
+ * Starts a world that ends with the test. `beside`: as a second node on that world's stream.
+ * `path`: file of a database that outlives it. A world that reopens it takes another seed, so that
+ * ids are not repeated.
  */
 export async function startWorld(
   t: Test,
@@ -76,7 +77,7 @@ export async function startWorld(
   return { host, stream, clock, random };
 }
 
-/** `authenticate` takes a key; `used` has the ids of those accepted, in order. */
+/** `authenticate` takes a key; `used` has the ids of accepted keys, in order. */
 export function authenticator(
   t: Test,
   world: World,

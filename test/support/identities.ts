@@ -1,5 +1,5 @@
 /**
- * Identities for tests, made by the machines' own events and not by the parts that are under test:
+ * Identities for tests, made with the machines' own events and not with the parts under test:
  * service accounts, people, members, sessions, CI connections, and credentials that act for them.
  */
 
@@ -18,7 +18,7 @@ import { tester } from './host-in-memory.ts';
 type NewCredential = Parameters<typeof issueCredential>[2];
 export type TestCapability = NewCredential['capabilities'][number];
 
-/** A person who has signed in: `secret` is what the session's cookie holds. */
+/** A signed-in person. `secret` is the value of the session's cookie. */
 export interface SignedIn {
   readonly person: string;
   readonly session: string;
@@ -36,7 +36,7 @@ export function identitiesOf(ports: {
   readonly host: Host;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who begins sessions; absent: nobody can sign in. */
+  /** Part that begins sessions; absent: sign-in is impossible. */
   readonly people?: Pick<People, 'linkFor' | 'signInByLink' | 'endSession'>;
 }) {
   const { host, clock, random, people } = ports;
@@ -55,7 +55,7 @@ export function identitiesOf(ports: {
     });
     return id;
   };
-  /** Sends an event to an instance, as one decision; does it change anything? */
+  /** Sends an event to an instance as one decision. Resolves with whether it changed anything. */
   const send = async <M extends MachineName>(
     project: string,
     machine: M,
@@ -75,7 +75,7 @@ export function identitiesOf(ports: {
     return { id, key };
   };
 
-  /** A service account; answers its id. */
+  /** Creates a service account. Resolves with its id. */
   const account = (project: string, capabilities: readonly string[]): Promise<string> =>
     start(project, 'serviceAccount', newId(), {
       project,
@@ -84,7 +84,10 @@ export function identitiesOf(ports: {
       createdBy: tester.name,
       capabilities,
     });
-  /** A key of a service account, which is made for it with the same capabilities if none is given. */
+  /**
+   * Issues a key of a service account. Without one, it creates an account with the same
+   * capabilities.
+   */
   const accountKey = async (
     project: string,
     capabilities: readonly TestCapability[],
@@ -94,10 +97,10 @@ export function identitiesOf(ports: {
     const owner = `projects/${project}/serviceAccounts/${of}`;
     return { ...(await issue({ project, kind: 'sk', capabilities, owner, ...rest })), account: of };
   };
-  /** A person; answers the id. */
+  /** Creates a person. Resolves with the id. */
   const person = (displayName = 'Ada'): Promise<string> =>
     start(SYSTEM_PROJECT, 'person', newId(), { displayName, email: '', identity: null });
-  /** A membership; answers its id. */
+  /** Creates a membership. Resolves with its id. */
   const member = (project: string, of: string, role: Role): Promise<string> =>
     start(project, 'membership', memberIdOf(project, of), {
       project,
@@ -107,9 +110,9 @@ export function identitiesOf(ports: {
       email: '',
       by: tester.name,
     });
-  /** A session of the person in a command line: those bear a week without use. */
+  /** Begins a command-line session of the person, which survives a week without use. */
   const signIn = async (of: string): Promise<SignedIn> => {
-    if (!people) throw new Error('Nobody can sign in to this world');
+    if (!people) throw new Error('This world has no sign-in');
     const verifier = Buffer.from(random.bytes(32)).toString('base64url');
     const challenge = createHash('sha256').update(verifier).digest('base64url');
     const operators = await people.linkFor(tester, of, 'operator');
@@ -129,13 +132,13 @@ export function identitiesOf(ports: {
     person,
     member,
     signIn,
-    /** A person who is signed in and has this role in the project; null = none. */
+    /** Signs in a person with this role in the project; null = none. */
     async signedInAs(project: string, role: Role | null): Promise<SignedIn> {
       const of = await person(role ?? 'Stranger');
       if (role) await member(project, of, role);
       return signIn(of);
     },
-    /** A key of a member of the project. */
+    /** Issues a key of a member of the project. */
     personalKey: (
       project: string,
       of: string,
@@ -149,7 +152,7 @@ export function identitiesOf(ports: {
         ...options,
         owner: `projects/${project}/members/${memberIdOf(project, of)}`,
       }),
-    /** A collector's key: of the project, or of every one when it is `_system`. */
+    /** Issues a collector's key: of the project, or of every project if it is `_system`. */
     collector: (
       project: string,
       datacenter?: string,
@@ -163,7 +166,7 @@ export function identitiesOf(ports: {
         ...options,
         ...(datacenter !== undefined && { datacenter }),
       }),
-    /** An enrolled VM's agent: its key, and the enrolment that it needs. */
+    /** Enrols the agent of a VM: its key, and the enrolment that it needs. */
     async agent(
       project: string,
       vm: string,
@@ -181,7 +184,7 @@ export function identitiesOf(ports: {
       });
       return issued;
     },
-    /** An approved CI connection of a service account; answers its id. */
+    /** Approves a CI connection of a service account. Resolves with its id. */
     connection: (project: string, serviceAccount: string, capabilities: readonly string[]) =>
       start(project, 'ciConnection', newId(), {
         project,
@@ -195,7 +198,7 @@ export function identitiesOf(ports: {
         digest: 'd',
         createdBy: tester.name,
       }),
-    /** The row of an identity, as it is now. */
+    /** Current row of an identity. */
     row: <M extends MachineName>(machine: M, id: string): Instance<M> | undefined =>
       host.findInstance(machine, id),
   };

@@ -1,4 +1,6 @@
-/** Sets up a listening API and a rule to put in force, for tests of `WatchIncidents`. */
+/**
+ * Sets up a listening API and a rule that tests can put in force, for tests of `WatchIncidents`.
+ */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
@@ -43,7 +45,7 @@ async function saveRule({ call, write }: RpcWorld): Promise<void> {
   });
 }
 
-/** A reading of a VM, so many half minutes after the start. */
+/** A reading of a VM, `step` half minutes after the start. */
 export function reading(step: number, value: number, vm = 'vm-1') {
   const observedUnixMs = START_MS + step * 30_000;
   return { vm, observedUnixMs, values: [{ series: CPU, value }] };

@@ -1,6 +1,6 @@
 /**
- * Incidents in a program that was started as a user starts it, for tests of its pages: readings are
- * written by the demo's collector key, rules are saved by its API key.
+ * Incidents in a program as a user starts it, for tests of its pages: the demo's collector key
+ * writes readings, its API key saves rules.
  */
 import { randomUUID } from 'node:crypto';
 import { type ServiceUnderTest, until } from './program.ts';
@@ -10,7 +10,7 @@ type Json = Record<string, unknown>;
 /** One reading of `cpu_utilization_pct`; a VM's first one registers it. */
 export interface Reading {
   readonly vm: string;
-  /** Name to show. */
+  /** Display name. */
   readonly displayName?: string;
   readonly atMs: number;
   readonly percent: number;
@@ -18,7 +18,7 @@ export interface Reading {
 
 const ALERTS = 'monitoring.v1.AlertService';
 
-/** Calls a method; throws what the service refused. */
+/** Calls a method. Throws with the service's refusal. */
 async function ask<T = Json>(
   program: ServiceUnderTest,
   method: string,
@@ -58,10 +58,10 @@ export async function writeReadings(
   }
 }
 
-/** Values of a request that stay below its 1 MiB. */
+/** Number of values that keeps a request below 1 MiB. */
 const VALUES_MAX = 4_000;
 
-/** One row of each VM `vm-N`, whose file systems are 90 % full: an alert instance each. */
+/** Writes one row for each VM `vm-N`, whose file systems are 90 % full, each an alert instance. */
 export async function fillFilesystems(
   program: ServiceUnderTest,
   { vms, mounts }: { readonly vms: number; readonly mounts: number },
@@ -91,7 +91,7 @@ export async function fillFilesystems(
   }
 }
 
-/** Resolves once so many incidents fire, by the overview's count. */
+/** Resolves once this many incidents fire, by the overview's count. */
 export async function untilOpen(program: ServiceUnderTest, count: number): Promise<void> {
   const { projectName } = program.demo;
   const probe = async (): Promise<true | undefined> => {
@@ -105,7 +105,7 @@ export async function untilOpen(program: ServiceUnderTest, count: number): Promi
   await until(`${count} incidents fire`, probe);
 }
 
-/** Saves a rule on `cpu_utilization_pct` above 90 %; resolves with its name. */
+/** Saves a rule on `cpu_utilization_pct` above 90 %. Resolves with its name. */
 export async function saveRule(program: ServiceUnderTest, spec: Json = {}): Promise<string> {
   const { projectName } = program.demo;
   const { name } = await ask<{ name: string }>(program, `${ALERTS}/SaveAlertRule`, {
@@ -151,7 +151,7 @@ export async function listIncidents(
   return answer.incidents ?? [];
 }
 
-/** Resolves once so many incidents fire. */
+/** Resolves once this many incidents fire. */
 export function untilFiring(program: ServiceUnderTest, count: number): Promise<ShownIncident[]> {
   return until(`${count} incidents fire`, async () => {
     const firing = await listIncidents(program, { state: 'FIRING' });
@@ -159,7 +159,7 @@ export function untilFiring(program: ServiceUnderTest, count: number): Promise<S
   });
 }
 
-/** Resolves once a VM is listed by this name: pages read names once, when they are opened. */
+/** Resolves once a VM is listed by this name. Pages read names only when they are opened. */
 export async function untilNamed(program: ServiceUnderTest, displayName: string): Promise<void> {
   const request = { projectName: program.demo.projectName, pageSize: 1_000, inventoryOnly: true };
   await until(`a VM is called ${displayName}`, async () => {

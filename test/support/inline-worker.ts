@@ -1,8 +1,8 @@
 /**
- * Runs the code of a thread in the thread of the test: a worker takes a third of a second of CPU to
- * start, and most tests are about what a thread answers. Calls and replies are cloned, and
- * memory is moved, as between threads. Tests of the threads themselves (crashes, cancellation,
- * heaps, fairness) use real workers.
+ * Runs the code of a thread in the thread of the test. A worker takes a third of a second of CPU to
+ * start, and most tests are about a thread's answers. Calls and replies are cloned, and memory is
+ * moved, as between threads. Tests of the threads themselves (crashes, cancellation, heaps,
+ * fairness) use real workers.
  */
 import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
@@ -17,9 +17,9 @@ import {
   type ThreadWorker,
 } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 
-/** For `startWorker` of supervised threads, query threads and history. */
+/** `startWorker` for supervised threads, query threads and history. */
 export function inlineWorker(entry: URL, { workerData }: WorkerOptions): ThreadWorker {
-  // `ThreadWorker` has the overloads of `Worker`; those that a supervisor calls are here.
+  // `ThreadWorker` has the overloads of `Worker`; this class has those that a supervisor calls.
   return new InlineWorker(entry, workerData as ThreadData<unknown>) as unknown as ThreadWorker;
 }
 

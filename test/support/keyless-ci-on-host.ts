@@ -1,6 +1,6 @@
 /**
- * Keyless CI on a real host with the real machines, without the API: a service account, and plain JSON
- * in place of a CI platform's signed tokens, so that a test states exactly what a token shows.
+ * Keyless CI on a real host with the real machines, without the API: a service account, and plain
+ * JSON in place of a CI platform's signed tokens, so that a test states a token's exact claims.
  */
 
 import type { Test } from 'tap';
@@ -20,11 +20,11 @@ export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';
 const PUBLIC_URL = 'https://monitoring.example';
 export const AUDIENCE = `${PUBLIC_URL}/projects/${PROJECT}`;
-/** Where jobs of the tests come from. */
+/** Network of the tests' jobs. */
 export const NETWORK = '192.0.2.1';
 export const owner: Actor = { kind: 'human', name: 'people/olga' };
 
-/** What a push to the main branch of `acme/shop` shows. */
+/** Claims of a push to the main branch of `acme/shop`. */
 export const BOUND = {
   repository: 'acme/shop',
   repository_id: '1001',
@@ -48,7 +48,7 @@ export const RECORDED = {
 export const OWNER_CLAIMS = ['repository_id', 'repository_owner_id'] as const;
 export const NAME_CLAIMS = ['repository', 'repository_owner'] as const;
 
-/** What a token of the tests holds; everything that it does not say is as it should be. */
+/** Content of a test token. Omitted fields are valid. */
 export interface TestToken {
   readonly bound?: Readonly<Record<string, unknown>>;
   readonly recorded?: WorkflowIdentity['recorded'];
@@ -57,7 +57,7 @@ export interface TestToken {
   readonly jti?: string;
   readonly audience?: string;
   readonly issuer?: string;
-  /** When the platform made it, Unix ms; usually now. */
+  /** Time of issue, Unix ms; usually now. */
   readonly issuedMs?: number;
 }
 
@@ -65,26 +65,28 @@ export interface CiWorld extends StreamWorld {
   readonly ci: KeylessCi;
   /** Outcomes of exchanges, in order. */
   readonly outcomes: ExchangeOutcome[];
-  /** Refusals that could not be noted. */
+  /** Refusals that could not be recorded. */
   readonly lost: number[];
-  /** What became of wrong pairing codes, in order. */
+  /** Outcomes of wrong pairing codes, in order. */
   readonly wrongCodes: string[];
   readonly burned: Set<string>;
-  /** URLs of the configured issuers, by name: the operator's to change. */
+  /** URLs of the configured issuers, by name. The operator can change them. */
   readonly issuers: Record<string, string>;
-  /** Runs while an assertion is being checked, which waits for it. */
+  /** Runs while an assertion is being verified; verification waits for it. */
   meanwhile: (() => Promise<unknown>) | undefined;
   /** A fresh assertion. */
   assertion(token?: TestToken): string;
   /** A fresh request key. */
   request(): { scope: string; id: string; fingerprint: string };
-  /** A connection approved for what the token shows; its id. */
+  /** Approves a connection for the token's claims. Resolves with its id. */
   connect(token?: TestToken, capabilities?: readonly string[]): Promise<string>;
-  /** Exchanges for the connection; the cause or reason of a refusal, or `EXCHANGED`. */
+  /**
+   * Exchanges for the connection. Resolves with the cause or reason of a refusal, or `EXCHANGED`.
+   */
   tryExchange(connection: string, token?: TestToken): Promise<string>;
 }
 
-/** Started; ends with the test. `beside`: as a second node on that world's stream. */
+/** Starts a world that ends with the test. `beside`: as a second node on that world's stream. */
 export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> {
   const world = await startWorld(t, beside);
   const { host, clock, random } = world;
@@ -185,13 +187,13 @@ export async function send<M extends MachineName>(
   });
 }
 
-/** `EXCHANGED`, or why not: the cause where a refusal has one, else its reason. */
+/** `EXCHANGED`, or the cause of the refusal, or its reason if it has no cause. */
 export async function causeOf(attempt: Promise<unknown>): Promise<string> {
   const refusal = await refusalOf(attempt);
   return refusal ? (refusal.metadata.cause ?? refusal.reason) : 'EXCHANGED';
 }
 
-/** The refusal that an attempt ends in; undefined when it succeeds. */
+/** Refusal of an attempt; undefined if it succeeds. */
 export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | undefined> {
   try {
     await attempt;
@@ -202,7 +204,7 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | un
   }
 }
 
-/** Tokens that are JSON and need no signature: what they show is what the test wrote. */
+/** Tokens that are JSON without a signature: their claims are what the test wrote. */
 function plainAssertions(
   issuers: Readonly<Record<string, string>>,
   clock: Clock,
@@ -255,7 +257,7 @@ function onceStoreIn(burned: Set<string>): OnceStore {
   };
 }
 
-/** The real ones. */
+/** The real pairing codes. */
 function pairingCodes({ clock, random }: Pick<World, 'clock' | 'random'>): PairingCodes {
   return {
     mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),

@@ -1,6 +1,6 @@
 /**
- * Service accounts and keys over the API: a signed-in owner, calls of AutomationService by anybody, and
- * whether a secret gives access.
+ * Service accounts and keys over the API: a signed-in owner, calls of AutomationService by any
+ * caller, and a check that a secret gives access.
  */
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
@@ -10,7 +10,7 @@ import type { SignedIn } from './identities.ts';
 export const PROJECT = 'projects/demo';
 export const DAY = 86_400;
 
-/** A world with an owner who is signed in, and the calls of this service as somebody. */
+/** A world with a signed-in owner, and calls of this service by any caller. */
 export async function startKeysWorld(t: Test) {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
@@ -38,7 +38,7 @@ export async function startKeysWorld(t: Test) {
   };
   const key = async (parent: string, fields: object = {}): Promise<Answer> =>
     call('CreateKey', { parent, displayName: 'k', capabilities: ['monitoring.read'], ...fields });
-  /** Does a request with this key succeed now? The reason when it does not. */
+  /** Makes a request with this key. Resolves with the reason if it fails. */
   const reads = async (secret: string): Promise<string> => {
     const request = JSON.stringify({ projectName: PROJECT, inventoryOnly: true });
     const answer = await world.send(

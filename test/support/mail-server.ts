@@ -1,11 +1,11 @@
-/** A mail server (smtp-server) on 127.0.0.1 that keeps what it takes, for tests of what we send. */
+/** A mail server (smtp-server) on 127.0.0.1 that stores accepted mails, for tests of sent mail. */
 import type { Socket } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
 export interface TakenMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers, an empty line, the body; lines end in `\n`. */
+  /** Headers, an empty line, the body. Lines end in `\n`. */
   readonly source: string;
 }
 
@@ -13,29 +13,29 @@ export interface MailServer {
   /** For SVC_SMTP_URL. */
   readonly url: string;
   readonly mails: TakenMail[];
-  /** Recipients that were offered, taken or not. */
+  /** Recipients that were offered, accepted or not. */
   readonly offered: string[];
-  /** Refuses recipients with this status; undefined: takes them. */
+  /** Status with which recipients are refused; undefined: they are accepted. */
   refuseWith: number | undefined;
-  /** Refuses the sender or the content instead, or the recipient with words of its own. */
+  /** Refuses the sender or the content instead, or the recipient with a text of its own. */
   refusal: Refusal | undefined;
-  /** Ends the connection when it has read so much of a mail, without a word. */
+  /** Point of a mail at which the connection is closed without an answer. */
   breaksOff: 'in the content' | 'after the content' | undefined;
-  /** Reads commands and answers none. */
+  /** Reads commands without answering them. */
   isSilent: boolean;
   readonly logins: string[];
-  /** Connections that are open. */
+  /** Number of open connections. */
   connections: number;
 }
 
 export interface Refusal {
   readonly at: 'sender' | 'recipient' | 'content';
   readonly status: number;
-  /** Begins with an enhanced status, where there is one. */
+  /** Begins with an enhanced status, if there is one. */
   readonly text: string;
 }
 
-/** Ends with the test. */
+/** Starts a server that ends with the test. */
 export async function startMailServer(
   t: { teardown(end: () => unknown): unknown },
   options: { readonly password?: string } = {},
@@ -106,7 +106,7 @@ export async function startMailServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // A client that breaks off is the test's doing.
+  // A client that disconnects is part of the test.
   server.on('error', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => new Promise<void>((resolve) => server.close(resolve)));
@@ -115,14 +115,14 @@ export async function startMailServer(
   return Object.assign(state, { url: `smtp://${user}127.0.0.1:${port}` });
 }
 
-/** A header's value in a mail, unfolded; undefined when it is not there. */
+/** Value of a header in a mail, unfolded; undefined if the mail does not have it. */
 export function headerOf({ source }: TakenMail, name: string): string | undefined {
   const [head = ''] = source.split('\n\n', 1);
   const unfolded = head.replaceAll(/\n[ \t]+/g, ' ');
   return new RegExp(`^${name}: (.*)$`, 'im').exec(unfolded)?.[1];
 }
 
-/** The body of a mail, its transfer encoding undone. */
+/** Body of a mail after decoding its transfer encoding. */
 export function bodyOf(mail: TakenMail): string {
   const body = mail.source.slice(mail.source.indexOf('\n\n') + 2);
   if (headerOf(mail, 'content-transfer-encoding') !== 'quoted-printable') return body;

@@ -6,7 +6,7 @@ interface Assertions {
   same(found: unknown, wanted: unknown): void;
 }
 
-/** Runs marbles in virtual time. `paced`: a pacer whose turns are one frame and one step long. */
+/** Runs marbles in virtual time. `paced`: a pacer whose turns last one frame and one step. */
 export function marbles(
   t: Assertions,
   test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], paced: Pacer) => void,

@@ -1,8 +1,8 @@
 /**
- * Rows of VMs through all members at once, and an account of what was acknowledged. Each sender has its
- * own VMs and sends their rows in order, again until they are acknowledged, by the next member when one
- * does not answer: as a collector does. So the log has every row of a VM once or more, in order, and
- * what rules make of it is known.
+ * Writes rows of VMs through all members at once, and records acknowledged rows. Each sender has
+ * its own VMs and sends their rows in order. It resends a row until it is acknowledged, to the next
+ * member if one does not answer, as a collector does. So the log has every row of a VM at least
+ * once, in order, and the results of rules are known.
  */
 import type { Demo } from './program.ts';
 
@@ -13,33 +13,33 @@ export interface SentRow {
 
 export interface MemberLoadOptions {
   readonly demo: Demo;
-  /** Base URLs; a sender begins with the one of its own number. */
+  /** Base URLs. A sender begins with the one at its own number. */
   readonly targets: readonly string[];
   readonly vms: readonly string[];
-  /** Between two rows of a VM, ms. */
+  /** Interval between two rows of a VM, ms. */
   readonly everyMs: number;
 }
 
 export interface MemberLoad {
-  /** Rows acknowledged, by VM, in their order. */
+  /** Acknowledged rows by VM, in their order. */
   readonly acknowledged: ReadonlyMap<string, readonly SentRow[]>;
-  /** Answers other than 200, by status; 0: none came. */
+  /** Answers other than 200, by status; 0: no answer. */
   readonly failures: ReadonlyMap<number, number>;
-  /** What the next rows of these VMs say. */
+  /** Sets the value of the next rows of these VMs. */
   set(vms: readonly string[], value: number): void;
-  /** Resolves when the rows of `vms` sent from now on have been acknowledged once. */
+  /** Resolves once rows of `vms` that are sent from now on have been acknowledged. */
   written(vms: readonly string[]): Promise<void>;
-  /** Ends the senders; resolves when their last rows are acknowledged. */
+  /** Stops the senders. Resolves once their last rows are acknowledged. */
   stop(): Promise<void>;
 }
 
-/** A row that does not breach. */
+/** Value that does not breach. */
 export const GOOD = 1;
 const ANSWER_MS = 6_000;
 const RETRY_MS = 100;
 const SERIES = 'svc_vm_memory_used_bytes';
 
-/** Sends from now on. */
+/** Starts sending at once. */
 export function startMemberLoad(options: MemberLoadOptions): MemberLoad {
   const { targets, vms, everyMs } = options;
   const values = new Map(vms.map((vm) => [vm, GOOD]));
@@ -82,7 +82,7 @@ export function startMemberLoad(options: MemberLoadOptions): MemberLoad {
   };
 }
 
-/** The status of the answer; 0: there was none. */
+/** Status of the answer; 0: no answer. */
 async function send(
   { projectName, collectorKey }: Demo,
   baseUrl: string,
@@ -109,7 +109,7 @@ async function send(
   }
 }
 
-/** Rows that a member answers, by VM, in their order. Throws unless it answers. */
+/** Rows that a member returns, by VM, in their order. Throws unless it answers. */
 export async function rowsAt(
   { apiKey, projectName }: Demo,
   baseUrl: string,
@@ -132,7 +132,7 @@ export async function rowsAt(
   );
 }
 
-/** Acknowledged rows that a member does not answer as they were sent, in words. */
+/** Acknowledged rows that a member does not return as they were sent, as readable lines. */
 export function lostRows(
   acknowledged: ReadonlyMap<string, readonly SentRow[]>,
   stored: ReadonlyMap<string, readonly SentRow[]>,
@@ -146,12 +146,12 @@ export function lostRows(
 }
 
 export interface ExpectedRule {
-  /** It fires above this. */
+  /** Values above it fire. */
   readonly threshold: number;
   readonly sustainedSeconds: number;
 }
 
-/** Starts of the incidents that a rule makes of a VM's rows, Unix s: worked out in the plain way. */
+/** Expected starts of a rule's incidents from a VM's rows, Unix s, computed the plain way. */
 export function expectedStarts(
   rows: readonly SentRow[],
   { threshold, sustainedSeconds }: ExpectedRule,

@@ -1,6 +1,6 @@
 /**
- * Work that goes on at a cluster of members while faults happen to it, and what must be true of it
- * afterwards. Findings and times are data: a test wants none of the former, and a bench prints both.
+ * Continuous work on a cluster of members during faults, and the conditions that must hold
+ * afterwards. Findings and times are data: a test expects no findings, and a bench prints both.
  */
 import { randomUUID } from 'node:crypto';
 import type { LogVerification } from '../../actors/audit/log-verifier.ts';
@@ -24,7 +24,7 @@ type Teardown = { teardown(end: () => unknown): unknown };
 
 export interface ScenarioOptions {
   readonly vms: number;
-  /** Between two rows of a VM, ms. */
+  /** Interval between two rows of a VM, ms. */
   readonly everyMs: number;
 }
 
@@ -35,10 +35,10 @@ export interface Scenario {
   /** The first owner, signed in at the first member. */
   readonly owner: Person;
   readonly rules: readonly Rule[];
-  /** Name of the destination that they notify. */
+  /** Name of the destination that the rules notify. */
   readonly destination: string;
   readonly startedMs: number;
-  /** VMs that no incident is about, in turn. */
+  /** VMs without an incident, in turn. */
   readonly nextVm: () => string;
 }
 
@@ -50,14 +50,14 @@ const RULES: readonly ExpectedRule[] = [
   { threshold: 10, sustainedSeconds: 0 },
   { threshold: 20, sustainedSeconds: 0 },
   { threshold: 10, sustainedSeconds: 3 },
-  // Never.
+  // Never fires.
   { threshold: 1_000, sustainedSeconds: 0 },
 ];
-/** Breaches the first and the third rule. */
+/** Value that breaches the first and the third rule. */
 const HIGH = 15;
-/** Whose messages are on their way when a member is killed. */
+/** VMs whose messages are on their way when a member is killed. */
 const BURST_VMS = 12;
-/** An answer of the receiver takes so long: some messages are under way at any kill, ms. */
+/** Response time of the receiver, ms, so that some messages are in flight at any kill. */
 const RECEIVER_MS = 50;
 const ALERTS = 'monitoring.v1.AlertService';
 
@@ -68,7 +68,7 @@ export const scenarioSettings = {
   SVC_WEBHOOK_ALLOW_HTTP: 'on',
 } as const;
 
-/** Three members under load, with rules in force that notify a receiver. */
+/** Starts three members under load, with rules in force that notify a receiver. */
 export async function startScenario(
   t: Teardown,
   { vms, everyMs }: ScenarioOptions,
@@ -99,7 +99,7 @@ async function createDestination(demo: Demo, url: string): Promise<string> {
   return (answer.destination as { name: string }).name;
 }
 
-/** Resolves to the rule's name once every row from now on is compared with it. */
+/** Resolves with the rule's name once every later row is evaluated against it. */
 async function saveRule(demo: Demo, rule: ExpectedRule, destination: string): Promise<string> {
   const id = randomUUID();
   const name = `${demo.projectName}/alertRules/${id}`;
@@ -124,7 +124,7 @@ async function saveRule(demo: Demo, rule: ExpectedRule, destination: string): Pr
   return name;
 }
 
-/** A method's answer, by one member. Throws unless it is 200. */
+/** Answer of one member to a method. Throws unless the status is 200. */
 export async function callAt(
   baseUrl: string,
   { apiKey, projectName }: Pick<Demo, 'apiKey' | 'projectName'>,
@@ -149,7 +149,7 @@ async function post(baseUrl: string, key: string, method: string, request: objec
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * From the call until the webhook of a VM that breaches from now on, ms; then it recovers.
+ * Time from the call to the webhook of a VM that breaches from now on, ms. The VM then recovers.
  */
 export async function untilWebhook(scenario: Scenario): Promise<number> {
   const { load, receiver } = scenario;
@@ -159,7 +159,7 @@ export async function untilWebhook(scenario: Scenario): Promise<number> {
   const isIt = ({ body, atMs }: Received) =>
     atMs >= sinceMs && body.type === 'incident.firing' && vmOf(body.data) === vm;
   const first = await until(`a webhook of ${vm}`, () => receiver.received.find(isIt));
-  // For longer than the rule that wants three seconds.
+  // Longer than the three seconds that the rule requires.
   await sleep(4_000);
   load.set([vm], GOOD);
   return first.atMs - sinceMs;
@@ -170,8 +170,8 @@ function vmOf({ vmName }: Received['body']['data']): string {
 }
 
 /**
- * SIGKILL of the member that acts for the project, amid a burst of messages; ms until a webhook of a
- * VM that breached later.
+ * Kills the member that owns the project with SIGKILL, during a burst of messages. Resolves with
+ * the time until the webhook of a VM that breached later, ms.
  */
 export async function killOwner(scenario: Scenario): Promise<number> {
   const { load, receiver } = scenario;
@@ -187,7 +187,7 @@ export async function killOwner(scenario: Scenario): Promise<number> {
   return tookMs;
 }
 
-/** The owner does not run for 20 s, and wakes up in the belief that nothing has happened. */
+/** Suspends the owner for 20 s. It wakes up in the belief that nothing has happened. */
 export async function suspendOwner(scenario: Scenario): Promise<number> {
   const owner = await ownerOf(scenario);
   owner.suspend();
@@ -198,7 +198,7 @@ export async function suspendOwner(scenario: Scenario): Promise<number> {
   return tookMs;
 }
 
-/** The owner runs, and reaches no nats-server for 20 s. */
+/** Cuts the running owner off from all nats-servers for 20 s. */
 export async function cutOwner(scenario: Scenario): Promise<number> {
   const owner = await ownerOf(scenario);
   owner.cut();
@@ -210,8 +210,8 @@ export async function cutOwner(scenario: Scenario): Promise<number> {
 }
 
 /**
- * As a rolling upgrade does it: each member is stopped and started again, the next one when it is ready.
- * ms until the webhook after the last.
+ * Restarts each member in turn, as a rolling upgrade does; the next one follows once it is ready.
+ * Resolves with the time from the last restart to a webhook, ms.
  */
 export async function replaceMembers(scenario: Scenario): Promise<number> {
   for (const member of scenario.cluster.members) {
@@ -223,8 +223,8 @@ export async function replaceMembers(scenario: Scenario): Promise<number> {
 }
 
 /**
- * A VM reports once, and the member that acts for its project is cut off after `cutMs`; ms from its row
- * until the webhook of its silence. `examine` knows nothing of that rule.
+ * A VM reports once, and the member that owns its project is cut off after `cutMs`. Resolves with
+ * the time from its row until its silence is reported, ms. `examine` does not know that rule.
  */
 export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Promise<number> {
   const { cluster, receiver } = scenario;
@@ -263,10 +263,13 @@ export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Pr
   return found.atMs - sinceMs;
 }
 
-/** SIGKILL of the nats-server that leads a stream; ms until a webhook. */
+/**
+ * Kills the nats-server that leads a stream with SIGKILL. Resolves with the time until a webhook,
+ * ms.
+ */
 export async function killLeader({ ...scenario }: Scenario, stream: string): Promise<number> {
   const { nats } = scenario.cluster;
-  const server = await until(`somebody leads ${stream}`, () =>
+  const server = await until(`${stream} has a leader`, () =>
     nats.leaderOf(stream).catch(() => undefined),
   );
   await server.kill();
@@ -277,7 +280,7 @@ export async function killLeader({ ...scenario }: Scenario, stream: string): Pro
 }
 
 async function ownerOf({ cluster }: Scenario): Promise<Member> {
-  return until('somebody acts for the project', () => cluster.ownerOf('demo'));
+  return until('the project has an owner', () => cluster.ownerOf('demo'));
 }
 
 export async function untilReady(member: Member): Promise<void> {
@@ -288,13 +291,13 @@ export async function untilReady(member: Member): Promise<void> {
 }
 
 export interface Revocation {
-  /** Of the answer, ms. */
+  /** Time until the answer, ms. */
   readonly tookMs: number;
   /** Statuses with the key right after it, by member. */
   readonly statuses: readonly number[];
 }
 
-/** Makes a key that every member knows, revokes it through one of them, and tries it at all. */
+/** Creates a key that every member knows, revokes it through one of them, and tries it at all. */
 export async function revokeKey(
   { cluster, owner }: Scenario,
   { meanwhile = () => {} }: { readonly meanwhile?: () => void } = {},
@@ -321,7 +324,7 @@ export async function revokeKey(
   return { tookMs, statuses: await Promise.all(members.map(status)) };
 }
 
-/** 0: no answer. */
+/** Status of a call with this key; 0: no answer. */
 async function statusWith(
   { baseUrl }: Member,
   { projectName }: Demo,
@@ -334,12 +337,12 @@ async function statusWith(
   );
 }
 
-/** What is not as it must be, in words; all empty when all is well. */
+/** Violations as readable lines; all lists are empty if all is well. */
 export interface Findings {
   readonly lostRows: readonly string[];
   readonly incidents: readonly string[];
   readonly deliveries: readonly string[];
-  /** Steps of data centers to `stale`, although rows came all the time. */
+  /** Transitions of data centers to `stale`, although rows arrived all the time. */
   readonly stale: readonly string[];
   readonly audit: readonly string[];
 }
@@ -348,11 +351,13 @@ export interface Outcome extends Findings {
   readonly rows: number;
   readonly fired: number;
   readonly sent: number;
-  /** Messages that came a second time, each explained by an attempt whose outcome is unknown. */
+  /** Messages that arrived twice, each explained by an attempt with an unknown outcome. */
   readonly duplicates: number;
 }
 
-/** Ends the load, waits until nothing is under way, and looks at everything through every member. */
+/**
+ * Stops the load, waits until no work is in progress, and checks everything through every member.
+ */
 export async function examine(scenario: Scenario): Promise<Outcome> {
   const { cluster, load } = scenario;
   await load.stop();
@@ -382,7 +387,7 @@ export async function examine(scenario: Scenario): Promise<Outcome> {
   };
 }
 
-/** Findings alone, as they are when all is well. */
+/** Findings if all is well. */
 export const NOTHING_FOUND: Findings = {
   lostRows: [],
   incidents: [],
@@ -395,7 +400,7 @@ export function findingsOf({ lostRows, incidents, deliveries, stale, audit }: Ou
   return { lostRows, incidents, deliveries, stale, audit };
 }
 
-/** A member may be a moment behind the log. */
+/** A member may be slightly behind the log. */
 async function rowsLostAt({ cluster, load, startedMs }: Scenario, { baseUrl }: Member) {
   let lost: string[] = [];
   await until('every row can be read', async () => {
@@ -414,7 +419,7 @@ function expectedOf({ load }: Scenario, rule: Rule): string[] {
 async function wrongIncidents(scenario: Scenario, { baseUrl }: Member): Promise<string[]> {
   const expected = new Set(scenario.rules.flatMap((rule) => expectedOf(scenario, rule)));
   let wrong: string[] = [];
-  await until('the incidents are as expected', async () => {
+  await until('the incidents match the expected ones', async () => {
     const there = (await listAll(scenario, baseUrl, 'ListIncidents', 'incidents')).map(
       ({ ruleName, vmName, startedUnix }) =>
         `${ruleName} ${String(vmName).split('/').at(-1)} from ${startedUnix}`,
@@ -423,7 +428,7 @@ async function wrongIncidents(scenario: Scenario, { baseUrl }: Member): Promise<
     wrong = [
       ...[...expected].filter((each) => !counts.has(each)).map((each) => `missing: ${each}`),
       ...[...counts].flatMap(([each, { length }]) => [
-        ...(expected.has(each) ? [] : [`not expected: ${each}`]),
+        ...(expected.has(each) ? [] : [`unexpected: ${each}`]),
         ...(length > 1 ? [`${length} times: ${each}`] : []),
       ]),
     ];
@@ -451,7 +456,10 @@ async function listAll(
 
 const DONE = new Set(['SENT', 'SUPPRESSED']);
 
-/** One accepted attempt a delivery; what arrived more often has an attempt of unknown outcome. */
+/**
+ * One accepted attempt per delivery. A message that arrived more often has an attempt with an
+ * unknown outcome.
+ */
 async function examineDeliveries(scenario: Scenario) {
   const { receiver, cluster } = scenario;
   const baseUrl = cluster.members[0]?.baseUrl ?? '';

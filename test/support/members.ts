@@ -1,7 +1,7 @@
 /**
- * Members of a cluster as a user starts them: `bin/svc.js serve` on three nats-servers, a process and
- * a data folder each, one master key. Each has a line of its own to each nats-server, which can be
- * cut. Everything is ended by its process id, whatever happens.
+ * Members of a cluster as a user starts them: `bin/svc.js serve` on three nats-servers, each member
+ * with its own process and data folder, all with one master key. Each has its own line to each
+ * nats-server, which can be cut. Every process is ended by its id, even if the test fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -24,23 +24,23 @@ import { type Demo, dataFolder, until } from './program.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface Member {
-  /** From 1 on. */
+  /** Number of the member, from 1. */
   readonly number: number;
   readonly baseUrl: string;
   readonly folder: string;
   readonly pid: number;
-  /** Of all its lives. */
+  /** Log of all its runs. */
   log(): string;
   isReady(): Promise<boolean>;
-  /** Starts it, again on the same folder and address; resolves when it is ready. */
+  /** Starts it, or restarts it on the same folder and address. Resolves once it is ready. */
   start(): Promise<void>;
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves once the process has ended. */
   kill(): Promise<void>;
   suspend(): void;
   resume(): void;
-  /** Its lines to all nats-servers. */
+  /** Cuts its lines to all nats-servers. */
   cut(): void;
   mend(): void;
 }
@@ -49,21 +49,21 @@ export interface MemberCluster {
   readonly nats: NatsCluster;
   /** In the order in which they were added. */
   readonly members: readonly Member[];
-  /** Keys of the project demo, which the first member made. */
+  /** Keys of the project demo, created by the first member. */
   readonly demo: Demo;
-  /** The master key that they share. */
+  /** File of the shared master key. */
   readonly keyFile: string;
-  /** One more, not started yet. */
+  /** Adds a member without starting it. */
   add(options?: MemberOptions): Promise<Member>;
-  /** Forgets one that has ended. */
+  /** Removes a member that has ended. */
   remove(member: Member): void;
-  /** Who acts for a project now; undefined: nobody, or it is not known. */
+  /** Current owner of a project; undefined: it has none, or it is unknown. */
   ownerOf(project: string): Promise<Member | undefined>;
 }
 
 export interface MemberOptions {
   readonly settings?: Readonly<Record<string, string>>;
-  /** How far its calendar clock is ahead, ms. */
+  /** Lead of its calendar clock, ms. */
   readonly clockShiftMs?: number;
 }
 
@@ -75,14 +75,14 @@ const compiled = process.env.NODE_COMPILE_CACHE
   ? { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
   : {};
 
-/** A file with a new master key. */
+/** Creates a file with a new master key. */
 export function masterKeyFile(t: Teardown): string {
   const path = join(dataFolder(t), 'master.key');
   writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });
   return path;
 }
 
-/** Three nats-servers and `members` members, all ready. */
+/** Starts three nats-servers and `members` members, and waits until all are ready. */
 export async function startMembers(
   t: Teardown,
   members: number,
@@ -197,7 +197,7 @@ function memberOf({
   };
 }
 
-/** The processes of a member, one after another. */
+/** Successive processes of a member. */
 class Life {
   readonly #arguments: readonly string[];
   readonly #environment: Readonly<Record<string, string>>;
@@ -211,7 +211,7 @@ class Life {
   }) {
     this.#arguments = options.arguments;
     this.#environment = options.environment;
-    // A test that times out has no teardown: nothing it started may outlive it.
+    // A test that times out has no teardown, and none of its processes may outlive it.
     process.once('exit', () => this.signal('SIGKILL'));
   }
 
@@ -252,7 +252,7 @@ function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null;
 }
 
-/** Reads the lease, and the record of its owner, which names its process. */
+/** Reads the lease and the record of its owner, which names its process. */
 async function ownerOf(
   { urls }: NatsCluster,
   members: readonly Member[],
@@ -269,7 +269,7 @@ async function ownerOf(
     const { pid } = await row(memberSubject(String(owner)));
     return members.find((member) => member.pid === pid);
   } catch {
-    // No leader at the moment.
+    // There is no leader at the moment.
     return undefined;
   } finally {
     await nats.close();

@@ -1,8 +1,8 @@
-/** Messages for tests of channels: every text that other people may choose is the given one. */
+/** Messages for tests of channels. Every text that other people may choose is the given one. */
 import fc from 'fast-check';
 import type { Message } from '../../src/delivery/notify/message/message.ts';
 
-/** The longest that a rule may have. */
+/** The longest URL that a rule may have. */
 export const RUNBOOK_URL = `https://runbooks.example.com/${'x'.repeat(471)}`;
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -31,14 +31,14 @@ export function messageNamed(name: string, more: Partial<Message> = {}): Message
   };
 }
 
-/** Observations 30 s apart; `undefined` = nothing was observed then. */
+/** Observations 30 s apart; `undefined` = no observation. */
 export function windowOf(values: readonly (number | undefined)[]) {
   return values.flatMap((value, index) =>
     value === undefined ? [] : [{ observedMs: START_MS + index * 30_000, value }],
   );
 }
 
-/** Names as people, and those who mean harm, choose them: any text, and pieces of each dialect. */
+/** Names as people and attackers choose them: any text, and fragments of each dialect. */
 export const names = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
   fc

@@ -1,7 +1,7 @@
 /**
- * Copies of the two databases of a world with every migration applied: making a file with its
- * write-ahead log and its tables costs many times what a copy costs. The first world of a process
- * makes them.
+ * Copies of the two databases of a world with every migration applied. Creating a file with its
+ * write-ahead log and tables costs many times as much as a copy. The first world of a process
+ * creates the originals.
  */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,10 +15,13 @@ import { systemRandom } from '../../streams/platform/random.ts';
 
 const CONTROL_FILE = 'control.db';
 
-/** The folder with the originals; removed when the process ends. */
+/** Folder of the originals, removed when the process ends. */
 let originals: string | undefined;
 
-/** Puts empty databases into the folder, for whoever opens them. Returns the path of `control.db`. */
+/**
+ * Copies empty databases into the folder, to be opened by the caller. Returns the path of
+ * `control.db`.
+ */
 export function copyMigratedDatabases(folder: string): string {
   originals ??= migrate();
   for (const file of [CONTROL_FILE, HISTORY_FILE]) {
@@ -37,7 +40,7 @@ function migrate(): string {
   });
   openInstanceStore(control);
   openEmbeddedStream({ storage: control, clock: systemClock, random: systemRandom });
-  // The last connection that closes empties the write-ahead log into the file.
+  // The last connection that closes moves the write-ahead log into the file.
   control.close();
   openHistoryFile(join(folder, HISTORY_FILE)).close();
   return folder;

@@ -1,6 +1,6 @@
 /**
- * Reads a mail as a client does (RFC 2045, 2046, 2047): for tests of what we compose, written apart
- * from what composes it.
+ * Reads a mail as a client does (RFC 2045, 2046, 2047), for tests of composed mails. Shares no code
+ * with the composer.
  */
 
 export class MimePart {
@@ -23,7 +23,7 @@ export class MimePart {
     return /^[^;]*/.exec(this.headers.get('content-type') ?? 'text/plain')?.[0].trim() ?? '';
   }
 
-  /** Of this part and of those in it, in the order of the mail. */
+  /** Types of this part and of the parts in it, in the order of the mail. */
   types(): string[] {
     return [this.type, ...this.parts.flatMap((part) => part.types())];
   }
@@ -33,7 +33,7 @@ export class MimePart {
     return this.parts.map((part) => part.find(type)).find((part) => part !== undefined);
   }
 
-  /** The content, its transfer encoding undone. */
+  /** Content after decoding its transfer encoding. */
   bytes(): Buffer {
     const encoding = this.headers.get('content-transfer-encoding')?.toLowerCase();
     if (encoding === 'base64') return Buffer.from(this.#body, 'base64');
@@ -46,7 +46,7 @@ export class MimePart {
   }
 }
 
-/** A mail with lines that end in `\n`. */
+/** Parses a mail whose lines end in `\n`. */
 export function parseMail(source: string): MimePart {
   return new MimePart(source);
 }
@@ -63,7 +63,7 @@ function partsOf(body: string, boundary: string): MimePart[] {
     .map((piece) => new MimePart(piece.slice(1)));
 }
 
-/** `=?UTF-8?Q?Gr=C3=B6=C3=9Fe?=`; white space between two such words is none of the text's. */
+/** `=?UTF-8?Q?Gr=C3=B6=C3=9Fe?=`; white space between two such words is not part of the text. */
 function decodeWords(value: string): string {
   const WORD = /=\?utf-8\?([bq])\?([^?]*)\?=/gi;
   return value

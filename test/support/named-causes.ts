@@ -1,4 +1,6 @@
-/** Who caused what: every step of an identity names a person, an operator or a credential. */
+/**
+ * Causes of identity events: every step of an identity names a person, an operator or a credential.
+ */
 import type { Test } from 'tap';
 import { runToEnd } from './program.ts';
 
@@ -10,7 +12,8 @@ export interface Reported {
 }
 
 /**
- * Of people, sessions, sign-in links and collectors of all projects, as the operator reads them.
+ * Events of people, sessions, sign-in links and collectors of all projects, as the operator reads
+ * them.
  */
 export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Reported[]> {
   const limit = ['--limit', '1000'];
@@ -21,7 +24,10 @@ export async function eventsOfNoProject(t: Test, folder: string): Promise<readon
   return JSON.parse(stdout).transitions;
 }
 
-/** A resource name, an operator, or a part of the service where nobody is known behind it. */
+/**
+ * Each cause is a resource name, an operator, or a part of the service that acts for an unknown
+ * caller.
+ */
 export function causesAreNamed(t: Test, events: readonly Reported[]): void {
   const named = /^(people|operator|projects)\/./;
   const unnamed = events
@@ -31,7 +37,9 @@ export function causesAreNamed(t: Test, events: readonly Reported[]): void {
 }
 
 const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destination', 'vmSource']);
-/** Whoever guesses a code or shows a strange token is not known; nor is who starts the service. */
+/**
+ * The author of a guessed code or a strange token is unknown, and so is whoever starts the service.
+ */
 const CAUSED_BY_NOBODY: readonly string[] = [
   'keyless CI: ciConnection exchangeRefused',
   'keyless CI: ciVerification wrongCodesSent',

@@ -1,6 +1,6 @@
 /**
- * Three real nats-servers in one cluster, for a test: on loopback ports of their own, each with a store of
- * its own, killed by their process ids at the end.
+ * Three real nats-servers in one cluster, for a test: on their own loopback ports, each with its
+ * own store, killed by their process ids at the end.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,11 +13,11 @@ import { until } from './program.ts';
 export interface NatsCluster {
   readonly servers: readonly NatsServer[];
   readonly urls: readonly string[];
-  /** The server that leads the stream now. */
+  /** The server that currently leads the stream. */
   leaderOf(stream: string): Promise<NatsServer>;
-  /** Resolves once three copies of a stream can be made, or led, again. */
+  /** Resolves once streams with three copies can be created, or led, again. */
   untilWhole(): Promise<void>;
-  /** SIGKILL of all. */
+  /** Sends SIGKILL to all. */
   kill(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ let tries = 0;
 
 type NatsClusterOptions = Pick<NatsServerOptions, 'program' | 'folder' | 'settings'>;
 
-/** A cluster in which streams with three copies can be made. Throws when it does not become one. */
+/** Starts a cluster that can create streams with three copies. Throws if it does not become one. */
 export function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
   return onOwnPorts(SERVERS.length, (ports) => startOn(ports, options));
 }
@@ -42,7 +42,7 @@ async function startOn(
     mkdirSync(own, { recursive: true });
     const lines = [
       `server_name: nats-${number}`,
-      // Clients keep to the addresses that they were given: a test may have put a line in between.
+      // Clients keep to their configured addresses, because a test may have put a line in between.
       `cluster { name: test, listen: "127.0.0.1:${ports[place]}", routes: [${routes}], no_advertise: true }`,
       settings,
     ];
@@ -74,12 +74,12 @@ function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): N
         return cluster?.leader;
       });
       const server = servers[Number(leader?.split('-')[1]) - 1];
-      if (server === undefined) throw new Error(`Nobody leads ${stream}`);
+      if (server === undefined) throw new Error(`${stream} has no leader`);
       return server;
     },
     async untilWhole() {
       let missing: unknown;
-      await until('three nats-servers are one cluster', () =>
+      await until('three nats-servers form one cluster', () =>
         managed(urls, assertWhole).then(
           () => true,
           (error: unknown) => {
@@ -94,9 +94,9 @@ function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): N
   };
 }
 
-/** Makes a stream on all three servers, waits for its copies, and removes all of it. */
+/** Creates a stream on all three servers, waits for its copies, and removes all of it. */
 async function assertWhole({ streams }: JetStreamManager): Promise<void> {
-  // A name of its own each time: an earlier one may be half made.
+  // A new name for each try, because the previous stream may be half created.
   const name = `WHOLE_${++tries}`;
   try {
     await streams.add({ name, subjects: [name], num_replicas: 3 });

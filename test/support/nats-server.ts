@@ -1,6 +1,6 @@
 /**
- * A real nats-server for a test: on a loopback port of its own, with a store folder of its own
- * and `sync_interval: always`, killed by its process id at the end.
+ * A real nats-server for a test: on its own loopback port, with its own store folder and
+ * `sync_interval: always`, killed by its process id at the end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { until } from './program.ts';
 export interface NatsServerOptions {
   /** Path of the program. */
   readonly program: string;
-  /** Existing folder for the configuration and the store; what it holds is served again. */
+  /** Existing folder for the configuration and the store. A store in it is reused. */
   readonly folder: string;
   /** More lines for the configuration file. */
   readonly settings?: string;
@@ -23,13 +23,13 @@ export interface NatsServerOptions {
 export interface NatsServer {
   readonly url: string;
   readonly pid: number;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves once the process has ended. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and store; resolves when it accepts connections. */
+  /** Restarts it on the same port and store. Resolves once it accepts connections. */
   start(): Promise<void>;
 }
 
-/** A running server. Throws with its log when it ends, or does not accept connections. */
+/** Starts a server. Throws with its log if it ends or does not accept connections. */
 export function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   return onOwnPorts(1, ([port = 0]) => startOn(port, options));
 }
@@ -61,7 +61,7 @@ async function startOn(port: number, options: NatsServerOptions): Promise<NatsSe
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     child = started;
-    // A test that times out has no teardown: nothing it started may outlive it.
+    // A test that times out has no teardown, and none of its processes may outlive it.
     process.once('exit', () => started.kill('SIGKILL'));
     let log = '';
     started.stderr.on('data', (chunk: Buffer) => {
@@ -75,7 +75,7 @@ async function startOn(port: number, options: NatsServerOptions): Promise<NatsSe
       });
     } catch (error) {
       await kill();
-      // Its last words may still be under way.
+      // Its last output may still be on its way.
       await closed;
       if (saysPortTaken(log)) throw new PortTaken(options.program, log);
       throw new Error(`${options.program} did not start:\n${log}`, { cause: error });
@@ -92,7 +92,7 @@ async function startOn(port: number, options: NatsServerOptions): Promise<NatsSe
   };
 }
 
-/** Whether something listens on the port of 127.0.0.1. */
+/** True if something listens on the port of 127.0.0.1. */
 export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

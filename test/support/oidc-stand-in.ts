@@ -1,6 +1,6 @@
 /**
- * The smallest OpenID Connect provider on 127.0.0.1 that a whole sign-in can be done with, whose
- * every secret is known to the test: client secret, code, and the tokens it answers.
+ * A minimal OpenID Connect provider on 127.0.0.1 for a complete sign-in. The test knows all its
+ * secrets: client secret, code, and issued tokens.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,19 +9,19 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
 export interface OidcStandIn {
   readonly issuer: string;
-  /** Given out for every authorization; the service must send it back. */
+  /** Code for every authorization; the service must send it back. */
   readonly code: string;
-  /** Tokens that were answered. */
+  /** Issued tokens. */
   readonly tokens: string[];
-  /** Whether the service has shown the client secret. */
+  /** True once the service has sent the client secret. */
   readonly hasSeenSecret: () => boolean;
-  /** Of the next sign-in, from the address that the service sends a browser to. */
+  /** Nonce of the next sign-in, from the address to which the service sends a browser. */
   nonce: string;
-  /** Whoever comes with a browser cancels; else they are signed in without a prompt. */
+  /** true: every browser cancels; false: it is signed in without a prompt. */
   isCancelled: boolean;
 }
 
-/** Ends with the test. */
+/** Starts a provider that ends with the test. */
 export async function startOidcStandIn(
   t: { teardown(fn: () => unknown): unknown },
   client: { readonly id: string; readonly secret: string; readonly email: string },
@@ -70,7 +70,7 @@ export async function startOidcStandIn(
     }
     void text(request).then(async (body) => {
       const basic = Buffer.from((request.headers.authorization ?? '').slice(6), 'base64');
-      // Both ways of showing it encode it as a form does (RFC 6749, section 2.3.1).
+      // Both methods encode the secret as a form does (RFC 6749, section 2.3.1).
       if (decodeURIComponent(`${basic}${body}`).includes(client.secret)) state.seen = true;
       const answer = answers[(request.url ?? '').split('?', 1)[0] ?? ''];
       response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' });
@@ -94,7 +94,7 @@ export async function startOidcStandIn(
   return made;
 }
 
-/** Where a browser goes on to from the authorization endpoint (RFC 6749, section 4.1.2). */
+/** Address to which the authorization endpoint redirects a browser (RFC 6749, section 4.1.2). */
 function backFrom(provider: OidcStandIn, asked: URLSearchParams): string {
   const back = new URL(asked.get('redirect_uri') ?? '');
   back.searchParams.set('state', asked.get('state') ?? '');

@@ -1,7 +1,7 @@
 /**
- * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service. It signs in `account`
- * without questions. `answerToken` and `answerProfile` replace two of its endpoints, to send what a
- * provider should not.
+ * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service. It signs
+ * `account` in without prompts. `answerToken` and `answerProfile` replace two of its endpoints, to
+ * send what a provider should not.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -18,18 +18,18 @@ export interface Account {
 }
 
 export interface ProviderControl {
-  /** Who comes; undefined: the person cancels. */
+  /** Account that signs in; undefined: the person cancels. */
   account: Account | undefined;
   /** Answers the token endpoint in place of the provider. */
   answerToken: (() => Promise<object>) | undefined;
   /** Answers the UserInfo endpoint in place of the provider. */
   answerProfile: (() => Promise<object>) | undefined;
-  /** Accepts connections, and answers nothing. */
+  /** Accepts connections but never answers. */
   isSilent: boolean;
   readonly issuer: string;
-  /** Of each request to it: method, path, scheme of the Authorization header. */
+  /** Method, path and scheme of the Authorization header of each request. */
   readonly asked: string[];
-  /** An ID token signed by the provider's key, or another. */
+  /** An ID token signed with the provider's key, or another. */
   idToken(claims: JWTPayload, options?: { otherKey?: boolean }): Promise<string>;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -44,7 +44,7 @@ export const ada: Account = {
   claims: { email: 'Ada@Example.com', email_verified: true, name: 'Ada' },
 };
 
-/** Ends with the test. */
+/** Starts a world that ends with the test. */
 export async function startOidcWorld(
   t: Test,
   options: {
@@ -111,19 +111,19 @@ export async function startOidcWorld(
 
 let keyPairs: ReturnType<typeof makeKeyPairs> | undefined;
 
-/** Making an RSA key takes a tenth of a second of CPU: the providers of a process share them. */
+/** Generating an RSA key takes 0.1 s of CPU, so the providers of a process share them. */
 function sharedKeyPairs(): ReturnType<typeof makeKeyPairs> {
   keyPairs ??= makeKeyPairs();
   return keyPairs;
 }
 
-/** The provider's key, and one that is not. */
+/** The provider's key, and another key. */
 async function makeKeyPairs() {
   const keys = await generateKeyPair('RS256', { extractable: true });
   return { keys, others: await generateKeyPair('RS256') };
 }
 
-/** The provider, with whoever is at it signing in, or cancelling, without a page. */
+/** Signs every browser in, or cancels, without a page. */
 function interactions(provider: ReturnType<typeof openProvider>, control: ProviderControl) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     if (!request.url?.startsWith('/interaction/')) {
@@ -156,7 +156,7 @@ function openProvider(
     clients: [{ client_id: CLIENT_ID, redirect_uris: [options.redirectUri], ...authentication }],
     jwks: { keys: [options.jwk as { kty: 'RSA' }] },
     cookies: { keys: ['cookies of the provider'] },
-    // Seconds.
+    // Lifetimes, s.
     ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     features: { devInteractions: { enabled: false } },
@@ -180,13 +180,15 @@ function openProvider(
 }
 
 export interface AtProvider {
-  /** The whole address at which the browser comes back to the service. */
+  /** Complete address at which the browser returns to the service. */
   readonly callback: string;
-  /** The address that the service sent it to. */
+  /** Address to which the service sent the browser. */
   readonly authorization: URL;
 }
 
-/** Goes from the service to the provider and up to the way back, which is not taken yet. */
+/**
+ * Follows the redirects from the service to the provider, up to the callback, which is not called.
+ */
 export async function goToProvider(
   world: OidcWorld,
   browser: Browser,
@@ -205,7 +207,7 @@ export async function goToProvider(
   return { callback: next, authorization };
 }
 
-/** The path and query of an address, as a browser asks for them. */
+/** Path and query of an address, as a browser requests them. */
 export function pathOf(address: string): string {
   const { pathname, search } = new URL(address);
   return pathname + search;

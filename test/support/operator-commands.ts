@@ -1,4 +1,4 @@
-/** The operator's commands, run whole over the real admin routes of a host with people. */
+/** The operator's commands, run end to end over the real admin routes of a host with people. */
 import type { Test } from 'tap';
 import { openAdminServer } from '../../src/admin/admin-server.ts';
 import { transitionRoutes } from '../../src/admin/audit-routes.ts';
@@ -39,7 +39,7 @@ export async function svc(
   return { code, stdout, stderr };
 }
 
-/** A service's socket over a world of people, and the commands that ask it. */
+/** A service's socket over a world of people, and the commands that use it. */
 export async function startAdmin(t: Test) {
   const world = await startPeopleWorld(t);
   const folder = dataFolder(t);

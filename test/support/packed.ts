@@ -1,7 +1,7 @@
 /**
- * The package as somebody else installs it: packed by npm, unpacked into the node_modules of a
- * project of its own, where Node strips no types. What it depends on is linked to from the
- * checkout, so that nothing is fetched.
+ * The package as a user installs it: packed by npm and unpacked into the node_modules of a separate
+ * project, where Node strips no types. Its dependencies are linked from the checkout, so nothing is
+ * fetched.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,17 +15,22 @@ const bounded = { timeout: 120_000, killSignal: 'SIGKILL' } as const;
 
 export interface PackedProject {
   readonly folder: string;
-  /** Of the installed package. */
+  /** Folder of the installed package. */
   readonly packageFolder: string;
   /** Paths in the package. */
   readonly files: readonly string[];
-  /** Runs a JavaScript module of the project; its standard output. Throws when it fails. */
+  /**
+   * Runs a JavaScript module of the project. Resolves with its standard output. Throws if it fails.
+   */
   runModule(name: string, source: string): Promise<string>;
-  /** Checks TypeScript modules, by name, against the package's types; a finding a line, '' = none. */
+  /**
+   * Checks TypeScript modules, by name, against the package's types. One finding per line; '' =
+   * none.
+   */
   findings(sources: Readonly<Record<string, string>>): Promise<string>;
 }
 
-/** @param folder empty, outside the checkout; becomes the project */
+/** @param folder empty and outside the checkout; becomes the project */
 export async function installPacked(folder: string): Promise<PackedProject> {
   const { stdout } = await run(
     'npm',
@@ -37,7 +42,7 @@ export async function installPacked(folder: string): Promise<PackedProject> {
     },
   );
   const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
-  if (!packed) throw new Error(`npm pack says ${stdout}`);
+  if (!packed) throw new Error(`npm pack printed ${stdout}`);
   const packageFolder = join(folder, 'node_modules/svc');
   mkdirSync(packageFolder, { recursive: true });
   const tarball = join(folder, packed.filename);
@@ -68,7 +73,7 @@ export async function installPacked(folder: string): Promise<PackedProject> {
   };
 }
 
-/** As `npm install` would put them there, and Node's own types for whoever compiles. */
+/** Links them as `npm install` would, with Node's own types for the compiler. */
 function linkDependencies(folder: string, packageFolder: string): void {
   const manifest = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
   for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {

@@ -12,7 +12,7 @@ import { startWorld, type World } from './host-in-memory.ts';
 
 export const operator: Actor = { kind: 'operator', name: 'operator/root' };
 
-/** People and members over a world's host, as the service puts them together. */
+/** People and members over a world's host, wired as in the service. */
 export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: Host }) {
   const seen = new Map<string, number>();
   const faults: string[] = [];
@@ -31,14 +31,14 @@ export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: 
 
 export type PeopleWorld = Awaited<ReturnType<typeof startPeopleWorld>>;
 
-/** Started; ends with the test. `around`: puts something between the people and their host. */
+/** Starts a world that ends with the test. `around` wraps the host of the people. */
 export async function startPeopleWorld(t: Test, around: (host: Host) => Host = (host) => host) {
   const { host, clock, random } = await startWorld(t);
   const { people, members, seen, faults } = peopleOf({ host: around(host), clock, random });
-  /** A person whom the operator vouches for. */
+  /** Creates a person with the operator's confirmation of the address. */
   const person = (email: string) =>
     people.ensurePerson(operator, { displayName: email.split('@')[0] ?? '', email });
-  /** A project with its owner. */
+  /** Creates a project with its owner. */
   async function project(id: string, owner: string) {
     await members.createProject({ by: operator, project: id, displayName: id, owner });
   }
@@ -54,7 +54,7 @@ export function humanOf(person: string): Actor {
   return { kind: 'human', name: `people/${person}` };
 }
 
-/** An account at the identity provider, its address verified. */
+/** An account at the identity provider, with a verified address. */
 export function account(subject: string, email: string): VouchedIdentity {
   const issuer = 'https://id.example.org';
   return { issuer, subject, email, isEmailVerified: email !== '', displayName: subject };
@@ -71,7 +71,7 @@ export async function outcomeOf(attempt: () => unknown): Promise<string> {
   return 'accepted';
 }
 
-/** A project `web` of ann's, and what its owner and the operator do with it. */
+/** Creates a project `web` owned by ann, with actions of its owner and of the operator. */
 export async function shop(world: PeopleWorld) {
   const ann = await world.person('ann@example.org');
   await world.project('web', ann);
@@ -88,7 +88,7 @@ export async function shop(world: PeopleWorld) {
   return { ann, owner, invite, tokenTo, add, member };
 }
 
-/** A personal key, as `CreateKey` commits it. */
+/** Commits a personal key, as `CreateKey` does. */
 export async function keyOf({ host }: PeopleWorld, member: string, id: string): Promise<void> {
   await host.submit({
     project: 'web',
@@ -114,7 +114,7 @@ export async function keyOf({ host }: PeopleWorld, member: string, id: string): 
   });
 }
 
-/** Lets commits that nobody waits for be decided and applied. */
+/** Waits until commits that nothing awaits are decided and applied. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise<void>((done) => setImmediate(done));
 }

@@ -1,7 +1,7 @@
 /**
- * What tests take of this machine, handed out so that no two of them get the same: folders, ports,
- * networks, names. A server of the test's own listens on port 0 and says where it is. A port is taken
- * here only where it has to be known before its program starts, as in a configuration file.
+ * Resources of this machine, assigned so that no two tests share one: folders, ports, networks,
+ * names. A test's own server listens on port 0 and reports its address. A port is reserved here
+ * only if it must be known before its program starts, as in a configuration file.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { join } from 'node:path';
 
 type Teardown = { teardown(end: () => unknown): unknown };
 
-/** A fresh data folder, removed with the test. */
+/** Creates a data folder, removed with the test. */
 export function dataFolder(t: Teardown): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-e2e-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,21 +20,22 @@ export function dataFolder(t: Teardown): string {
 }
 
 /**
- * Ports below those that Linux and macOS give to connections and to listeners of port 0, so that
- * neither takes a reserved one.
+ * Ports below the ranges that Linux and macOS use for connections and for port 0, so that neither
+ * takes a reserved one.
  */
 const FIRST_PORT = 10_000;
 const PORTS = 22_000;
-/** Ports to look at before the machine counts as full. */
+/** Ports to try before the machine counts as full. */
 const LOOKS_MAX = 1_000;
-/** Starts on other ports, when another program has taken one of them. */
+/** Attempts to start on other ports after another program has taken one. */
 const STARTS_MAX = 5;
 
 /**
- * A port of 127.0.0.1 for a program that is about to start; no other process of any test run gets it
- * before this one ends. A UDP socket of the same number is what keeps it: the system gives that to one
- * process, and takes it back however the process ends. Throws when none of many is free.
- * @param begin the place in the range at which it begins to look, by default any
+ * Reserves a port of 127.0.0.1 for a program that is about to start. No other process of any test
+ * run gets it before this one ends. The reservation is a UDP socket with the same number: the
+ * system gives it to only one process, and frees it however the process ends. Throws if none of
+ * `LOOKS_MAX` ports is free.
+ * @param begin offset in the range at which the search begins, by default random
  */
 export async function reservePort(begin = Math.floor(Math.random() * PORTS)): Promise<number> {
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -42,11 +43,11 @@ export async function reservePort(begin = Math.floor(Math.random() * PORTS)): Pr
     if ((await isReserved(port)) && (await isFree(port))) return port;
   }
   throw new Error(
-    `None of ${LOOKS_MAX} ports from ${FIRST_PORT + begin} is free: end what has them`,
+    `None of ${LOOKS_MAX} ports from ${FIRST_PORT + begin} is free: stop the programs that use them`,
   );
 }
 
-/** Whether nothing listens on the port of 127.0.0.1. */
+/** True if nothing listens on the port of 127.0.0.1. */
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen({ port, host: '127.0.0.1', exclusive: true });
   try {
@@ -59,10 +60,10 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** True when this process has reserved it now. */
+/** Reserves the port for this process. True if it succeeded. */
 async function isReserved(port: number): Promise<boolean> {
   const socket = createSocket('udp4');
-  // What it keeps does not keep the process.
+  // The reservation does not keep the process alive.
   socket.unref();
   socket.bind({ port, address: '127.0.0.1', exclusive: true });
   try {
@@ -74,7 +75,7 @@ async function isReserved(port: number): Promise<boolean> {
   }
 }
 
-/** A program found its port taken: by a program that knows nothing of reservations. */
+/** Another program, which does not use reservations, has taken the port. */
 export class PortTaken extends Error {
   constructor(program: string, log: string) {
     super(`${program} found its port taken by another program:\n${log}`);
@@ -82,14 +83,14 @@ export class PortTaken extends Error {
   }
 }
 
-/** Whether a program's words say so, in the language of Go, Node or nginx. */
+/** True if a program's output reports a taken port, in the wording of Go, Node or nginx. */
 export function saysPortTaken(log: string): boolean {
   return /address already in use|EADDRINUSE/i.test(log);
 }
 
 /**
- * Starts something on ports of its own, and again on others when `start` throws `PortTaken`.
- * @param count of ports that it needs
+ * Starts something on reserved ports, and retries on others if `start` throws `PortTaken`.
+ * @param count number of ports that it needs
  */
 export async function onOwnPorts<T>(
   count: number,
@@ -107,22 +108,23 @@ export async function onOwnPorts<T>(
 }
 
 /**
- * Arguments before a command's that give it a network of its own, with a loopback and nothing else: for
- * programs whose ports are fixed. Needs the component `network namespaces`. `inNetworkOf` reaches it.
+ * Arguments that run a command in a network of its own, with only a loopback: for programs whose
+ * ports are fixed. Needs the component `network namespaces`. `inNetworkOf` gives access to that
+ * network.
  */
 export const ownNetwork: readonly string[] = [
   ...['unshare', '--map-root-user', '--net'],
   ...['sh', '-c', 'ip link set lo up && exec "$@"', 'own-network'],
 ];
 
-/** Arguments before a command's that run it in the network of a process. */
+/** Arguments that run a command in the network of a process. */
 export function inNetworkOf(pid: number): readonly string[] {
   return ['nsenter', '--target', String(pid), '--user', '--preserve-credentials', '--net'];
 }
 
 let machines = 0;
 
-/** A name for a container or a machine that nothing else on this machine has. */
+/** A name for a container or a machine, unique on this machine. */
 export function machineName(): string {
   return `svc-${process.pid}-${++machines}`;
 }

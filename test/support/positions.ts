@@ -1,4 +1,4 @@
-/** Position tokens for test worlds: the real ones, under a key that is no secret. */
+/** Position tokens for test worlds: real tokens under a key that is not secret. */
 import type { ProjectBounds } from '../../src/platform/gate/project-gate.ts';
 import {
   createPositions,

@@ -1,6 +1,6 @@
 /**
- * The program as a person starts it in a terminal: its output goes to a terminal of its own (by
- * `script`), so that the banner shows the link by which the first owner signs in.
+ * The program as a person starts it in a terminal. It writes to a terminal of its own (through
+ * `script`), so the banner shows the link with which the first owner signs in.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,24 +12,27 @@ import { until } from './program.ts';
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
 export interface ProgramOnTerminal {
-  /** All that was on the terminal so far. */
+  /** Everything on the terminal so far. */
   readonly shown: () => string;
-  /** Of the banner. */
+  /** Sign-in link from the banner. */
   readonly signInUrl: string;
   readonly origin: string;
-  /** SIGTERM to the program; resolves once it has ended. */
+  /** Sends SIGTERM to the program. Resolves once it has ended. */
   stop(): Promise<void>;
 }
 
 type Teardown = { teardown(fn: () => unknown): unknown };
 
-/** Ends with the test. Throws, with what it showed, when its banner is not there in 30 s. */
+/**
+ * Starts a program that ends with the test. Throws with its output if there is no banner within 30
+ * s.
+ */
 export async function startProgramOnTerminal(
   t: Teardown,
   folder: string,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<ProgramOnTerminal> {
-  // "exec": the program is the child of "script", which is asked for its id below.
+  // With "exec", the program is the direct child of "script", whose children are read below.
   const command = `exec '${process.execPath}' '${program}' serve`;
   const terminal = spawn(componentPath('script'), ['-qefc', command, '/dev/null'], {
     env: {
@@ -50,7 +53,7 @@ export async function startProgramOnTerminal(
   const end = (signal: 'SIGTERM' | 'SIGKILL') => {
     for (const id of childrenOf(terminal.pid)) process.kill(id, signal);
   };
-  // A test that times out has no teardown: nothing it started may outlive it.
+  // A test that times out has no teardown, and none of its processes may outlive it.
   process.once('exit', () => end('SIGKILL'));
   const stop = async (): Promise<void> => {
     if (terminal.exitCode !== null) return;
@@ -67,7 +70,7 @@ export async function startProgramOnTerminal(
   return { shown: () => shown, signInUrl, origin: new URL(signInUrl).origin, stop };
 }
 
-/** Ids of the processes that a process has started; none when it is gone. */
+/** Ids of the child processes of a process; empty if it has ended. */
 function childrenOf(id: number | undefined): number[] {
   try {
     const listed = readFileSync(`/proc/${id}/task/${id}/children`, 'utf8');

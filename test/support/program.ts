@@ -1,6 +1,7 @@
 /**
- * The program as a user starts it: `bin/svc.js serve` as a child process with a data folder of its
- * own, called over HTTP with the keys from demo.json. Ended by its process id, whatever happens.
+ * The program as a user starts it: `bin/svc.js serve` as a child process with its own data folder,
+ * called over HTTP with the keys from demo.json. It is ended by its process id, even if the test
+ * fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,7 @@ export { dataFolder } from './places.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
-/** What `npm test` has compiled: a program that is killed never writes its own. */
+/** Compile cache of `npm test`. A killed program never writes its own. */
 const compiled = process.env.NODE_COMPILE_CACHE
   ? { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
   : {};
@@ -24,18 +25,18 @@ export interface Demo {
   readonly projectName: string;
   readonly apiKey: string;
   readonly collectorKey: string;
-  /** While nobody has signed in yet. */
+  /** Present until the first sign-in. */
   readonly signInUrl?: string;
 }
 
 export interface Answer {
   readonly status: number;
-  // Answers are read by the tests that know their shape.
+  // Tests read it by the shape they expect.
   readonly body: Record<string, unknown>;
   readonly headers: Headers;
 }
 
-/** A service as its callers see it. */
+/** A service from its callers' view. */
 export interface ServiceUnderTest {
   readonly demo: Demo;
   readonly log: () => string;
@@ -46,7 +47,7 @@ export interface ServiceUnderTest {
 
 export interface Program extends ServiceUnderTest {
   readonly pid: number;
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -55,8 +56,9 @@ export interface Program extends ServiceUnderTest {
 type Teardown = { teardown(fn: () => unknown): unknown };
 
 /**
- * Starts the program and waits until it is ready. Throws, with its log, when it ends or is not.
- * @param reachedAt where this process reaches it, if not at its public address
+ * Starts the program and waits until it is ready. Throws with its log if it ends or does not become
+ * ready.
+ * @param reachedAt address for this process, if it differs from the public address
  */
 export async function startProgram(
   t: Teardown,
@@ -80,7 +82,7 @@ export async function startProgram(
   child.stdout.on('data', (chunk) => (text += chunk));
   child.stderr.on('data', (chunk) => (text += chunk));
   const exited = once(child, 'exit');
-  // A test that times out has no teardown: nothing it started may outlive it.
+  // A test that times out has no teardown, and none of its processes may outlive it.
   process.once('exit', () => child.kill('SIGKILL'));
   t.teardown(() => end(child, 'SIGKILL', exited));
   const demo = await untilReady(child, { log: () => text, folder, reachedAt });
@@ -108,12 +110,12 @@ export function callsOf(origin: string, apiKey: string): Pick<ServiceUnderTest, 
 
 export interface Ended {
   readonly code: number | null;
-  /** Both outputs, as they came. */
+  /** Both outputs, in order of arrival. */
   readonly text: string;
   readonly stdout: string;
 }
 
-/** Runs the command to its end, for starts that are refused; ended by force after two minutes. */
+/** Runs the command to its end, for starts that are refused. It is killed after two minutes. */
 export async function runToEnd(
   args: readonly string[],
   settings: Readonly<Record<string, string>> = {},
@@ -135,15 +137,15 @@ export async function runToEnd(
 }
 
 /**
- * The same in this process, with the sockets and files of a real one and without its start: for
- * files that also start the program.
+ * Runs the command in this process, with real sockets and files but without the start of a process.
+ * For files that also start the program.
  */
 export async function runInProcess(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   let [text, stdout] = ['', ''];
-  // The command sets it for its process, which here is that of other tests, too.
+  // The command sets it for its whole process, which here also runs other tests.
   const umask = process.umask(0o022);
   try {
     const code = await runProgram(args, {
@@ -167,14 +169,14 @@ export async function runInProcess(
 }
 
 /**
- * A wait that takes longer has failed, s: longer than the service itself grants to anything, on a machine
- * that is busy with others. What has to be fast is measured where that is tested.
+ * Deadline of a wait, s: longer than any limit of the service, for a busy machine. Tests of speed
+ * measure it themselves.
  */
 const UNTIL_SECONDS = 180;
-/** Pause between two looks of `until`, ms. */
+/** Pause between two polls of `until`, ms. */
 const POLL_MS = 50;
 
-/** Polls until `probe` gives a value. Throws what it waited for after three minutes. */
+/** Polls until `probe` returns a value. After three minutes, throws with the name of the event. */
 export async function until<T>(
   what: string,
   probe: () => Promise<T | undefined> | T | undefined,
@@ -184,7 +186,7 @@ export async function until<T>(
   const deadline = setTimeout(() => late.reject(error), UNTIL_SECONDS * 1000);
   try {
     for (;;) {
-      // A probe that hangs is late, too.
+      // A probe that hangs counts as late, too.
       const value = await Promise.race([probe(), late.promise]);
       if (value !== undefined) return value;
       await Promise.race([sleep(POLL_MS), late.promise]);
@@ -202,7 +204,7 @@ interface Started {
 
 async function untilReady(child: ChildProcess, { log, folder, reachedAt }: Started): Promise<Demo> {
   const file = join(folder, 'demo.json');
-  // An earlier run's file names another port: the banner says that this one is up.
+  // The file of an earlier run names another port. The banner shows that this run listens.
   await until('the program listens', () => {
     if (child.exitCode !== null) throw new Error(`The program ended:\n${log()}`);
     return log().includes('demo.json') && existsSync(file) ? true : undefined;

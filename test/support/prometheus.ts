@@ -1,5 +1,5 @@
 /**
- * A real Prometheus for a test: on a loopback port of its own, with a data folder of its own, filled by
+ * A real Prometheus for a test: on its own loopback port, with its own data folder, filled by
  * remote write and read through its HTTP API, killed by its process id at the end.
  */
 import { spawn } from 'node:child_process';
@@ -15,25 +15,27 @@ export interface PrometheusOptions {
   readonly program: string;
   /** Existing folder for the configuration and the data. */
   readonly folder: string;
-  /** The configuration file's text; by default nothing is scraped. */
+  /** Text of the configuration file. Default: nothing is scraped. */
   readonly config?: string;
 }
 
 export interface Prometheus {
-  /** Without a slash at the end. */
+  /** Origin without a trailing slash. */
   readonly origin: string;
   readonly pid: number;
-  /** Adds samples, of each series in order of time. Throws with Prometheus's answer when refused. */
+  /** Adds samples, each series in order of time. Throws with Prometheus's answer if refused. */
   write(series: readonly RemoteSeries[]): Promise<void>;
-  /** The JSON of `POST /api/v1/PATH`, whatever its status. */
+  /** JSON of `POST /api/v1/PATH`, whatever its status. */
   post(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown>;
-  /** The end of what it has said so far. */
+  /** End of its output so far. */
   log(): string;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves once the process has ended. */
   kill(): Promise<void>;
 }
 
-/** Runs and is ready. Throws with its log when it ends, or does not become ready. */
+/**
+ * Starts it and waits until it is ready. Throws with its log if it ends or does not become ready.
+ */
 export function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   return onOwnPorts(1, ([port = 0]) => startOn(port, options));
 }
@@ -57,9 +59,9 @@ async function startOn(port: number, options: PrometheusOptions): Promise<Promet
   child.stderr.on('data', (chunk: Buffer) => {
     log = (log + chunk.toString()).slice(-20_000);
   });
-  // With its last words.
+  // Emitted after its last output.
   const gone = once(child, 'close');
-  // A test that times out has no teardown: nothing it started may outlive it.
+  // A test that times out has no teardown, and none of its processes may outlive it.
   process.once('exit', () => child.kill('SIGKILL'));
   const kill = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');

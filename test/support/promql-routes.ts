@@ -1,6 +1,6 @@
 /**
- * The PromQL URL on a real HTTP server and real keys, with the query threads behind it replaced by
- * a recorder: for tests of what is admitted, how it is read and how it is refused.
+ * The PromQL URL on a real HTTP server with real keys. A recorder replaces the query threads. For
+ * tests of admission, parsing and refusals.
  */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -37,13 +37,16 @@ export interface Sent {
   readonly method?: string;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Default: one that reads `demo`; null = no Authorization header. */
+  /** Key. Default: one that reads `demo`; null = no Authorization header. */
   readonly key?: string | null;
 }
 
 export type PromqlRoutesWorld = Awaited<ReturnType<typeof startPromqlRoutes>>;
 
-/** Listens on 127.0.0.1; ends with the test. `answer`: what the queries say, default `[]`. */
+/**
+ * Starts a server on 127.0.0.1 that ends with the test. `answer`: result of the queries, default
+ * `[]`.
+ */
 export async function startPromqlRoutes(
   t: Test,
   answer: PromqlQueries['run'] = async () => emptyAnswer,
@@ -100,7 +103,7 @@ export async function startPromqlRoutes(
     collector: await issue('demo', 'collector'),
     other: await issue('other', 'monitoring.read'),
   };
-  /** `path` is below the base of `demo`, or from the root when it begins with `/v1/`. */
+  /** `path` is below the base of `demo`, or from the root if it begins with `/v1/`. */
   async function send(path: string, { method = 'GET', body, headers, key }: Sent = {}) {
     const bearer = key === undefined ? keys.read : key;
     return await exchange(server.baseUrl, {
@@ -110,7 +113,7 @@ export async function startPromqlRoutes(
       body,
     });
   }
-  /** A form in a POST. */
+  /** Posts a form. */
   const post = (path: string, form: string) => send(path, { method: 'POST', ...formBody(form) });
   return {
     clock,
@@ -137,7 +140,7 @@ export function formBody(form: string) {
 
 const emptyAnswer: PromqlAnswer = { status: 200, body: encodeData([]), encoding: 'identity' };
 
-/** One request on a connection of its own, its path exactly as given. */
+/** Sends one request on its own connection, with its path unchanged. */
 export async function exchange(
   baseUrl: string,
   sent: {
@@ -149,7 +152,7 @@ export async function exchange(
 ): Promise<Answered> {
   const { method, path, headers, body } = sent;
   const { hostname, port } = new URL(baseUrl);
-  // Node sends the length by itself only with methods that usually have a body.
+  // Node sets the length only for methods that usually have a body.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const asked = httpRequest({
     hostname,
@@ -179,7 +182,7 @@ function unpacked(bytes: Buffer, encoding: string | undefined): Buffer {
   return encoding === 'zstd' ? zstdDecompressSync(bytes) : bytes;
 }
 
-/** Everything that comes back for a request line and headers, exactly as given. */
+/** Complete response to a request line and headers, sent unchanged. */
 export function rawRequest(baseUrl: string, head: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let text = '';

@@ -1,7 +1,6 @@
 /**
- * A server for tests of the PromQL URL: everything that `api-in-process.ts` runs, over real history,
- * listening on 127.0.0.1 because paths and hang-ups are a part of what is
- * tested.
+ * A server for tests of the PromQL URL: everything that `api-in-process.ts` runs, over real
+ * history. It listens on 127.0.0.1, because paths and hang-ups are under test.
  */
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -21,7 +20,7 @@ import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts
 export type PromqlServer = Awaited<ReturnType<typeof startPromqlServer>>;
 
 /**
- * Started; ends with the test. Its clock stands still at `START_MS` until it is advanced.
+ * Starts a server that ends with the test. Its clock stops at `START_MS` until it is advanced.
  * `addMore` adds routes beside those of PromQL.
  */
 export async function startPromqlServer(
@@ -50,7 +49,7 @@ export async function startPromqlServer(
   const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const collectors = new Map([['demo', keys.collector]]);
 
-  /** Rows through `WriteSamples`, stored when it resolves; its answer. */
+  /** Writes rows through `WriteSamples`, stored when it resolves. Resolves with the answer. */
   async function writeTo(project: string, rows: readonly SampleRow[]) {
     const key = collectors.get(project) ?? (await issue(project, ['collector']));
     collectors.set(project, key);
@@ -62,9 +61,7 @@ export async function startPromqlServer(
     return answer.body;
   }
 
-  /**
-   * `path` is below `/v1/monitoring/projects/<project>/promql`, of `demo` unless asked otherwise.
-   */
+  /** `path` is below `/v1/monitoring/projects/<project>/promql`, by default of `demo`. */
   function send(path: string, sent: Sent & { readonly project?: string } = {}): Promise<Answered> {
     const { method = 'GET', body, headers = {}, key = keys.read, project = 'demo' } = sent;
     return exchange(baseUrl, {
@@ -77,7 +74,7 @@ export async function startPromqlServer(
   const api = (path: string, sent?: Parameters<typeof send>[1]) => send(`/api/v1/${path}`, sent);
   const post = (path: string, form: Readonly<Record<string, string>> | string) =>
     api(path, { method: 'POST', ...formBody(new URLSearchParams(form).toString()) });
-  /** `data` of a query at a time of Unix seconds, default `START_MS`. */
+  /** `data` of a query at a Unix time in seconds, default `START_MS`. */
   async function query(expression: string, time = START_MS / 1000) {
     const { status, body } = await post('query', { query: expression, time: String(time) });
     if (status !== 200) throw new Error(`${expression}: ${JSON.stringify(body)}`);
@@ -100,7 +97,9 @@ function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
   });
 }
 
-/** Rows of a VM every 30 s that end at `endMs`, oldest first; `values` of the i-th of `count`. */
+/**
+ * Rows of a VM every 30 s up to `endMs`, oldest first; `values` gives those of the i-th of `count`.
+ */
 export function rowsOf(
   vm: string,
   options: {

@@ -1,21 +1,20 @@
 /**
  * Two worlds for tests of tenancy: one in which the project `demo` is alone, and one that it shares
  * with projects that have the same VMs and series and some of their own. The first is the oracle:
- * what is asked in both must be answered in the same bytes, before and after the others' data
- * change.
+ * both must answer each request with the same bytes, before and after the others' data change.
  */
 import type { Test } from 'tap';
 import { START_MS } from './host-in-memory.ts';
 import type { Answered, Sent } from './promql-routes.ts';
 import { type PromqlServer, rowsOf, startPromqlServer } from './promql-server.ts';
 
-/** Unix seconds, where the worlds' clocks stand. */
+/** Unix seconds at which the worlds' clocks stop. */
 export const NOW = START_MS / 1000;
 /** A gauge that all projects have. */
 export const M = 'svc_vm_memory_free_bytes';
 
 export interface Asked extends Sent {
-  /** Below the base. */
+  /** Path below the base. */
   readonly path: string;
 }
 
@@ -23,7 +22,7 @@ export type Tenants = Awaited<ReturnType<typeof startTenants>>;
 
 export async function startTenants(t: Test) {
   const alone = await startPromqlServer(t);
-  // One project's load must not delay another's queries: they need threads of their own.
+  // One project's load must not delay another's queries, so they need their own threads.
   const shared = await startPromqlServer(t, undefined, { hasWorkers: true });
   for (const world of [alone, shared]) {
     for (const [i, vm] of ['vm-1', 'vm-2'].entries()) {
@@ -41,7 +40,7 @@ export async function startTenants(t: Test) {
     return answers;
   }
 
-  /** The answers of the shared world, asserted to be those given to whoever is alone. */
+  /** Answers of the shared world, asserted to equal those of the world with `demo` alone. */
   async function sameAsAlone(t: Test, requests: readonly Asked[]): Promise<Answered[]> {
     const expected = await shownIn(alone, requests);
     const before = await shownIn(shared, requests);
@@ -57,7 +56,10 @@ export async function startTenants(t: Test) {
     return after;
   }
 
-  /** Each expression over a range and as an instant, asserted as above; what the latter gave. */
+  /**
+   * Asserts the same for each expression over a range and as an instant. Resolves with the instant
+   * answers.
+   */
   async function sameExpressions(t: Test, expressions: readonly string[]) {
     await sameAsAlone(t, expressions.map(range));
     const answers = await sameAsAlone(t, expressions.map(instant));
@@ -84,7 +86,7 @@ function ownValues(value: number) {
   ];
 }
 
-/** The same VMs and series with other values, and VMs, series and labels that only they have. */
+/** Writes the same VMs and series with other values, and VMs, series and labels of their own. */
 async function writeSecrets(world: PromqlServer, project: string, round: number): Promise<void> {
   const secret = (value: number) => [
     ...ownValues(666_000 + value),

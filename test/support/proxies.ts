@@ -1,6 +1,6 @@
 /**
  * Real nginx and Caddy in front of the service, for a test: with a configuration of the guide, on a
- * free loopback port, without root's rights over the machine's own folders; ended by process id.
+ * free loopback port, without root and without the machine's own folders. Ended by process id.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,15 +12,15 @@ import { until } from './program.ts';
 export interface ProxyOptions {
   /** Path of the program. */
   readonly program: string;
-  /** Existing folder for what it writes. */
+  /** Existing folder for its files. */
   readonly folder: string;
-  /** On which it listens with its configuration. */
+  /** Port on which its configuration listens. */
   readonly port: number;
 }
 
 type Teardown = { teardown(fn: () => unknown): unknown };
 
-/** nginx with `servers` inside its `http` block; what it says is returned. */
+/** Starts nginx with `servers` inside its `http` block. Resolves with its output. */
 export async function startNginx(
   t: Teardown,
   servers: string,
@@ -40,7 +40,7 @@ export async function startNginx(
   return start(t, [program, '-c', file, '-p', folder, '-e', 'stderr'], { folder, port });
 }
 
-/** Caddy with the sites of a Caddyfile; its own port for plain http is `httpPort`. */
+/** Starts Caddy with the sites of a Caddyfile. Its own port for plain HTTP is `httpPort`. */
 export async function startCaddy(
   t: Teardown,
   sites: string,
@@ -48,7 +48,7 @@ export async function startCaddy(
 ): Promise<void> {
   const file = join(folder, 'Caddyfile');
   const ports = `http_port ${httpPort}\n\thttps_port ${port}\n\tdefault_bind 127.0.0.1`;
-  // HTTP/3 would need the UDP port, too.
+  // HTTP/3 would also need the UDP port.
   const own = `{\n\tadmin off\n\t${ports}\n\tservers {\n\t\tprotocols h1 h2\n\t}\n}\n`;
   writeFileSync(file, own + sites);
   const args = [program, 'run', '--config', file, '--adapter', 'caddyfile'];

@@ -1,6 +1,6 @@
 /**
- * Queries over a real history in a folder of the test's: rows go into the head and chunks, VM
- * records into a projection, and the threads are the service's own.
+ * Queries over a real history in a folder of the test: rows are in the head and in chunks, VM
+ * records in a projection, and the threads are the service's own.
  */
 
 import { join } from 'node:path';
@@ -55,12 +55,12 @@ export interface HistoryQueries {
   readonly clock: VirtualClock;
   readonly threads: QueryThreads;
   readonly queries: PromqlQueries;
-  /** Names of stale data centers, to be changed by the test. */
+  /** Names of stale data centers, which the test may change. */
   readonly stale: string[];
-  /** The lines of the log. */
+  /** Lines of the log. */
   readonly lines: string[];
   append(...rows: ReportedRow[]): void;
-  /** Registers or renames a VM; of project `demo` unless said otherwise. */
+  /** Registers or renames a VM, by default of project `demo`. */
   record(
     vm: string,
     displayName: string,
@@ -87,15 +87,18 @@ export function envelopeOf({ body }: PromqlAnswer): Envelope {
   return JSON.parse(Buffer.from(body).toString()) as Envelope;
 }
 
-/** Close it in the test. `entry`: another file for the threads. Without both the service's own. */
+/**
+ * Opens queries, which the test closes. `entry`: another file for the threads; default: the
+ * service's own.
+ */
 export function openQueries(options: {
   readonly folder: string;
-  /** Queries run in the test's own thread: a worker takes half a second to start. */
+  /** Runs queries in the test's own thread, because a worker takes half a second to start. */
   readonly isInline?: boolean;
-  /** Of inline queries: bound of the columns that are kept from one to the next, bytes. */
+  /** Bound of the columns that inline queries cache, bytes. */
   readonly cacheBytesMax?: number;
   readonly threads?: number;
-  /** Of each thread, bytes. */
+  /** Heap of each thread, bytes. */
   readonly heapBytesMax?: number;
   readonly entry?: URL;
 }): HistoryQueries {
@@ -201,7 +204,7 @@ export function openQueries(options: {
   return world;
 }
 
-/** The work of a query thread, done here. */
+/** Runs the work of a query thread here. */
 function openInline(options: {
   share: HistoryShare;
   controlPath: string;

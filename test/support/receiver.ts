@@ -1,4 +1,7 @@
-/** A webhook receiver on the loopback: keeps what it got, verified by the Standard Webhooks library. */
+/**
+ * A webhook receiver on the loopback that records messages and verifies them with the Standard
+ * Webhooks library.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
@@ -13,7 +16,7 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly received: readonly Received[];
-  /** Status of the next answers; 204 at first. */
+  /** Sets the status of the next answers; 204 at first. */
   answer(status: number): void;
   /** Throws unless the message was signed with `secret` within the last five minutes. */
   verify(message: Received, secret: string): void;

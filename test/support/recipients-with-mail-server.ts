@@ -1,6 +1,6 @@
 /**
- * Sets up mail destinations: real people and members, the real pages on 127.0.0.1, a
- * real mail server that keeps what it takes, time on a virtual clock.
+ * Sets up mail destinations: real people and members, the real pages on 127.0.0.1, a real mail
+ * server that stores accepted mails, and a virtual clock.
  */
 import type { Test } from 'tap';
 import type { Destinations } from '../../actors/delivery/destinations-port.ts';
@@ -15,7 +15,7 @@ import { startSignInWorld } from './sign-in-server.ts';
 
 let requests = 0;
 
-/** A caller whose request id no other request has. */
+/** A caller with a unique request id. */
 export function caller(project = 'demo') {
   const request = { scope: 'test', id: `r${++requests}`, fingerprint: 'f' };
   return { project, by: tester, request };
@@ -23,7 +23,7 @@ export function caller(project = 'demo') {
 
 export type RecipientsWorld = Awaited<ReturnType<typeof startRecipientsWorld>>;
 
-/** With projects `demo` and `other`; ends with the test. */
+/** Starts a world with projects `demo` and `other` that ends with the test. */
 export async function startRecipientsWorld(t: Test) {
   const server = await startMailServer(t);
   const sealed = new Map<string, string>();
@@ -75,7 +75,7 @@ type Core = Awaited<ReturnType<typeof startSignInWorld>> & {
 function acting(world: Core) {
   const { host, server, destinations, members, people, signIn } = world;
   return {
-    /** A member with that verified address; the membership's id. */
+    /** Creates a member with that verified address. Resolves with the membership's id. */
     async member(
       email: string,
       { project = 'demo', role = 'VIEWER' as Role } = {},
@@ -84,7 +84,7 @@ function acting(world: Core) {
       const person = known ?? (await world.person(email));
       return members.addMember({ by: tester, project, person, role });
     },
-    /** A destination of mail; its id. */
+    /** Creates a mail destination. Resolves with its id. */
     async mailTo(addresses: readonly string[], project = 'demo'): Promise<string> {
       const target = { kind: 'email', addresses } as const;
       const creation = { ...caller(project), displayName: 'On call', target };
@@ -101,13 +101,13 @@ function acting(world: Core) {
     recipient(destination: string, address: string, project = 'demo'): string {
       const rows = recipientRows(host.view(project), destination);
       const row = rows.find((one) => recipientOf(one).address === address);
-      if (!row) throw new Error(`${address} is no recipient`);
+      if (!row) throw new Error(`${address} is not a recipient`);
       return row.instance;
     },
-    /** The secret in the link of the newest mail to the address. */
+    /** Secret in the link of the newest mail to the address. */
     tokenFor(address: string): string {
       const mail = server.mails.findLast(({ to }) => to.includes(address));
-      if (!mail) throw new Error(`No mail went to ${address}`);
+      if (!mail) throw new Error(`No mail was sent to ${address}`);
       return new URL(linkIn(mail)).hash.slice(1);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * A virsh for whole fleets: any number of domains that report what one recorded machine did, at any
- * number of libvirts, which a test changes while they are read.
+ * A virsh for whole fleets: any number of domains that report the readings of one recorded machine,
+ * at any number of libvirts. A test may change them while they are read.
  */
 import { readFileSync } from 'node:fs';
 import type { CommandOutcome, RunCommand } from '../../actors/telemetry/collectors/command.ts';
@@ -15,24 +15,24 @@ const [, FIELDS = ''] = /^Domain: 'web1'\n((?: {2}.*\n)+)/m.exec(recorded) ?? []
 export interface RecordedDomain {
   readonly uuid: string;
   readonly name: string;
-  /** false: it is defined, and off. Default true. */
+  /** false: the domain is defined but off. Default true. */
   readonly isOn?: boolean;
-  /** With `isOn` false: it is off because it runs on another host now. */
+  /** With `isOn` false: the domain is off because it now runs on another host. */
   readonly isMigrated?: true;
-  /** It is listed, and its statistics are not there: it was busy. */
+  /** The domain is listed without statistics, as if it were busy. */
   readonly isUnread?: true;
-  /** Text of its metadata element, of any namespace; null: it cannot be read. */
+  /** Text of its metadata element, in any namespace; null: it cannot be read. */
   readonly project?: string | null;
   /** Mount points that its guest's agent reports; absent: it has no agent. */
   readonly mounts?: readonly string[];
 }
 
-/** The nth of a fleet. */
+/** The nth domain of a fleet. */
 export function fleetDomain(n: number, name = `vm-${n}`): RecordedDomain {
   return { uuid: `5bd1e995-0000-4000-8000-${n.toString(16).padStart(12, '0')}`, name };
 }
 
-/** What virsh prints of all domains: listing, statistics, listing. */
+/** Output of virsh for all domains: listing, statistics, listing. */
 export function statisticsOf(domains: readonly RecordedDomain[]): string {
   const list = domains
     .map(({ uuid, name, isOn = true }, i) => `${uuid} ${isOn ? i + 1 : '-'} ${name}\n`)
@@ -46,10 +46,10 @@ export function statisticsOf(domains: readonly RecordedDomain[]): string {
   return `${list}\n${blocks.join('')}\n${list}\n`;
 }
 
-/** Domains by URI; a URI that is missing does not answer. */
+/** Domains by URI. A missing URI does not answer. */
 export type Libvirts = Record<string, readonly RecordedDomain[]>;
 
-/** Asks `libvirts` as they are at that moment. */
+/** Reads `libvirts` at the time of each command. */
 export function virshOf(libvirts: Libvirts): RunCommand {
   return async ({ args }) => {
     const uri = args[args.indexOf('-c') + 1] ?? '';
@@ -71,7 +71,7 @@ export function virshOf(libvirts: Libvirts): RunCommand {
   };
 }
 
-/** As `virsh guestinfo --filesystem` prints it. */
+/** Output of `virsh guestinfo --filesystem`. */
 function guestInfoOf(mounts: readonly string[]): string {
   const lines = mounts.flatMap((mount, i) => [
     `fs.${i}.name           : vda${i + 1}`,
@@ -88,7 +88,7 @@ function metadataOf(commands: string, domains: readonly RecordedDomain[]) {
   for (const command of commands.split('; ')) {
     const [word, first] = command.split(' ');
     const project = domains.find(({ uuid }) => uuid === first)?.project;
-    // As virsh does when it is quiet: no line end.
+    // As quiet virsh does: without a line end.
     if (word === 'echo') stdout += command.slice(5);
     else if (project === null) stderr += 'error: End of file while reading data\n';
     else if (project !== undefined) stdout += `<project>${project}</project>\n\n`;

@@ -1,7 +1,7 @@
 /**
- * Prometheus remote write 1.0: the protobuf message `WriteRequest` in a snappy block, both written
- * by hand, because a test needs one message of four fields and no compression. Sources: remote
- * write specification 1.0; snappy `format_description.txt`.
+ * Prometheus remote write 1.0: the protobuf message `WriteRequest` in a snappy block. Both are
+ * written by hand, because a test needs only one message of four fields and no compression.
+ * Sources: remote write specification 1.0; snappy `format_description.txt`.
  */
 
 /** One series; samples in order of time. */
@@ -10,7 +10,7 @@ export interface RemoteSeries {
   readonly samples: readonly { readonly timeMs: number; readonly value: number | 'stale' }[];
 }
 
-/** The NaN that means "the series ended here". */
+/** NaN that marks the end of a series. */
 const STALE_MARKER = 0x7ff0000000000002n;
 
 export function encodeRemoteWrite(series: readonly RemoteSeries[]): Uint8Array<ArrayBuffer> {
@@ -34,7 +34,7 @@ function encodeSample({ timeMs, value }: RemoteSeries['samples'][number]): Buffe
   return Buffer.concat([bytes, varint(timeMs)]);
 }
 
-/** A field of bytes. */
+/** A length-delimited field. */
 function field(number: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(body.length), body]);
 }
@@ -46,7 +46,7 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, left]);
 }
 
-/** Literals of at most 64 KiB alone are a valid block. */
+/** Literals of at most 64 KiB form a valid block by themselves. */
 function snappyLiterals(data: Buffer): Uint8Array<ArrayBuffer> {
   const parts: Buffer[] = [varint(data.length)];
   for (let at = 0; at < data.length; at += 65_536) {

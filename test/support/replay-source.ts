@@ -1,7 +1,7 @@
 /**
  * A recording as a source: each round yields the rows that have become due since the last one,
  * through the same loop and sink as live readings. On a virtual clock a test replays weeks in a
- * moment; on the system clock a demo shows last month at its pace, or faster.
+ * moment. On the system clock a demo replays last month at its original speed, or faster.
  */
 
 import type { ObservedRow, Source } from '../../actors/telemetry/collectors/collector.ts';
@@ -9,30 +9,33 @@ import type { Clock } from '../../streams/platform/clock.ts';
 
 export interface ReplayOptions {
   readonly clock: Clock;
-  /** One list a VM, or one for all; merged by time, rows of one time in the order given. */
+  /**
+   * One list per VM, or one for all. They are merged by time; rows of the same time keep their
+   * order.
+   */
   readonly recordings: readonly (readonly ObservedRow[])[];
-  /** Seconds of the recording in a second of the clock; Infinity = everything is due at once. */
+  /** Seconds of the recording per second of the clock; Infinity = everything is due at once. */
   readonly speed: number;
-  /** The instant of the recording that plays first, Unix ms. Default: its first row's. */
+  /** Time in the recording at which playback begins, Unix ms. Default: its first row's. */
   readonly fromMs?: number;
   /** Added to the rows' times. Default 0: original times. */
   readonly shiftMs?: number;
-  /** Rows a round yields at most; the others wait for the next. Default 10,000. */
+  /** Maximum number of rows per round; the others wait for the next. Default 10,000. */
   readonly rowsMax?: number;
 }
 
 const ROWS_MAX = 10_000;
 
 export interface ReplaySource extends Source {
-  /** Rows still to come. */
+  /** Number of rows that remain. */
   remaining(): number;
 }
 
-/** Throws a RangeError for a speed that is not above 0. */
+/** Throws a RangeError if the speed is not above 0. */
 export function createReplaySource(options: ReplayOptions): ReplaySource {
   const { clock, speed, shiftMs = 0, rowsMax = ROWS_MAX } = options;
   if (!(speed > 0)) throw new RangeError(`the speed of a replay must be above 0, not ${speed}`);
-  // Array.sort is stable: what a recording says twice about one instant stays in its order.
+  // Array.sort is stable, so rows of the same time keep their order.
   const sorted = options.recordings.flat().sort((a, b) => a.observedMs - b.observedMs);
   const fromMs = options.fromMs ?? sorted[0]?.observedMs ?? 0;
   const startedMs = clock.elapsed();

@@ -1,6 +1,6 @@
 /**
- * Calls of a world's API: requests injected below the socket, as a key or as a signed-in
- * person, and their answers with the reason and metadata of an error.
+ * Calls of a world's API: requests injected below the socket, with a key or as a signed-in person,
+ * and their answers with the reason and metadata of an error.
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
@@ -14,7 +14,7 @@ import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import type { SignedIn } from './identities.ts';
 
-/** Origin of the service in this world: what a browser must send with its cookie. */
+/** Origin of the service in this world. A browser must send it with its cookie. */
 export const ORIGIN = 'http://127.0.0.1:8080';
 
 export interface Answer {
@@ -29,12 +29,12 @@ export interface Answer {
 }
 
 export interface CallOptions {
-  /** A key; default the one that reads and writes `demo`; null = no Authorization header. */
+  /** Key. Default: the one that reads and writes `demo`; null = no Authorization header. */
   readonly key?: string | null;
-  /** Calls as this person in place of a key: with the cookie of the session, and the Origin. */
+  /** Calls as this person instead of with a key: sends the session's cookie and the Origin. */
   readonly person?: Pick<SignedIn, 'secret'>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where the request comes from; default 127.0.0.1. */
+  /** Source address of the request; default 127.0.0.1. */
   readonly address?: string;
 }
 
@@ -44,7 +44,7 @@ export function callsOf(
   keys: { readonly write: string; readonly collector: string },
   settled: () => Promise<void>,
 ) {
-  /** One request with exactly these bytes. */
+  /** Sends one request with exactly these bytes. */
   async function send(
     path: string,
     payload: string | Buffer,
@@ -65,7 +65,7 @@ export function callsOf(
     const service = SERVICE_OF[method] ?? 'svc.monitoring.v1.AlertService';
     return send(`/${service}/${method}`, JSON.stringify(request), options);
   };
-  /** Rows of `vm-1` unless they say otherwise, through `WriteSamples` and into history. */
+  /** Writes rows, by default of `vm-1`, through `WriteSamples` and into history. */
   async function write(rows: readonly SampleRow[]): Promise<Answer> {
     const named = rows.map(({ vm = 'vm-1', ...row }) => ({ vmName: vm, ...row }));
     const request = { projectName: 'projects/demo', rows: named };
@@ -76,7 +76,7 @@ export function callsOf(
   return { send, call, write };
 }
 
-/** What a browser sends for a signed-in person: the cookie, and where the page came from. */
+/** Headers that a browser sends for a signed-in person: the cookie and the origin. */
 export function cookieHeaders({ secret }: Pick<SignedIn, 'secret'>) {
   return { cookie: `svc_session=${secret}`, origin: ORIGIN };
 }
@@ -127,7 +127,7 @@ function answerOf({ statusCode, headers, body: text }: Injected): Answer {
   };
 }
 
-/** ErrorInfo as clients read it: from the detail's bytes. */
+/** ErrorInfo as clients read it, from the bytes of the detail. */
 function decodedInfo(value: string | undefined) {
   if (value === undefined) return undefined;
   const { reason, metadata } = fromBinary(ErrorInfoSchema, Buffer.from(value, 'base64'));

@@ -1,6 +1,6 @@
 /**
- * Sets up delivery: rules that are in force, incidents that fire and recover when a
- * test says so, and a deliverer whose endpoint answers from a script.
+ * Sets up delivery: rules in force, incidents that fire and recover on request, and a deliverer
+ * whose endpoint answers from a script.
  */
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
@@ -44,7 +44,7 @@ export function failed(
   return { kind: 'failed', unknown: false, httpStatus: 500, error: 'HTTP 500', ...more };
 }
 
-/** Keeps what it is asked, and answers by the script; without an answer it hangs. */
+/** Records requests and answers from the script; without an answer it hangs. */
 export class ScriptedNotifier implements Notifier {
   readonly requests: AttemptRequest[] = [];
   readonly #hanging = new Map<string, (outcome: AttemptOutcome) => void>();
@@ -57,7 +57,7 @@ export class ScriptedNotifier implements Notifier {
     return new Promise((resolve) => this.#hanging.set(request.attemptId, resolve));
   }
 
-  /** Kinds that the service is not set up to send to. */
+  /** Kinds of destinations that the service has no configuration for. */
   readonly missing = new Set<Target['kind']>();
 
   readonly limitsOf = limitsOf;
@@ -66,12 +66,12 @@ export class ScriptedNotifier implements Notifier {
     return !this.missing.has(kind);
   }
 
-  /** Attempts on the wire. */
+  /** Number of attempts on the wire. */
   get hanging(): number {
     return this.#hanging.size;
   }
 
-  /** Ends the attempts on the wire, oldest first, `count` of them at most. */
+  /** Ends the oldest attempts on the wire, at most `count` of them. */
   release(outcome: AttemptOutcome, count = Number.POSITIVE_INFINITY): void {
     for (const [attemptId, resolve] of [...this.#hanging].slice(0, count)) {
       this.#hanging.delete(attemptId);
@@ -79,7 +79,7 @@ export class ScriptedNotifier implements Notifier {
     }
   }
 
-  /** What was asked, as `event of vm`. */
+  /** Requests as `event of vm`. */
   events(): string[] {
     return this.requests.map(({ event, body }) => `${event} of ${bodyOf(body).vm}`);
   }
@@ -104,9 +104,9 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const world = await openAlertingWorld(t, options);
   const notifier = new ScriptedNotifier();
   const bodies = new Map<string, Uint8Array>();
-  /** Bodies forgotten, time by time. */
+  /** Discarded bodies, one list per call. */
   const discarded: (readonly string[])[] = [];
-  /** How many bodies were kept, write by write. */
+  /** Number of stored bodies per write. */
   const kept: number[] = [];
   const excerpts: AnswerExcerpt[] = [];
   const outcomes: string[] = [];
@@ -139,7 +139,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       for (const id of ids) bodies.delete(id);
     },
   };
-  /** The part, not started. */
+  /** The deliverer, not started. */
   const delivererOf = (more: DelivererOptions = {}) =>
     delivererPart({
       ...world,
@@ -174,7 +174,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
 
 export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
 
-/** A world with a rule in force that notifies one destination, timers and a deliverer. */
+/** A world with a rule in force that notifies one destination, with timers and a deliverer. */
 export async function delivering(t: Test) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -224,7 +224,7 @@ function acts(world: World) {
     });
   let atMs = clock.now();
   return {
-    /** Saves the rule and has it applied. */
+    /** Saves the rule and waits until it is applied. */
     async putInForce(spec: Partial<AlertRuleSpec>, { project = PROJECT, rule = RULE }: Place = {}) {
       await world.saveRule(spec, { project, id: rule });
       await host.submit({
@@ -259,18 +259,18 @@ function acts(world: World) {
     sendAlert: (vm: string, event: FreeEvent) =>
       send('alertInstance', instanceIdOf(keyOf(vm, 1, {})), event),
     /**
-     * A mail destination; its name. Recipients, persons and memberships have the ids given, each
-     * address being that of a member and confirmed by its holder.
+     * Creates a mail destination and resolves with its name. Recipients, persons and memberships
+     * have these ids. Each address belongs to a member and is confirmed by its holder.
      */
     addMail: (ids: readonly string[]) => addMail(world, ids),
-    /** Sets how many attempts to each destination of the project may be open at a time. */
+    /** Sets the maximum number of open attempts for each destination of the project. */
     async setCap(attemptCap: number) {
       const rows = host.view(PROJECT).instances('destination', { limit: 9 }).items;
       for (const { instance } of rows) {
         await send('destination', instance, { type: 'attemptCapChanged', attemptCap });
       }
     },
-    /** Sends an event to an instance of the project, `_system` for persons. */
+    /** Sends an event to an instance of the project; `_system` for persons. */
     send,
     /** Sends an event to a destination given by its name. */
     toDestination: (name: string, event: FreeEvent) =>
@@ -322,7 +322,7 @@ function ruleOf(view: ProjectView, rule: string): AlertRuleContext {
   return view.instance('alertRule', rule)?.context as unknown as AlertRuleContext;
 }
 
-/** Decides one edge for each VM, as the evaluator would. */
+/** Decides one edge for each VM, as the evaluator does. */
 function decide(
   { host }: World,
   vms: readonly string[],

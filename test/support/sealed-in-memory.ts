@@ -1,4 +1,4 @@
-/** The sealed values of destinations in a map of the test's, which it can look into. */
+/** Sealed values of destinations in a map that the test can read. */
 import type { ListedValues } from '../../actors/delivery/sealed-values.ts';
 
 export function sealedIn(values: Map<string, string>): ListedValues {

@@ -1,4 +1,4 @@
-/** Secrets sealed under an id, in a map of the test's, which it can look into. */
+/** Secrets sealed under an id, in a map that the test can read. */
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 
 export function secretsIn(

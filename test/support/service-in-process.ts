@@ -1,4 +1,7 @@
-/** A whole service in this process, for tests that start several: a start costs less than a process. */
+/**
+ * A whole service in this process, for tests that start several, because a process costs more than
+ * a start.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -9,8 +12,8 @@ import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { type Demo, type Program, until } from './program.ts';
 
 /**
- * A service in this process on free ports, as `startProgram` shows one; stopped with the test. A stop
- * is no kill, but the backup it has made by then is the same.
+ * Starts a service in this process on free ports, with the interface of `startProgram`. It stops
+ * with the test. A stop is not a kill, but the backup made by then is the same.
  */
 export async function startService(
   t: Test,

@@ -1,14 +1,17 @@
-/** Runs the service of shared-service.ts: reports its address once it answers, and each line of its log. */
+/**
+ * Runs the service of shared-service.ts. Reports its address once it answers, and each line of its
+ * log.
+ */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 
-/** What the thread is started with. */
+/** Data with which the thread is started. */
 export interface SharedServiceData {
   readonly environment: Readonly<Record<string, string>>;
-  /** Gets the lines of the log. */
+  /** Receives the lines of the log. */
   readonly lines: MessagePort;
 }
 

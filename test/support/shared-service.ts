@@ -1,10 +1,10 @@
 /**
- * One whole service for all test files of a process that need only a project of their own in it. Its
+ * One whole service for all test files of a process that need only their own project in it. Its
  * thread does not keep a file open, and ends with the process. Tests of clocks, settings, limits of
- * the service, first starts and `_system` start a service of their own (`startProgram`).
+ * the service, first starts and `_system` start their own service (`startProgram`).
  *
- * A test takes a project and a data center that no other file uses: outages are judged over all
- * projects of a data center.
+ * A test uses a project and a data center that no other file uses, because outages are decided over
+ * all projects of a data center.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ export interface SharedService {
   readonly endpoint: string;
   /** Its data folder, for `svc admin`. */
   readonly dataFolder: string;
-  /** The CI platform that it knows as `github`. */
+  /** CI platform that the service knows as `github`. */
   readonly platform: CiIssuer;
   /** All lines of its log so far. */
   readonly lines: () => readonly string[];
@@ -30,7 +30,7 @@ export interface SharedService {
 
 const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/svc-compiled', import.meta.url));
 
-/** As long as the keys of demo.json. */
+/** Same lifetime as the keys of demo.json. */
 const KEY_LIFETIME_SECONDS = 365 * 86_400;
 
 let running: Promise<SharedService> | undefined;
@@ -41,7 +41,7 @@ export function sharedService(): Promise<SharedService> {
   return running;
 }
 
-/** A service that no other file joins: for tests that use up limits of an address. */
+/** A service that no other file joins, for tests that exhaust limits of an address. */
 export function separateService(): Promise<SharedService> {
   return start();
 }
@@ -68,10 +68,10 @@ async function start(): Promise<SharedService> {
   const thread = new Worker(new URL('shared-service-thread.ts', import.meta.url), {
     workerData: data,
     transferList: [lines],
-    // As bin/svc.js has it: compiling everything a second time takes longer than a test.
+    // As in bin/svc.js: compiling everything a second time takes longer than a test.
     env: { ...process.env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? COMPILED },
   });
-  // Rejects with the error of a start that fails.
+  // Rejects with the error of a failed start.
   const [endpoint] = (await once(thread, 'message')) as [string];
   thread.unref();
   const kept: string[] = [];
@@ -89,8 +89,9 @@ async function start(): Promise<SharedService> {
 }
 
 /**
- * A new project of the shared service, with what `demo.json` has of `demo`: its keys, and the link by
- * which its owner, `owner@PROJECT.test`, signs in. Its collector is in the data center `DC-PROJECT`.
+ * Creates a project in the shared service, with the equivalents of `demo.json`: its keys, and the
+ * link with which its owner, `owner@PROJECT.test`, signs in. Its collector is in the data center
+ * `DC-PROJECT`.
  */
 export async function createProject(
   { endpoint, dataFolder }: SharedService,
@@ -130,7 +131,10 @@ export async function createProject(
   };
 }
 
-/** The shared service as `startProgram` shows one, with a project of this name for the test alone. */
+/**
+ * Joins the shared service with a project of this name for the test alone. Has the interface of
+ * `startProgram`.
+ */
 export async function joinService(project: string): Promise<ServiceUnderTest> {
   const service = await sharedService();
   const from = service.lines().length;

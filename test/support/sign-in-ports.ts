@@ -1,12 +1,12 @@
 /**
- * The smallest cookies and CI tokens that an authenticator needs: the cookie
- * under plain http, and access tokens under keys held in memory.
+ * Minimal cookies and CI tokens for an authenticator: the cookie under plain HTTP, and access
+ * tokens under keys in memory.
  */
 import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { secretsIn } from './secrets-in-memory.ts';
 
-/** The session's secret in a Cookie header, under plain http. */
+/** The session's secret from a Cookie header, under plain HTTP. */
 export function readTestCookie(cookie: string): string | undefined {
   return /(?:^|; )svc_session=([^;]+)/.exec(cookie)?.[1];
 }

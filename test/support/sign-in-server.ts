@@ -1,6 +1,6 @@
 /**
- * Sign-in on a real server at 127.0.0.1: real people on a real host, the real routes, a virtual clock.
- * `Browser` keeps cookies as a browser does; the test sets Origin and Sec-Fetch-Site.
+ * Sign-in on a real server at 127.0.0.1: real people on a real host, the real routes, a virtual
+ * clock. `Browser` stores cookies as a browser does; the test sets Origin and Sec-Fetch-Site.
  */
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
@@ -23,20 +23,20 @@ export interface SignInWorld extends World {
   readonly signIn: SignIn;
   /** `http://127.0.0.1:<port>`, where the server listens. */
   readonly address: string;
-  /** What SVC_PUBLIC_URL says, else the address. */
+  /** Value of SVC_PUBLIC_URL, or the address. */
   readonly origin: string;
   /** Complete log lines, at debug level. */
   readonly logged: string[];
   /** The service's own metrics as text. */
   metrics(): Promise<string>;
-  /** A new person of that address. */
+  /** Creates a person with that address. */
   person(email: string): Promise<string>;
   operatorLink(person: string): Promise<IssuedLink>;
-  /** Closes what is open, as the service does; also done at the end of the test. */
+  /** Closes everything open, as the service does. Also called at the end of the test. */
   stop(): Promise<void>;
 }
 
-/** What routes beside those of signing in are built on. */
+/** Parts for routes beside those of sign-in. */
 export interface SignInWorldParts extends World {
   readonly log: Log;
   readonly metrics: Metrics;
@@ -48,8 +48,8 @@ export interface SignInWorldParts extends World {
 }
 
 /**
- * Ends with the test. `wrap` stands in for a part of the people, for faults; `addRoutes` adds
- * routes of other parts.
+ * Starts a world that ends with the test. `wrap` replaces a part of the people, for faults;
+ * `addRoutes` adds routes of other parts.
  */
 export async function startSignInWorld(
   t: Test,
@@ -95,7 +95,7 @@ export async function startSignInWorld(
     },
   });
   address.current = server.baseUrl;
-  // The virtual clock would never cut off a connection that a test keeps.
+  // The virtual clock would never close a connection that a test keeps open.
   t.teardown(() => server.app.server.closeAllConnections());
   closers.add('http', () => server.close());
   const bound = server.app.server.address() as { port: number };
@@ -116,7 +116,7 @@ export async function startSignInWorld(
 
 export interface Sent {
   readonly method?: 'GET' | 'POST' | 'HEAD';
-  /** Sent as a form. */
+  /** Fields sent as a form. */
   readonly form?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: string;
@@ -127,7 +127,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Of a redirect. */
+  /** Target of a redirect. */
   readonly location: string;
 }
 
@@ -142,12 +142,12 @@ export class Browser {
     this.#origin = origin;
   }
 
-  /** A navigation. */
+  /** Requests a page, as a navigation does. */
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.send(path, { method: 'GET', headers });
   }
 
-  /** A form of one of the service's own pages. */
+  /** Posts a form of one of the service's own pages. */
   post(path: string, form: Readonly<Record<string, string>>): Promise<Answer> {
     const headers = { origin: this.#origin, 'sec-fetch-site': 'same-origin' };
     return this.send(path, { form, headers });
@@ -183,7 +183,7 @@ export class Browser {
   }
 }
 
-/** The session of a secret, or the reason for which it is refused. */
+/** Session of a secret, or the reason why it is refused. */
 export function sessionState(people: People, secret: string | undefined): string {
   try {
     people.sessionOf(secret ?? '');

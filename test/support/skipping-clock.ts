@@ -1,6 +1,6 @@
 /**
- * A clock for a whole service with real sockets: it runs as the machine's does, and skips what a test
- * does not want to wait for. Wake-ups that fall due are woken in their order.
+ * A clock for a whole service with real sockets: it runs as the machine's clock does, and skips
+ * times that a test does not want to wait for. Wake-ups that become due run in order.
  */
 import { type CancelWakeUp, type Clock, systemClock } from '../../streams/platform/clock.ts';
 
@@ -32,7 +32,7 @@ export class SkippingClock implements Clock {
     };
   }
 
-  /** Moves both times on by `ms`, at once. */
+  /** Advances both times by `ms` at once. */
   advance(ms: number): void {
     this.#skippedMs += ms;
     const inOrder = [...this.#wakeUps].toSorted((a, b) => a.dueMs - b.dueMs);

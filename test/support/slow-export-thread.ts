@@ -1,14 +1,14 @@
 /**
- * An export thread whose work is to take long, as the name of the shard's first VM says: `slow`
- * goes on until it is asked to stop, `stubborn` does not listen, `die` ends the thread, `broken`
- * and `hungry` fail, all else is answered at once.
+ * An export thread whose work takes long, depending on the name of the shard's first VM: `slow`
+ * continues until it is asked to stop, `stubborn` ignores that, `die` ends the thread, `broken` and
+ * `hungry` fail. All other work is answered at once.
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { ShardRequest } from '../../src/telemetry/export/export-thread.ts';
 
-/** Long enough for a test to look, short enough for one that fails to end. */
+/** Long enough for a test to observe it, short enough for a failing test to end. */
 const WORK_MS = 20_000;
 
 serveThread(0, () => ({

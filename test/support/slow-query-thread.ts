@@ -1,14 +1,15 @@
 /**
- * A query thread whose work is to take long, as the expression says: `slow` goes on until it is
- * asked to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap,
- * `mistake` throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
+ * A query thread whose work takes long, depending on the expression: `slow` continues until it is
+ * asked to stop, `stubborn` ignores that, `die` ends the thread, `hoard` fills its heap, `mistake`
+ * throws an unexpected error, `disk` an error of the disk. All other expressions are answered at
+ * once.
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { ScheduledQueryRequest } from '../../src/telemetry/query/promql/query-request.ts';
 
-/** Long enough for a test to look, short enough for one that fails to end. */
+/** Long enough for a test to observe it, short enough for a failing test to end. */
 const WORK_MS = 20_000;
 
 serveThread(0, () => ({

@@ -1,4 +1,7 @@
-/** The program, started with the address of a NATS that may not be there yet: what it answers meanwhile. */
+/**
+ * The program, started with the address of a NATS server that may not be running yet, and its
+ * answers in the meantime.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +11,9 @@ import { dataFolder } from './program.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
-/** Started, and ended with the test; `get` resolves with undefined while nothing listens. */
+/**
+ * Starts a program that ends with the test. `get` resolves with undefined while nothing listens.
+ */
 export async function startWaiting(t: Test, url: string) {
   const port = await reservePort();
   const metricsPort = await reservePort();

@@ -1,7 +1,7 @@
 /**
  * The contract of every adapter of the stream port: one suite, run for the embedded adapter and for
- * both nats-servers. A harness hides what differs: how time passes (a virtual clock, or the wall
- * clock of a real server, in which case waits are short) and what a crash is.
+ * both nats-servers. A harness hides their differences: how time passes (a virtual clock, or the
+ * wall clock of a real server, where waits are short) and how a crash happens.
  */
 import type { Test } from 'tap';
 import { appendingContracts } from './stream-contract/appending.ts';
@@ -9,7 +9,7 @@ import { consumingContracts } from './stream-contract/consuming.ts';
 import type { StreamContractHarness } from './stream-contract/harness.ts';
 import { readingContracts } from './stream-contract/reading.ts';
 
-/** Runs the suite under the current test, each contract on a stream of its own. */
+/** Runs the suite under the current test, each contract on its own stream. */
 export async function streamContract(t: Test, harness: StreamContractHarness): Promise<void> {
   for (const { title, run } of [
     ...appendingContracts,

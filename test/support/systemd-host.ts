@@ -1,6 +1,6 @@
 /**
  * A host that systemd runs, made of this machine: its root under a layer in memory, booted in a
- * container with processes and a network of its own. What is done in it leaves nothing here.
+ * container with its own processes and network. Nothing done in it remains on this machine.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,9 +15,9 @@ import { until } from './program.ts';
 const execute = promisify(execFile);
 
 export interface SystemdHost {
-  /** Its root folder, as this machine sees it. */
+  /** Its root folder, as a path of this machine. */
   readonly root: string;
-  /** Runs a shell script as root. Resolves with what it said; rejects with that when it fails. */
+  /** Runs a shell script as root. Resolves with its output; rejects with it if the script fails. */
   run(script: string): Promise<string>;
 }
 
@@ -46,13 +46,13 @@ export async function startSystemdHost(t: {
   const ended = once(child, 'exit');
   let init: number | undefined;
   t.teardown(async () => {
-    // Whatever runs in it ends with its first process.
+    // All its processes end with its first one.
     process.kill(init ?? child.pid ?? 0, 'SIGKILL');
     await ended;
     for (const path of [root, folder]) execFileSync('umount', ['--lazy', path]);
     rmdirSync(folder);
   });
-  init = await until('systemd has begun', () => systemdOf(child.pid ?? 0));
+  init = await until('systemd has started', () => systemdOf(child.pid ?? 0));
   const inside = ['--target', String(init), '--mount', '--uts', '--ipc', '--net', '--pid'];
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const run = async (script: string): Promise<string> => {
@@ -68,7 +68,9 @@ export async function startSystemdHost(t: {
   return { root, run };
 }
 
-/** The container's first process. Before it there is another child for a moment, which makes it. */
+/**
+ * The container's first process. For a moment there is another child before it, which creates it.
+ */
 function systemdOf(pid: number): number | undefined {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
   const systemd = children.find((child) => nameOf(child) === 'systemd');

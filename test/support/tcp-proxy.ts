@@ -1,6 +1,6 @@
 /**
- * A line to a server on the loopback that can be cut: nothing passes any more in either direction and
- * nothing is closed, as when a cable is pulled. What was under way passes once it is mended.
+ * A line to a server on the loopback that can be cut: nothing passes in either direction and
+ * nothing is closed, as when a cable is pulled. Bytes in flight pass once it is mended.
  */
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -8,11 +8,11 @@ export interface TcpProxy {
   readonly port: number;
   cut(): void;
   mend(): void;
-  /** Ends every connection, for good. */
+  /** Closes every connection for good. */
   close(): void;
 }
 
-/** A line to `port` of the loopback. */
+/** Opens a line to `port` of the loopback. */
 export async function startTcpProxy(port: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -28,7 +28,7 @@ export async function startTcpProxy(port: number): Promise<TcpProxy> {
       sockets.delete(from);
       to.destroy();
     });
-    // A reset is an end like any other.
+    // A reset is treated like any other end.
     from.on('error', () => {});
     if (isCut) from.pause();
   };

@@ -1,6 +1,6 @@
 /**
- * A thread that reads VMs of a head whose texts say whose they are, without a pause: started with
- * `{share, control}`, it counts its reads in `control[1]` and answers once `control[0]` is 1.
+ * A thread that reads VMs of a head without a pause; the texts of each VM name it. Started with
+ * `{share, control}`, it counts its reads in `control[1]`, and answers once `control[0]` is 1.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';

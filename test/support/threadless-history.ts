@@ -1,7 +1,7 @@
 /**
- * History without its threads: the head, the writer of chunks and a view, called one after another,
- * so that a random test can flush, merge, drop and crash at any point of a log in milliseconds. The
- * log is kept here, and is read again from the floor as the service does.
+ * History without its threads: the head, the writer of chunks and a view, called one after another.
+ * A random test can flush, merge, drop and crash at any point of a log in milliseconds. The log is
+ * kept here, and is read again from the floor as the service does.
  */
 import { join } from 'node:path';
 import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
@@ -30,7 +30,7 @@ export class ThreadlessHistory {
   readonly #path: string;
   readonly #headBytesMax: number | undefined;
   readonly #log: SampleBatch[] = [];
-  /** What upkeep has done so far. */
+  /** Counts of upkeep so far. */
   readonly upkeepCounts = { compactedDays: 0, droppedChunks: 0 };
   #run: Run;
 
@@ -45,7 +45,7 @@ export class ThreadlessHistory {
     this.#run.head.append(batch, { partition: PARTITION, sequence: this.#log.length });
   }
 
-  /** Puts what is pending of these VMs, or of all, into chunks. */
+  /** Writes pending rows of these VMs, or of all, into chunks. */
   flush(options: { readonly vm?: string; readonly movesFloors: boolean }): void {
     const { head, writer } = this.#run;
     const vms = head.pending().filter(({ vm }) => vm === (options.vm ?? vm));
@@ -57,7 +57,10 @@ export class ThreadlessHistory {
     if (options.movesFloors) writer.moveFloors([...head.floors()]);
   }
 
-  /** Reads again what found no room, as far as there is room. @returns false: rows are missing yet */
+  /**
+   * Reads rows again that did not fit, as far as there is space. @returns false: rows are still
+   * missing
+   */
   recover(): boolean {
     const { head } = this.#run;
     for (const { project, firstSequence, lastSequence } of head.refused()) {
@@ -73,7 +76,7 @@ export class ThreadlessHistory {
     this.#run.head.release(expiredBeforeMs);
   }
 
-  /** One step of the background's work. */
+  /** Runs one step of the background work. */
   upkeep(nowMs: number): void {
     const dropBeforeMs = nowMs - RETENTION_MS;
     this.#run.head.release(dropBeforeMs);
@@ -82,7 +85,7 @@ export class ThreadlessHistory {
     this.upkeepCounts.droppedChunks += report.droppedChunks;
   }
 
-  /** Ends as a kill does, with whatever is in no chunk lost, and starts again from the log. */
+  /** Ends as a kill does, losing every row that is in no chunk, and restarts from the log. */
   crash(): void {
     this.close();
     this.#run = this.#start();

@@ -1,18 +1,19 @@
 /**
- * One budget for seeds and tries. A test names how many it makes in full, as the gate does; `npm test`
- * makes a share of them, by the same seeds. `SVC_TEST_SEEDS` is that share in percent: 100 for all.
+ * One budget for seeds and tries. A test gives the number of a full run, as in the gate; `npm test`
+ * makes a share of them, with the same seeds. `SVC_TEST_SEEDS` is that share in percent: 100 for
+ * all.
  */
 
 /** Share of a run without the setting, percent. */
 const SHARE_PERCENT = 12;
-/** A property that is tried less often shows nothing. */
+/** A property with fewer tries shows nothing. */
 const TRIES_MIN = 10;
 
-/** A run of few tries may meet a case more rarely than its share says. */
+/** A run with few tries may meet a case less often than its share suggests. */
 const SLACK = 0.5;
 
 /**
- * How many of `full` tries this run makes: at least `least`, and no more than `full`. Throws if
+ * Number of tries of this run, out of `full`: at least `least`, and at most `full`. Throws if
  * `SVC_TEST_SEEDS` is not a percentage.
  */
 export function tries(full: number, least: number = TRIES_MIN): number {
@@ -20,8 +21,8 @@ export function tries(full: number, least: number = TRIES_MIN): number {
 }
 
 /**
- * How often this run has to meet a case that a full run meets `full` times. A property that never
- * meets its case shows nothing.
+ * Minimum number of times that this run has to meet a case that a full run meets `full` times. A
+ * property that never meets its case shows nothing.
  */
 export function occurrences(full: number): number {
   const percent = sharePercent();

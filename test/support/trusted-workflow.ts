@@ -2,13 +2,13 @@
 import type { CliWorld } from './cli-against-service.ts';
 
 export interface TrustedWorkflow {
-  /** Of a job of it: what its platform gives it, and the variables of the trust. */
+  /** Environment of its jobs: the platform's variables, and those of the trust. */
   readonly env: Readonly<Record<string, string>>;
   /** Name of its service account. */
   readonly account: string;
 }
 
-/** Makes a project. Its owner is signed in, and it has a service account that may read and write. */
+/** Creates a project with a signed-in owner and a service account that may read and write. */
 export async function prepareAccount(
   { svc, signIn, emailOf }: CliWorld,
   project: string,
@@ -19,7 +19,7 @@ export async function prepareAccount(
   return (await svc([...create, '--json'])).json.name;
 }
 
-/** A workflow that may read; `claims` are those of its jobs where they differ from the usual. */
+/** A workflow that may read. `claims` replace the usual claims of its jobs. */
 export async function trustWorkflow(
   { svc, platform }: CliWorld,
   account: string,

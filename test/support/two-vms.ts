@@ -1,6 +1,6 @@
 /**
  * A world whose project `demo` has two VMs with an hour of samples up to now, as a host's collector
- * would send them: what the tests of single calls of the PromQL URL ask for.
+ * sends them, for tests of single calls of the PromQL URL.
  */
 
 import type { Test } from 'tap';
@@ -8,7 +8,7 @@ import type { ThreadOptions } from './api-in-process.ts';
 import { START_MS } from './host-in-memory.ts';
 import { type PromqlServer, rowsOf, startPromqlServer } from './promql-server.ts';
 
-/** Unix seconds, where the world's clock stands. */
+/** Unix seconds at which the world's clock stops. */
 export const NOW = START_MS / 1000;
 export const HOUR_AGO = NOW - 3600;
 /** Half a core on `vm-1`, a quarter on `vm-2`. */

@@ -1,2 +1,2 @@
-/** A thread that cannot start: what it needs is not there. */
+/** A thread that cannot start, because a file is missing. */
 throw new Error('No such file: history.db');

@@ -1,13 +1,13 @@
 /**
- * Operations of people in the dashboard, each with the methods that carry it out, and the walk that
- * does one in Chromium: a subtest named after the operation. `test/dashboard/everywhere/operations.test.ts` compares
- * the list with the API and with the tests.
+ * Operations of people in the dashboard, each with its methods, and the walk that performs one in
+ * Chromium: a subtest named after the operation. `test/dashboard/everywhere/operations.test.ts`
+ * compares the list with the API and with the tests.
  */
 import type { Page } from 'playwright-core';
 import type { Test } from 'tap';
 import type { Visitor } from './chromium.ts';
 
-/** Operation, and the methods that it must have called when it is done. */
+/** Operation, and the methods that it must have called at its end. */
 export const operations = {
   'DASH-14: a user creates a project': ['CreateProject'],
   'DASH-23: a user signs out everywhere': ['SignOutEverywhere'],
@@ -72,8 +72,9 @@ export const operations = {
 type Operation = keyof typeof operations;
 
 /**
- * A subtest in which a visitor does it. It fails when a method of the operation was not called, when
- * an answer was an error that `expected` does not match, or when the page broke its policy.
+ * Runs a subtest in which a visitor performs the operation. It fails if a method of the operation
+ * was not called, if an answer was an error that `expected` does not match, or if the page violated
+ * its policy.
  */
 export async function walk(
   t: Test,
@@ -95,7 +96,7 @@ export async function walk(
     t.same(
       problems.filter((problem) => !expected?.test(problem)),
       [],
-      'nothing else was refused, and no policy broken',
+      'nothing else was refused, and no policy was violated',
     );
   });
 }

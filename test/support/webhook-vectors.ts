@@ -1,7 +1,7 @@
 /**
- * test/vectors/webhook.json, which another language has computed (webhook.py beside it says how):
- * the requests that a sender must make, and what a receiver must say to others. The Go module reads
- * the same file.
+ * test/vectors/webhook.json, computed in another language (see webhook.py beside it): the requests
+ * that a sender must make, and the results of a receiver for others. The Go module reads the same
+ * file.
  */
 import { readFileSync } from 'node:fs';
 
@@ -11,21 +11,21 @@ export interface SentVector {
   readonly timestampUnix: number;
   readonly body: string;
   readonly secrets: readonly string[];
-  /** Every header that a signature has a part in. */
+  /** All headers that contribute to a signature. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface ReceivedVector {
-  /** What it shows. */
+  /** Purpose of the vector. */
   readonly name: string;
   readonly nowUnix: number;
   readonly secrets: readonly string[];
-  /** Names and values; a name may come twice. */
+  /** Names and values; a name may occur twice. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: VectorBody;
-  /** What verifying answers. */
+  /** Result of a successful verification. */
   readonly verified?: object;
-  /** Or the reason why it is refused. */
+  /** Reason for a refusal. */
   readonly error?: string;
 }
 
@@ -45,7 +45,7 @@ export function bodyOf({ body }: ReceivedVector): Buffer {
   return Buffer.from(body.repeated.repeat(body.times));
 }
 
-/** Headers of a vector as node:http gives them: a name that came twice has a list. */
+/** Headers of a vector as node:http returns them: a repeated name has a list. */
 export function headersOf({ headers }: ReceivedVector): Record<string, string | string[]> {
   const all: Record<string, string | string[]> = {};
   for (const [name, value] of headers) {

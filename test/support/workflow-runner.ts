@@ -1,8 +1,8 @@
 /**
- * A runner of GitHub Actions, as far as the guide's needs go: steps with
- * bash, composite actions, `${{ … }}` of inputs, variables and secrets, masks, the summary file. A
- * job gets the right to ask for identity tokens only when its permissions say so. The identity
- * tokens themselves come from the platform that the test runs.
+ * A runner of GitHub Actions with the features that the guide uses: steps with bash, composite
+ * actions, `${{ … }}` of inputs, variables and secrets, masks, the summary file. A job may request
+ * identity tokens only if its permissions say so. The platform that the test runs issues the
+ * tokens.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,10 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 
 export interface RunnerOptions {
-  /** Of the repository. */
+  /** Secrets of the repository. */
   readonly secrets: Readonly<Record<string, string>>;
   readonly variables: Readonly<Record<string, string>>;
-  /** Where tokens are asked for; given to jobs that may ask. */
+  /** Address and token of the token endpoint, for jobs that may use it. */
   readonly tokenEnvironment: Readonly<Record<string, string>>;
   readonly PATH: string;
   /** Folder of an action, by its name without the version. */
@@ -24,11 +24,11 @@ export interface RunnerOptions {
 
 export interface JobRun {
   readonly ok: boolean;
-  /** As people see it: what was masked shows as ***, from the mask on. */
+  /** Log as people see it: masked values appear as *** once they are masked. */
   readonly log: string;
-  /** What the steps masked. */
+  /** Values that the steps masked. */
   readonly masked: readonly string[];
-  /** Of the run's page. */
+  /** Summary on the run's page. */
   readonly summary: string;
 }
 
@@ -49,10 +49,10 @@ interface Action {
   readonly runs: { readonly steps: readonly Step[] };
 }
 
-/** Values of `${{ … }}`, by their whole name: `inputs.trust`. */
+/** Values of `${{ … }}` by their full name, such as `inputs.trust`. */
 type Values = Readonly<Record<string, string>>;
 
-/** Runs the one job of a workflow, step by step, until one fails. */
+/** Runs the only job of a workflow, step by step, until one fails. */
 export async function runWorkflow(text: string, options: RunnerOptions): Promise<JobRun> {
   const { permissions = {}, jobs } = parse(text) as Workflow;
   const [job] = Object.values(jobs);
@@ -91,7 +91,7 @@ interface Script {
   readonly env: Values;
 }
 
-/** A step as the scripts it comes to. */
+/** Expands a step into its scripts. */
 function expand(step: Step, values: Values, { actions }: RunnerOptions): Script[] {
   if (step.uses === undefined) {
     const env = Object.entries(step.env ?? {});
@@ -148,7 +148,7 @@ async function runScript(
   return code;
 }
 
-/** Lines as they come, with the runner's commands taken out of them. */
+/** Lines in order of arrival, without the runner's commands. */
 class JobLog {
   text = '';
   readonly masked: string[] = [];

@@ -1,13 +1,13 @@
 /**
- * Who writes in tests of WriteSamples: an authenticator that knows its callers by name, and the
- * projects there are.
+ * Callers in tests of WriteSamples: an authenticator that knows its callers by name, and the
+ * existing projects.
  */
 import type { ProjectReads } from '../../actors/platform/host/host-port.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import type { CredentialPrincipal } from '../../src/platform/access/principal.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 
-/** By key: what of the caller is not as most are. */
+/** Callers by key, each with its differences from the usual. */
 const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
   collector: {},
   reader: {},
@@ -16,10 +16,10 @@ const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
   agent: { kind: 'vm', datacenter: 'DC-1', vm: 'vm-1' },
 };
 
-/** Projects that somebody has made. */
+/** Existing projects. */
 const projects = new Set(['demo', 'second']);
 
-/** A project as far as writing asks for it; of `fault` its records cannot be read. */
+/** A project as far as writing reads it. The records of `fault` cannot be read. */
 export function view(project: string) {
   const record = (_kind: string, id: string) => {
     if (id === 'fault') throw new TypeError('A mistake of ours');

@@ -5,7 +5,7 @@ import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb
 
 export type RequestInit = MessageInitShape<typeof WriteSamplesRequestSchema>;
 
-/** The message's bytes. */
+/** Bytes of the message. */
 export function encoded(init: RequestInit): Uint8Array {
   return toBinary(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, init));
 }
@@ -51,13 +51,16 @@ const row = fc.record(
   },
   { requiredKeys: ['vmName'] },
 );
-/** Any request, well formed as a message and often not as a request. */
+/** Any request: a valid message, but often not a valid request. */
 export const anyRequest = fc.record({
   projectName: fc.constantFrom('projects/demo', 'projects/demo', 'projects/demo', 'demo'),
   batchId: fc.oneof(fc.constant(''), text),
   rows: fc.array(row, { maxLength: 4 }),
 });
-/** Bytes of such requests: as encoded, or with some of them cut, changed, doubled or put in. */
+/**
+ * Bytes of such requests, either as encoded or with some bytes removed, changed, duplicated or
+ * inserted.
+ */
 export const damagedOf = (requests: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> =>
   fc
     .record({

@@ -1,7 +1,7 @@
 /**
- * A storm of `WriteSamples` requests that keeps account of what was acknowledged: each sender
- * writes a VM of its own, a row every 30 s of observation time, so that a query at the finest step
- * shows each single row. What is counted is what a client may rely on, nothing else.
+ * A storm of `WriteSamples` requests that records acknowledged rows. Each sender writes its own VM,
+ * one row per 30 s of observation time, so that a query at the finest step shows each row. It
+ * counts only what a client may rely on.
  */
 import { create, toBinary, toJson } from '@bufbuild/protobuf';
 import type { Test } from 'tap';
@@ -13,7 +13,7 @@ export interface StormTarget {
 }
 
 export interface StormOptions {
-  /** Names the VMs; a second storm needs another one. */
+  /** Prefix of the VMs' names; a second storm needs another one. */
   readonly name: string;
   readonly format: 'json' | 'binary';
   readonly senders?: number;
@@ -21,25 +21,25 @@ export interface StormOptions {
   readonly everyMs?: number;
 }
 
-/** Rows acknowledged, by VM id: the values are the rows' numbers. */
+/** Acknowledged rows by VM id; the values are the rows' numbers. */
 export type Acknowledged = ReadonlyMap<string, ReadonlySet<number>>;
 
 export interface Storm {
   readonly acknowledged: Acknowledged;
   /** Answers by status; 0 = no answer. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** Bodies of refusals, the first of each status. */
+  /** Bodies of refusals, the first for each status. */
   readonly refusals: ReadonlyMap<number, string>;
   rows(): number;
-  /** Ends the senders; resolves when the last answer is in. */
+  /** Stops the senders. Resolves once the last answer has arrived. */
   stop(): Promise<void>;
 }
 
 const STEP_SECONDS = 30;
 const ROWS_PER_BATCH = 5;
-/** A query answers 10,000 points at most. */
+/** A query returns at most 10,000 points. */
 const ROWS_MAX = 9_900;
-/** Far enough back for all rows of a sender, well inside retention. */
+/** Early enough for all rows of a sender, and well within retention. */
 const startSeconds = Math.floor(Date.now() / 1000 / STEP_SECONDS) * STEP_SECONDS - 4 * 86_400;
 
 /** Starts sending at once. */
@@ -77,7 +77,7 @@ export function startStorm(target: StormTarget, options: StormOptions): Storm {
   };
 }
 
-/** One batch, one answer; status 0 when the connection ended without one. */
+/** Sends one batch and returns its status; 0 if the connection ended without an answer. */
 async function send(
   { baseUrl, collectorKey }: StormTarget,
   format: StormOptions['format'],
@@ -113,7 +113,7 @@ async function send(
   }
 }
 
-/** Fails `t` unless each acknowledged row is answered once, with its own value. */
+/** Fails `t` unless each acknowledged row is returned once, with its own value. */
 export async function checkStored(
   t: Test,
   target: { readonly baseUrl: string; readonly apiKey: string },
@@ -122,8 +122,8 @@ export async function checkStored(
   for (const [vm, numbers] of acknowledged) {
     const stored = await storedRows(target, vm, Math.max(1, ...numbers));
     const missing = [...numbers].filter((number) => !stored.includes(number));
-    t.same(missing, [], `every acknowledged row of ${vm} is there (${numbers.size})`);
-    t.equal(new Set(stored).size, stored.length, `no row of ${vm} is there twice`);
+    t.same(missing, [], `every acknowledged row of ${vm} is stored (${numbers.size})`);
+    t.equal(new Set(stored).size, stored.length, `no row of ${vm} is stored twice`);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Two servers over one recording ingest: one with the binary handler of `WriteSamples` in front, one
- * with the RPC framework alone. Whatever is sent, both answer the same and store the same rows.
+ * Two servers over one recording ingest: one with the binary handler of `WriteSamples` in front,
+ * one with only the RPC framework. For any input, both give the same answer and store the same
+ * rows.
  */
 import { deepStrictEqual } from 'node:assert';
 import { Agent, request as httpRequest } from 'node:http';
@@ -47,20 +48,20 @@ interface Answer {
 export interface Sent {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** Pieces in which the body is written; default one. */
+  /** Number of pieces in which the body is written; default one. */
   readonly pieces?: number;
 }
 
 export interface Side {
   readonly server: HttpServer;
   readonly metrics: Metrics;
-  /** Requests that ingest got since the last look. */
+  /** Requests that ingest received since the last read. */
   readonly written: WriteRequest[];
   send(sent: Sent): Promise<Answer>;
   readonly positionOf: (sequence: number) => string;
 }
 
-/** What ingest does with the next requests; both sides share it. */
+/** Behaviour of ingest for the next requests; both sides share it. */
 export const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
 export const nothing = { accepted: 0, duplicates: 0, rejected: [], sequence: 0 };
 
@@ -167,7 +168,7 @@ function send(baseUrl: string, agent: Agent, { body, headers, pieces = 1 }: Sent
   });
 }
 
-/** Each piece in a turn of its own, so that it arrives as a chunk of its own. */
+/** Writes each piece in its own turn, so that it arrives as a chunk of its own. */
 function writePieces(request: ReturnType<typeof httpRequest>, body: Buffer, pieces: number): void {
   const length = Math.max(1, Math.ceil(body.length / pieces));
   if (body.length <= length) {
@@ -179,7 +180,7 @@ function writePieces(request: ReturnType<typeof httpRequest>, body: Buffer, piec
   );
 }
 
-/** Requests that the handler itself has answered. */
+/** Number of requests that the handler itself has answered. */
 export async function answeredFast({ metrics }: Side): Promise<number> {
   const [, count] = /^svc_write_samples_fast_total (\d+)$/m.exec(await metrics.text()) ?? [];
   return Number(count);
@@ -189,7 +190,7 @@ export async function answeredFast({ metrics }: Side): Promise<number> {
 function seen({ status, headers, body }: Answer) {
   const { 'content-type': type, 'svc-sequence': sequence, 'retry-after': retryAfter } = headers;
   return {
-    // Two tokens of one position differ.
+    // Two tokens of one position differ, so only their presence counts.
     status,
     type,
     hasPosition: sequence !== undefined,
@@ -206,7 +207,7 @@ export function responseOf({ body }: ReturnType<typeof seen>) {
 export interface Pair {
   readonly fast: Side;
   readonly framework: Side;
-  /** Sends to both, checks that they agree, answers what was seen. */
+  /** Sends to both, checks that they agree, and returns the answer. */
   agree(t: Test, sent: Sent, name: string): Promise<ReturnType<typeof seen>>;
 }
 
@@ -219,7 +220,7 @@ export async function openPair(t: Test): Promise<Pair> {
       const [ours, theirs] = await Promise.all([fast.send(sent), framework.send(sent)]);
       t.same(seen(ours), seen(theirs), `${name}: the same answer`);
       t.same(fast.written, framework.written, `${name}: the same rows`);
-      t.ok(theirs.headers['x-request-id'] && ours.headers['x-request-id'], 'both name an id');
+      t.ok(theirs.headers['x-request-id'] && ours.headers['x-request-id'], 'both have an id');
       fast.written.length = 0;
       framework.written.length = 0;
       return seen(ours);
@@ -248,14 +249,14 @@ export const ordinary = {
   })),
 } satisfies RequestInit;
 
-/** Ingest that stores whatever it is given, and passes on what was rejected before. */
+/** Ingest that stores every row, and passes on earlier rejections. */
 export const storing: Ingest['write'] = async ({ rows, rejected = [] }) => ({
   ...nothing,
   accepted: rows.length,
   rejected,
 });
 
-/** The same request in JSON. */
+/** The same request as JSON. */
 export function jsonOf(body: Uint8Array): Sent {
   const message = fromBinary(WriteSamplesRequestSchema, body);
   return {
@@ -264,7 +265,7 @@ export function jsonOf(body: Uint8Array): Sent {
   };
 }
 
-/** Sends to both; throws when they differ. */
+/** Sends to both. Throws if they differ. */
 export async function agrees({ fast, framework }: Pair, body: Uint8Array) {
   const [ours, theirs] = await Promise.all([fast.send({ body }), framework.send({ body })]);
   deepStrictEqual(seen(ours), seen(theirs));

@@ -1,6 +1,6 @@
 /**
- * The collectors of this node behind a rate of their project: rows wait with their own times and are
- * stored later, what is given up is counted, and each thing is logged once.
+ * The collectors of this node when their project exceeds its rate: rows wait with their own times
+ * and are stored later, discarded rows are counted, and each event is logged once.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,13 +22,13 @@ const INTERVAL_MS = 30_000;
 const nothing = { record: () => undefined } as unknown as ProjectReads;
 
 t.test(
-  'Rows refused for a rate are kept, then counted; refused readings are logged once',
+  'rows refused for a rate are kept, then counted; refused readings are logged once',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     const metrics = createMetrics({ clock, version: '1.2.3' });
     const lines: string[] = [];
     const note = (facts: object, message: string) => {
-      // Health logs its own line of the same fault.
+      // Health logs its own line for the same fault.
       if ('part' in facts && 'reason' in facts) lines.push(message);
     };
     const log: Log = { debug() {}, info() {}, warn: note, error: note, child: () => log };
@@ -66,10 +66,10 @@ t.test(
       health.close();
       metrics.close();
     });
-    /** The source reads real files: a round is over when its rows have been offered. */
+    /** The source reads real files. A round has ended when its rows have been offered. */
     const offered = async (before: number) => {
       for (let turn = 0; offers === before; turn++) {
-        if (turn > 100_000) throw new Error('No round came to its end');
+        if (turn > 100_000) throw new Error('No round ended');
         await new Promise((resolve) => setImmediate(resolve));
       }
       await new Promise((resolve) => setImmediate(resolve));
@@ -88,7 +88,7 @@ t.test(
     t.equal(await dropped(), 0, 'they wait');
     await rounds(20);
     const lost = await dropped();
-    t.ok(lost > 0, 'more than ten minutes of them do not');
+    t.ok(lost > 0, 'more than ten minutes of rows do not wait');
     t.equal(lines.filter((line) => /over the rate/.test(line)).length, 1);
     t.equal(lines.filter((line) => /gave up/.test(line)).length, 1);
     isOver = false;
@@ -167,6 +167,6 @@ t.test('SRC-15: domains of a mapping reach their projects without the demo proje
     'blog stray libvirt qemu:///system',
     'blog web libvirt qemu:///system',
   ]);
-  t.same(submitted, ['shop'], 'the moved VM is retired where it was');
+  t.same(submitted, ['shop'], 'the moved VM is retired in its old project');
   t.match(health.report().parts, [{ name: 'collector fleet', health: { state: 'ready' } }]);
 });

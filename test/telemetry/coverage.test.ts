@@ -1,6 +1,7 @@
 /**
- * Coverage in sampling intervals: whatever the source's pace, delays and pauses, never more is
- * observed than expected, nothing is missing of a source that keeps the pace, and no pace hides a gap.
+ * Coverage in sampling intervals. For any pace, delays and pauses of the source, observed samples
+ * never exceed expected ones, a source that keeps the pace has none missing, and no pace hides a
+ * gap.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -10,7 +11,7 @@ import { tries } from '../support/tries.ts';
 const INTERVAL_MS = 30_000;
 const OPTIONS = { seed: 20_261_123, numRuns: tries(2_000) };
 
-/** Observation times of a source: its steps, each with a delay of its own. */
+/** Observation times of a source: its steps, each with its own delay. */
 const source = fc.record({
   firstMs: fc.nat(600_000),
   steps: fc.array(fc.integer({ min: 1, max: 4 * INTERVAL_MS }), { maxLength: 200 }),
@@ -34,7 +35,7 @@ t.test('API-01: observed samples never exceed expected ones', async (t) => {
 t.test('a source that keeps the pace is complete, however late each reading is', async (t) => {
   const delays = fc.array(fc.nat(INTERVAL_MS / 2 - 1), { minLength: 1, maxLength: 200 });
   const property = fc.property(delays, fc.nat(INTERVAL_MS), ([first = 0, ...rest], phaseMs) => {
-    // Later than the first one by up to half an interval: each stays in an interval of its own.
+    // Later than the first one by at most half an interval, so each stays in its own interval.
     const times = [0, ...rest.map((delayMs, i) => (i + 1) * INTERVAL_MS + delayMs)];
     const shifted = times.map((timeMs) => timeMs + first);
     const range = { fromMs: first - phaseMs - 1, toMs: (shifted.at(-1) ?? 0) + phaseMs };
@@ -56,11 +57,11 @@ t.test('API-01: a source faster than the interval hides no gap', async (t) => {
   t.ok(observed >= 79 && observed <= 82, `20 of 60 minutes are missing: ${observed} of 120`);
 });
 
-t.test('what is known since some time is expected since then, the first one with it', async (t) => {
+t.test('samples are expected from the first known one on, including it', async (t) => {
   const hour = { fromMs: 0, toMs: 3_600_000 };
   t.equal(expectedIntervals({ ...hour, knownMs: 3_000_000 }), 21);
   t.equal(expectedIntervals({ ...hour, knownMs: 3_600_000 }), 1);
   t.equal(expectedIntervals({ ...hour, knownMs: 3_600_001 }), 0);
-  t.equal(expectedIntervals({ fromMs: 0, toMs: 1_000 }), 1, 'of a short range one');
+  t.equal(expectedIntervals({ fromMs: 0, toMs: 1_000 }), 1, 'one of a short range');
   t.equal(expectedIntervals({ fromMs: 5, toMs: 5 }), 0);
 });

@@ -1,6 +1,6 @@
 /**
- * Scrape targets and shards below the socket: real host, ingest and history on a virtual clock.
- * What a real Prometheus makes of them is in test/long/e2e/scrape.test.ts.
+ * Scrape targets and shards below the socket: real host, ingest and history on a virtual clock. For
+ * a real Prometheus, see test/long/e2e/scrape.test.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
@@ -47,7 +47,7 @@ async function get(world: RpcWorld, path: string, request: Request = {}) {
   return { status: answer.statusCode, headers: answer.headers, body: answer.body, raw: answer };
 }
 
-/** Lines of samples of a shard. */
+/** Sample lines of a shard. */
 async function samplesOf(world: RpcWorld, shard = 0): Promise<string[]> {
   const { status, body } = await get(world, `${BASE}/export?shard=${shard}`);
   if (status !== 200) throw new Error(`${status} ${body}`);
@@ -122,7 +122,7 @@ t.test(
         `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
         '',
       ].join('\n'),
-      'an unexplained drop of the counter has no utilization, and series of others no place',
+      'an unexplained drop of the counter gives no utilization, and custom series are left out',
     );
     const open = await get(world, `${BASE}/export?shard=0`, { headers: { accept: OPENMETRICS } });
     t.equal(
@@ -147,7 +147,7 @@ t.test(
   },
 );
 
-t.test('a sample falls out 90 s after its observation, and nothing takes its place', async (t) => {
+t.test('a sample disappears 90 s after its observation, without a replacement', async (t) => {
   const world = await startExportWorld(t);
   const total = (value: number) => [{ series: 'svc_vm_memory_total_bytes', value }];
   const free = [{ series: 'svc_vm_memory_free_bytes', value: 7 }];
@@ -167,14 +167,14 @@ t.test('a sample falls out 90 s after its observation, and nothing takes its pla
   t.same(
     await seen(),
     [...first, `svc_vm_memory_free_bytes a 7 @${c}`],
-    'at 90 s it is still there',
+    'at 90 s it is still listed',
   );
   await world.clock.advance(1);
   t.same(await seen(), first);
   await world.clock.advance(60_000);
-  t.same(await samplesOf(world), [], 'nor the time of the last observation');
+  t.same(await samplesOf(world), [], 'and neither is the time of the last observation');
   await world.write([{ vm: 'b', observedUnixMs: START_MS - 15_000, values: total(9) }]);
-  t.same(await samplesOf(world), [], 'a late sample that is old is no present either');
+  t.same(await samplesOf(world), [], 'a late sample that is old is not current either');
 });
 
 t.test('VMs of a stale data center are left out, and return with it', async (t) => {
@@ -187,7 +187,7 @@ t.test('VMs of a stale data center are left out, and return with it', async (t) 
   t.equal((await samplesOf(world)).length, 2);
 });
 
-t.test('a project without VMs lists one shard, which is empty', async (t) => {
+t.test('a project without VMs has one shard, which is empty', async (t) => {
   const world = await startExportWorld(t);
   const targets = await get(world, `${BASE}/scrape-targets`);
   t.match(targets, { status: 200, headers: { 'content-type': /^application\/json/ } });
@@ -230,7 +230,7 @@ t.test(
       const none = await get(world, `${BASE}/${path}`, { key: null });
       t.match(none, { status: 401, headers: { 'www-authenticate': 'Bearer' } }, path);
       const own = await get(world, `${BASE}/${path}`);
-      t.match(own, { status: 200, headers: { 'cache-control': 'no-store' } }, 'and keeps none');
+      t.match(own, { status: 200, headers: { 'cache-control': 'no-store' } }, 'and stores none');
       t.match(await get(world, `${BASE}/${path}`, { key: 'svc_sk_nonsense' }), { status: 401 });
       const withoutRead = await get(world, `${BASE}/${path}`, { key: world.keys.collector });
       t.match(withoutRead, {
@@ -260,11 +260,11 @@ t.test(
     const own = await get(world, '/v1/monitoring/projects/other/export?shard=0', {
       key: world.keys.other,
     });
-    t.match(own, { status: 200, body: '' }, 'and sees nothing but its own');
+    t.match(own, { status: 200, body: '' }, 'and sees only its own project');
   },
 );
 
-t.test('a key revoked by what it waited to read from reads nothing', async (t) => {
+t.test('a key reads nothing if the commit that its read waited for revoked it', async (t) => {
   const world = await startExportWorld(t);
   const key = await world.issue('demo', ['monitoring.read']);
   const id = parseKey(key)?.id ?? '';
@@ -278,7 +278,7 @@ t.test('a key revoked by what it waited to read from reads nothing', async (t) =
   for (const { status } of await Promise.all(waiting)) t.equal(status, 401);
 });
 
-t.test('an export that was being made when its key was revoked is not answered', async (t) => {
+t.test('an export is not returned if its key was revoked while it was made', async (t) => {
   let revoked = async (): Promise<unknown> => undefined;
   const exporter = {
     shardCount: () => 1,
@@ -299,7 +299,7 @@ t.test('an export that was being made when its key was revoked is not answered',
   t.equal((await get(world, `${BASE}/export?shard=0`, { key })).status, 401);
 });
 
-t.test('what is no shard is refused, and other methods are', async (t) => {
+t.test('an invalid shard is rejected, and so are other methods', async (t) => {
   const world = await startExportWorld(t);
   for (const shard of ['', '?shard=', '?shard=-1', '?shard=1e3', '?shard=0&shard=0', '?shard=x']) {
     t.match(await get(world, `${BASE}/export${shard}`), { status: 400 }, shard);
@@ -318,17 +318,17 @@ t.test('what is no shard is refused, and other methods are', async (t) => {
     payload: '<a/>',
     headers: { 'content-type': 'application/xml', authorization: `Bearer ${world.keys.read}` },
   });
-  t.equal(posted.statusCode, 405, 'whatever the body is, it is not read');
+  t.equal(posted.statusCode, 405, 'the body is not read, whatever it is');
 });
 
-t.test('while the sample log is being read nothing looks like VMs that vanished', async (t) => {
+t.test('while the sample log is being read, no VM appears to have vanished', async (t) => {
   const evaluator = { isCaughtUp: () => false } as WorldParts['evaluator'];
   const world = await startExportWorld(t, { evaluator });
   const answer = await get(world, `${BASE}/export?shard=0`);
   t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is being read/ });
 });
 
-t.test('more exports at once than queries may run have to wait', async (t) => {
+t.test('exports beyond the number of concurrent queries have to wait', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const answers = await Promise.all(
@@ -360,15 +360,15 @@ t.test('a VM keeps its shard when others are registered and when it is renamed',
   t.same(
     seen.map((lines) => lines.length),
     [SHARD_VMS_MAX, 3],
-    'each VM once, none twice',
+    'each VM exactly once',
   );
   t.ok(
     seen[0]?.some((line) => line.includes('vm_name="new vm-0"')),
-    'renamed in its place',
+    'renamed in its slot',
   );
 });
 
-t.test('label values are escaped, and otherwise as they are', async (t) => {
+t.test('label values are escaped, and otherwise unchanged', async (t) => {
   const world = await startExportWorld(t);
   const displayName = 'a"b\\c\nd\0e\u{1F600}';
   const labels = { mountpoint: '/x "y"\\n\\', fstype: 'ext4' };
@@ -381,7 +381,7 @@ t.test('label values are escaped, and otherwise as they are', async (t) => {
   );
 });
 
-t.test('a shard is packed for who takes gzip', async (t) => {
+t.test('a shard is compressed for clients that accept gzip', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const plain = await get(world, `${BASE}/export?shard=0`);
@@ -399,7 +399,7 @@ t.test('a shard is packed for who takes gzip', async (t) => {
   }
 });
 
-t.test('promtool finds nothing to say about a shard', needs('promtool 3.5.3'), async (t) => {
+t.test('promtool reports nothing about a shard', needs('promtool 3.5.3'), async (t) => {
   const world = await startExportWorld(t);
   await world.write([
     { observedUnixMs: START_MS - 30_000, vcpus: 2, state: 'RUNNING', values: everything },
@@ -418,7 +418,7 @@ t.test('promtool finds nothing to say about a shard', needs('promtool 3.5.3'), a
   await world.settled();
   const { body } = await get(world, `${BASE}/export?shard=0`);
   const names = new Set(body.match(/^svc_\w+/gm));
-  t.same([...names].sort(), [...seriesCatalogue.keys()].sort(), 'the whole catalogue is there');
+  t.same([...names].sort(), [...seriesCatalogue.keys()].sort(), 'the whole catalogue is included');
   const command = componentPath('promtool 3.5.3');
   const checked = execFileSync(command, ['check', 'metrics'], { input: body, timeout: 10_000 });
   t.equal(String(checked), '');

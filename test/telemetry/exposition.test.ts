@@ -1,4 +1,4 @@
-/** The text of an export: its times, and which of the two formats a client gets. */
+/** The text of an export: its times, and the choice between the two formats for a client. */
 import fc from 'fast-check';
 import t from 'tap';
 import { Exposition, formatFor } from '../../src/telemetry/export/exposition.ts';
@@ -6,21 +6,21 @@ import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/batch
 import { START_MS } from '../support/host-in-memory.ts';
 import { tries } from '../support/tries.ts';
 
-t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {
+t.test('an OpenMetrics time is read as its millisecond, as Prometheus truncates it', (t) => {
   for (let i = 0; i < 20_000; i++) {
-    // Doubles of seconds are fine enough for it until 2038.
+    // Doubles of seconds are precise enough until 2038.
     const timeMs = START_MS + i * 18_000_017;
     const exposition = new Exposition('openmetrics');
     const vm = { project: 'p', vm: 'v', displayName: 'n', datacenter: 'd' };
     exposition.add(vm, [{ key: 'svc_vm_load1', timeMs, value: 1 }]);
     const seconds = Number(/ 1 (\S+)\n/.exec(exposition.text())?.[1]);
-    if (Math.trunc(seconds * 1000) !== timeMs) t.fail(`${timeMs} reads as ${seconds}`);
+    if (Math.trunc(seconds * 1000) !== timeMs) t.fail(`${timeMs} is read as ${seconds}`);
   }
   t.pass('20,000 times until 2037');
   t.end();
 });
 
-/** A line of a sample, by the grammar of Prometheus's text format. */
+/** Parses a sample line by the grammar of Prometheus's text format. */
 function parseSample(line: string): { name: string; labels: Record<string, string> } {
   const [, name = '', part = ''] =
     /^([a-zA-Z_:][a-zA-Z0-9_:]*)\{(.*)\} \S+(?: \S+)?$/.exec(line) ?? [];
@@ -34,7 +34,7 @@ function parseSample(line: string): { name: string; labels: Record<string, strin
   return { name, labels };
 }
 
-t.test('whatever labels ingest takes, an export of them reads back the same', (t) => {
+t.test('labels that ingest accepts are read back unchanged from an export', (t) => {
   const value = fc.array(
     fc.constantFrom('\\', '"', 'n', '=', ',', '{', '}', ' ', '\n', '\r', 'ü', '\u{1F600}'),
   );

@@ -1,6 +1,6 @@
 /**
- * A service whose `history.db` was removed: it starts, what the sample log still holds is read
- * again, and what is missing is said. As long as the file is there nothing is said.
+ * A service whose `history.db` was removed: it starts, rereads the rows that the sample log still
+ * has, and reports the missing ones. While the file exists, it reports nothing.
  */
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ async function start(t: Test, folder: string, behindMs = 0) {
   return {
     lines,
     stop: () => service.stop(),
-    /** One row a minute, the last one now; each value is the row's minutes before now. */
+    /** Writes one row per minute, the last one now. Each value is the row's age in minutes. */
     async write(rows: number): Promise<void> {
       const answer = await post('ingest.v1.IngestService/WriteSamples', demo.collectorKey, {
         projectName: demo.projectName,
@@ -79,7 +79,7 @@ async function start(t: Test, folder: string, behindMs = 0) {
   };
 }
 
-/** Puts all of the log into chunks and cuts the log off, as it happens over hours. */
+/** Writes the whole log into chunks and truncates the log, as happens over hours. */
 async function flushAndCut(folder: string): Promise<void> {
   const storage = () => join(folder, 'samples.db');
   const stream = openEmbeddedStream({ storage, clock: systemClock });
@@ -115,7 +115,7 @@ t.test(
       await until('all rows', async () => ((await second.points()) === 25 ? 25 : undefined)),
       25,
     );
-    t.same(second.lines, [], 'nothing is missing, and nothing is said');
+    t.same(second.lines, [], 'nothing is missing or reported');
     t.notOk((await second.answer()).gaps.includes('HISTORY_LOST'));
     await second.stop();
     const kept = `${folder}-kept.db`;
@@ -140,13 +140,13 @@ t.test(
       await until('the log to be read', async () => ((await third.points()) >= 5 ? 5 : undefined)),
       5,
     );
-    t.equal(await third.points(), 5, 'what the log holds is there, and nothing is made up');
-    t.ok((await third.answer()).gaps.includes('HISTORY_LOST'), 'the answer says that it is lost');
+    t.equal(await third.points(), 5, 'rows in the log are restored, and nothing is made up');
+    t.ok((await third.answer()).gaps.includes('HISTORY_LOST'), 'the answer reports the loss');
     await third.stop();
 
     copyFileSync(kept, join(folder, 'history.db'));
     const fourth = await start(t, folder);
-    t.same(fourth.lines, [], 'the copy put back fits the log');
+    t.same(fourth.lines, [], 'the restored copy matches the log');
     t.equal(
       await until('the log to be read', async () =>
         (await fourth.points()) === 25 ? 25 : undefined,

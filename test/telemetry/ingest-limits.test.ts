@@ -1,4 +1,7 @@
-/** Limits of ingest: whatever exceeds one is refused by name and counted; what is known goes on. */
+/**
+ * Limits of ingest: input that exceeds a limit is rejected by name and counted, and known VMs and
+ * series continue.
+ */
 import t from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type RowMemory } from '../../actors/telemetry/ingest/ingest-limits.ts';
@@ -55,7 +58,7 @@ t.test('a project at its limit of VMs gets no new one, and its VMs are still sto
 });
 
 t.test(
-  'a VM has 512 series at most within retention, and those it has are still stored',
+  'a VM has at most 512 series within retention, and existing ones are still stored',
   async (t) => {
     const world = await openAlertingWorld(t);
     const disk = (i: number) => `svc_vm_disk_read_bytes_total{device="d${i}"}`;
@@ -72,7 +75,7 @@ t.test(
       { row: 2, series: disk(600), reason: 'LIMIT_EXCEEDED' },
     ]);
     const fresh = { ...disks(0, 600), vm: 'vm-2' };
-    t.match(await write(world, [fresh]), { accepted: 512 }, 'in a single row too');
+    t.match(await write(world, [fresh]), { accepted: 512 }, 'even in a single row');
     t.match(await write(world, [fresh]), { accepted: 512 });
     await world.clock.advance(8 * 86_400_000);
     t.match(
@@ -83,7 +86,7 @@ t.test(
   },
 );
 
-/** An ingest whose projects may have so much. */
+/** An ingest whose projects have these limits. */
 function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
   const limits = { of: () => ({ vms: 100, series }) };
   const registry = new VmRegistry({ ...world, datacenter: 'DC-1', limits });
@@ -121,13 +124,13 @@ t.test(
     t.match(
       await write(PROJECT, row('vm-5', 'a', 'b', 'c')),
       { accepted: 3 },
-      'what has left no longer counts',
+      'series that have expired no longer count',
     );
   },
 );
 
 t.test(
-  'a VM with ever new boot ids or reasons is refused by row, and accepted later',
+  'a VM with ever new boot ids or reasons is rejected by row, and accepted later',
   async (t) => {
     const world = await openAlertingWorld(t);
     const write = bounded(world, 1000);
@@ -150,7 +153,7 @@ t.test(
 );
 
 t.test(
-  'a project that has little memory left gets nothing new, and without any no row',
+  'a project with little memory left gets nothing new; without any, it gets no row',
   async (t) => {
     const world = await openAlertingWorld(t);
     const used = new Map<string, number>();
@@ -172,20 +175,24 @@ t.test(
     });
     used.set(PROJECT, 90);
     t.match(await write(PROJECT, row('vm-1', 'a')), { accepted: 0, rejected: [{ row: 0 }] });
-    t.match(await write('other', row('vm-2', 'a')), { accepted: 1 }, 'a neighbour has its own');
+    t.match(
+      await write('other', row('vm-2', 'a')),
+      { accepted: 1 },
+      'a neighbour has its own memory',
+    );
     used.set(PROJECT, 10);
     t.match(await write(PROJECT, row('vm-1', 'a', 'b')), { accepted: 2, rejected: [] });
   },
 );
 
 t.test(
-  'where others leave too little memory, a write is refused whole and can be sent again',
+  'a write is refused as a whole if others leave too little memory, and can be resent',
   async (t) => {
     const world = await openAlertingWorld(t);
     const memory = { used: 80, bound: 100, own: 400 };
     const write = bounded(world, 1000, { quota: () => memory });
     const row = cpuRow('vm-1', world.clock.now(), 1);
-    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'new VMs come in');
+    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'new VMs are accepted');
     memory.used = 95;
     const refusal = await write(PROJECT, row).catch((error: unknown) => error);
     t.match(refusal, {
@@ -193,6 +200,6 @@ t.test(
       metadata: { limit: 'headBytes', retryAfterSeconds: '15' },
     });
     memory.bound = 400;
-    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'nothing is lost of it');
+    t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'nothing of it is lost');
   },
 );

@@ -1,6 +1,6 @@
 /**
- * Ingest on a real stream: what is refused is named, the rest is kept; an answer means on disk, and
- * no answer means that the same batch can be sent again.
+ * Ingest on a real stream: rejected rows are named and the rest is stored. An answer means that
+ * rows are on disk; without an answer the same batch can be resent.
  */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -83,7 +83,7 @@ t.test(
 );
 
 t.test(
-  'a row without a VM, or with too few values, is rejected and the rest is kept',
+  'a row without a VM, or with too few values, is rejected and the rest is stored',
   async (t) => {
     const world = await openAlertingWorld(t);
     const good = cpuRow('vm-1', START_MS, 1);
@@ -101,7 +101,7 @@ t.test(
 );
 
 t.test(
-  'a batch sent again is answered the same and stored once; repeated rows are counted',
+  'a resent batch gets the same answer and is stored once; repeated rows are counted',
   async (t) => {
     const world = await openAlertingWorld(t);
     const rows = [cpuRow('vm-1', START_MS, 1), cpuRow('vm-2', START_MS, Number.NaN)];
@@ -117,30 +117,27 @@ t.test(
   },
 );
 
-t.test(
-  'a batch id used again for other rows stands for them: nothing is thrown away',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const row = cpuRow('vm-1', START_MS, 1);
-    await write(world, [row], '1');
-    const others = [
-      { ...row, values: [2] },
-      { ...row, observedMs: START_MS + 30_000 },
-      { ...row, vm: 'vm-2' },
-      { ...row, series: ['svc_vm_memory_free_bytes'] },
-      { ...row, state: 0 },
-    ];
-    for (const [i, other] of others.entries()) {
-      t.match(await write(world, [other], '1'), { accepted: 1 });
-      t.equal((await stored(world.stream)).length, i + 2);
-    }
-    const last = others.at(-1) ?? row;
-    t.match(await write(world, [{ ...last }], '1'), { accepted: 1 }, 'sent again, it is known');
-    t.equal((await stored(world.stream)).length, others.length + 1);
-  },
-);
+t.test('a reused batch id covers the other rows from then on: nothing is discarded', async (t) => {
+  const world = await openAlertingWorld(t);
+  const row = cpuRow('vm-1', START_MS, 1);
+  await write(world, [row], '1');
+  const others = [
+    { ...row, values: [2] },
+    { ...row, observedMs: START_MS + 30_000 },
+    { ...row, vm: 'vm-2' },
+    { ...row, series: ['svc_vm_memory_free_bytes'] },
+    { ...row, state: 0 },
+  ];
+  for (const [i, other] of others.entries()) {
+    t.match(await write(world, [other], '1'), { accepted: 1 });
+    t.equal((await stored(world.stream)).length, i + 2);
+  }
+  const last = others.at(-1) ?? row;
+  t.match(await write(world, [{ ...last }], '1'), { accepted: 1 }, 'when resent, it is recognised');
+  t.equal((await stored(world.stream)).length, others.length + 1);
+});
 
-t.test('requests that arrive together share an entry; a long one is spread', async (t) => {
+t.test('requests that arrive together share an entry; a long one is split', async (t) => {
   const world = await openAlertingWorld(t);
   await write(world, [cpuRow('vm-1', START_MS - 1, 0)]);
   await Promise.all(
@@ -158,7 +155,7 @@ t.test('requests that arrive together share an entry; a long one is spread', asy
   t.equal((await stored(world.stream)).length, 10_051);
 });
 
-t.test('new VMs and new names are registered, once', async (t) => {
+t.test('new VMs and new names are registered once', async (t) => {
   const world = await openAlertingWorld(t);
   const named = (displayName: string) => ({ ...cpuRow('vm-1', START_MS, 1), displayName });
   await write(world, [named('web'), cpuRow('vm-2', START_MS, 1)]);
@@ -175,16 +172,16 @@ t.test('new VMs and new names are registered, once', async (t) => {
   const { appliedSequence } = world.host;
   const before = appliedSequence();
   await write(world, [named('web'), named(''), cpuRow('vm-1', START_MS, 1)]);
-  t.equal(appliedSequence(), before, 'nothing new costs no commit');
+  t.equal(appliedSequence(), before, 'known VMs cost no commit');
   await world.pass(1_000);
   await write(world, [named('web-2')]);
   t.match(vm('vm-1'), { displayName: 'web-2', registeredMs: START_MS });
   await write(world, [cpuRow('vm-1', START_MS, 1)]);
-  t.match(vm('vm-1'), { displayName: 'web-2' }, 'an unreported name is the one before');
+  t.match(vm('vm-1'), { displayName: 'web-2' }, 'an unreported name keeps the previous one');
   const again = await openAlertingWorld(t, { folder: copyOf(t, world.folder) });
   const known = again.host.appliedSequence();
   await write(again, [named('web-2')]);
-  t.equal(again.host.appliedSequence(), known, 'known after a restart too');
+  t.equal(again.host.appliedSequence(), known, 'known even after a restart');
   await Promise.all([
     write(world, [cpuRow('vm-9', START_MS, 1)]),
     write(world, [cpuRow('vm-9', START_MS, 2)]),
@@ -192,7 +189,7 @@ t.test('new VMs and new names are registered, once', async (t) => {
   t.equal(vm('vm-9') !== undefined, true);
 });
 
-t.test('more than may wait for the disk is refused, to be sent again', async (t) => {
+t.test('rows beyond the queue for the disk are refused, to be resent', async (t) => {
   const world = await openAlertingWorld(t);
   const row = cpuRow('vm-1', START_MS, 1);
   await write(world, [row]);
@@ -202,7 +199,7 @@ t.test('more than may wait for the disk is refused, to be sent again', async (t)
     { status: 'fulfilled' },
     { status: 'rejected', reason: { name: 'Refusal', reason: 'TOO_MANY_REQUESTS' } },
   ]);
-  t.match(await write(world, many), { accepted: 150_000 }, 'afterwards there is room again');
+  t.match(await write(world, many), { accepted: 150_000 }, 'afterwards new rows fit');
 });
 
 t.test('API-20: no batch is acknowledged while the stream is unavailable', async (t) => {
@@ -216,7 +213,7 @@ t.test('API-20: no batch is acknowledged while the stream is unavailable', async
     await t.rejects(write(world, rows, fault), refusal);
     world.faults.append = () => undefined;
     await world.pass(10);
-    t.match(await write(world, rows, fault), { accepted: 1 }, 'a refused id stands for nothing');
+    t.match(await write(world, rows, fault), { accepted: 1 }, 'a refused id is not recorded');
   }
 });
 
@@ -227,22 +224,19 @@ function copyOf(t: Parameters<typeof openAlertingWorld>[0], folder: string): str
   return copy;
 }
 
-t.test(
-  'what was acknowledged is there after a crash, what it lacked can be sent again',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    await write(world, [cpuRow('vm-1', START_MS, 1)], 'b-1');
-    const crashed = copyOf(t, world.folder);
-    await write(world, [cpuRow('vm-1', START_MS + 1_000, 2)], 'b-2');
-    const again = await openAlertingWorld(t, { folder: crashed });
-    t.same(await stored(again.stream), ['demo/vm-1 @ 0 = 1']);
-    t.ok(again.host.view(PROJECT).record('vm', 'vm-1'));
-    t.match(await write(again, [cpuRow('vm-1', START_MS + 1_000, 2)], 'b-2'), { accepted: 1 });
-    t.equal((await stored(again.stream)).length, 2);
-  },
-);
+t.test('acknowledged rows survive a crash, and missing rows can be resent', async (t) => {
+  const world = await openAlertingWorld(t);
+  await write(world, [cpuRow('vm-1', START_MS, 1)], 'b-1');
+  const crashed = copyOf(t, world.folder);
+  await write(world, [cpuRow('vm-1', START_MS + 1_000, 2)], 'b-2');
+  const again = await openAlertingWorld(t, { folder: crashed });
+  t.same(await stored(again.stream), ['demo/vm-1 @ 0 = 1']);
+  t.ok(again.host.view(PROJECT).record('vm', 'vm-1'));
+  t.match(await write(again, [cpuRow('vm-1', START_MS + 1_000, 2)], 'b-2'), { accepted: 1 });
+  t.equal((await stored(again.stream)).length, 2);
+});
 
-t.test('a reader waits for who is behind, and a stop ends the waiting', async (t) => {
+t.test('the reader of the log waits for its handlers, and a stop ends the wait', async (t) => {
   const world = await openAlertingWorld(t);
   for (let i = 0; i < 300; i++) await write(world, [cpuRow('vm-1', START_MS + i, i)]);
   const log = new SampleLogReader(world.clock);

@@ -1,6 +1,6 @@
 /**
- * Metrics over a range: each point is what was observed in its step, weighted by what it was
- * observed over, and a step without an observation has none. Times are seconds.
+ * Metrics over a range: each point summarises the observations of its step, weighted by the time
+ * that they cover. A step without an observation has no point. Times are seconds.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -67,11 +67,11 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
   for (const [id, { metricId, promqlName, limitation, expanded, source }] of metricCatalogue) {
     t.equal(metricId, id);
     t.match(promqlName, /^svc_vm_/);
-    t.match(limitation, /\.$/, `${id} says what it is not`);
+    t.match(limitation, /\.$/, `${id} states its limitation`);
     t.ok(!expanded || source === 'guest', `${id} comes from inside the guest if it is expanded`);
   }
   const unwatched = [...metricCatalogue.keys()].filter((id) => !EVALUATED_METRICS.has(id));
-  t.same(unwatched, [], 'rules can watch each of them');
+  t.same(unwatched, [], 'rules can use each of them');
   t.same(seriesNamesOf('filesystem_used_pct'), [
     'svc_vm_filesystem_used_bytes',
     'svc_vm_filesystem_size_bytes',
@@ -122,12 +122,16 @@ t.test('a point covers the step that ends at it; a step without an observation h
     [240, 0],
   ]);
   t.same(range.gaps, [{ startMs: 61_000, endMs: 240_000, reason: 'NO_SAMPLES' }]);
-  t.equal(readFromMs({ startMs: 600_000, stepMs: 60_000 }), 450_000, 'a rate needs the row before');
+  t.equal(
+    readFromMs({ startMs: 600_000, stepMs: 60_000 }),
+    450_000,
+    'a rate needs the previous row',
+  );
   t.same(query('load_1m', []).series, [], 'no series without a point');
   t.end();
 });
 
-t.test('rows without the metric are a gap of their own kind', (t) => {
+t.test('rows without the metric are a separate kind of gap', (t) => {
   const rows = [
     { at: 30, svc_vm_load1: 1 },
     { at: 120, svc_vm_memory_total_bytes: 8 },
@@ -139,7 +143,7 @@ t.test('rows without the metric are a gap of their own kind', (t) => {
   t.end();
 });
 
-t.test('memory, filesystems and running are what was reported', (t) => {
+t.test('memory, filesystems and running are returned as reported', (t) => {
   const total = 'svc_vm_memory_total_bytes';
   const memory = [
     { at: 60, [total]: 100, svc_vm_memory_free_bytes: 40, svc_vm_memory_used_bytes: 1 },
@@ -207,7 +211,7 @@ t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
   t.end();
 });
 
-t.test('telemetry is as old as its newest observation, and of no age before the first', (t) => {
+t.test('telemetry has the age of its newest observation, and none before the first', (t) => {
   const rows: Row[] = [{ at: 100 }, { at: 130.5, svc_vm_load1: 1 }, { at: 200 }];
   const range = query('telemetry_age_seconds', rows, { endMs: 300_000 });
   const ages: [number, number][] = [
@@ -216,7 +220,7 @@ t.test('telemetry is as old as its newest observation, and of no age before the 
     [240, 40],
     [300, 100],
   ];
-  t.same(points(range), ages, 'also in steps without an observation, which it measures');
+  t.same(points(range), ages, 'also in steps without an observation, whose age it measures');
   t.equal(range.observedSamples, 3);
   const known = { endMs: 120_000, lastBeforeMs: 0 };
   t.same(points(query('telemetry_age_seconds', rows, known))[0], [60, 60]);
@@ -242,7 +246,7 @@ t.test('a rate is the sum of the VM and a series of each device', (t) => {
   t.end();
 });
 
-t.test('a utilization that the source worked out weighs its interval and its vCPUs', (t) => {
+t.test('a utilization from the source is weighted by its interval and vCPUs', (t) => {
   const ready = 'svc_vm_cpu_utilization_pct';
   const rows: Row[] = [
     { at: 30, vcpus: 1, [ready]: 80 },
@@ -260,13 +264,13 @@ t.test('a utilization that the source worked out weighs its interval and its vCP
       [60, 80],
       [120, 20.1],
     ],
-    'one reading is answered as it was read; where the vCPUs changed there is none',
+    'a single reading is returned as read, but not across a change of vCPUs',
   );
   t.same(flags, ['CAPACITY_CHANGED']);
   t.end();
 });
 
-t.test('what a gap is made of: nothing, a VM that is off, rows without the metric', (t) => {
+t.test('a gap consists of no rows, a VM that is off, or rows without the metric', (t) => {
   const reasons = (rows: Row[]) => query('load_1m', rows).gaps.map(({ reason }) => reason);
   t.same(reasons([]), ['NO_SAMPLES']);
   t.same(reasons([{ at: 60, state: 'STOPPED' }]), ['NOT_RUNNING']);
@@ -300,11 +304,11 @@ t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) =>
   });
   t.equal(stretches(inside).length, 1, 'one of which reports no state');
   const bare = frozenRows(3600).map(({ at }): Row => ({ at, state: 'RUNNING' }));
-  t.same(stretches(bare), [], 'rows without a reading have none that stands still');
+  t.same(stretches(bare), [], 'rows without a reading have no frozen reading');
   t.end();
 });
 
-t.test('percentages above 100 are kept and flagged, but for rounding', (t) => {
+t.test('percentages above 100 are kept and flagged, except rounding errors', (t) => {
   const rows = [
     { at: 60, svc_vm_cpu_utilization_pct: 100.3 },
     { at: 120, svc_vm_cpu_utilization_pct: 113 },
@@ -320,7 +324,7 @@ t.test('percentages above 100 are kept and flagged, but for rounding', (t) => {
   const columns = { ...first, conflicts: 1, conflicted: Uint8Array.from([1]) };
   t.same(query('cpu_utilization_pct', [], { columns }).flags, ['CONFLICTING_SAMPLES']);
   const later = { columns, startMs: 120_000 + 60_000 };
-  t.same(query('cpu_utilization_pct', [], later).flags, [], 'what lies before is not reported');
+  t.same(query('cpu_utilization_pct', [], later).flags, [], 'earlier ones are not reported');
   t.end();
 });
 
@@ -330,7 +334,7 @@ const USED = `svc_vm_filesystem_used_bytes${ROOT}`;
 const SIZE = `svc_vm_filesystem_size_bytes${ROOT}`;
 const MEMORY = { total: 'svc_vm_memory_total_bytes', used: 'svc_vm_memory_used_bytes' };
 
-/** Two rows half a minute apart, and what the second one is worth. */
+/** Two rows half a minute apart, and the value of the second. */
 const judged: readonly {
   readonly metric: string;
   readonly row: Readonly<Record<string, number>>;
@@ -377,7 +381,7 @@ const judged: readonly {
   },
 ];
 
-t.test('MEAS-12: a value that cannot be is no point, and is reported as what it was', (t) => {
+t.test('MEAS-12: an impossible value is not a point, and is reported with its kind', (t) => {
   for (const { metric, row, before, value, impossible } of judged) {
     const rows = [
       ...(before ? [{ at: 90, vcpus: 2, ...before }] : []),
@@ -393,7 +397,7 @@ t.test('MEAS-12: a value that cannot be is no point, and is reported as what it 
   t.end();
 });
 
-t.test('MEAS-12: one that lasts is a gap with that reason', (t) => {
+t.test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) => {
   const rows = [0, 30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
     return { at, svc_vm_cpu_utilization_pct: at >= 90 && at <= 180 ? 1_650 : 50 };
   });
@@ -420,7 +424,7 @@ t.test('MEAS-11: a gap has the cause that its rows name, the newest of several',
   t.end();
 });
 
-t.test('a coarse step of a rate is the mean of what its fine steps say, weighted by time', (t) => {
+t.test('a coarse step of a rate is the time-weighted mean of its fine steps', (t) => {
   const reads = 'svc_vm_disk_read_bytes_total{device="vda"}';
   const row = fc.record({ after: fc.integer({ min: 1, max: 90 }), more: fc.nat(1_000) });
   const property = fc.property(fc.array(row, { minLength: 2, maxLength: 40 }), (made) => {

@@ -1,6 +1,6 @@
 /**
- * Memory of ingest for projects within one bound: one that floods it loses its own entries, and
- * no neighbour's; and what has not been heard within retention is forgotten.
+ * Memory of ingest for projects within one bound: a project that floods it loses its own entries
+ * and no neighbour's, and entries without a sample within retention are forgotten.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -15,7 +15,7 @@ import { tries } from '../support/tries.ts';
 
 const DAY = 86_400_000;
 
-t.test('a project keeps its newest entries up to its equal part, whatever others put', (t) => {
+t.test('a project keeps its newest entries up to its equal share, whatever others store', (t) => {
   const max = 12;
   const put = fc.tuple(fc.constantFrom('a', 'a', 'a', 'b', 'c'), fc.integer({ min: 0, max: 30 }));
   fc.assert(
@@ -41,7 +41,7 @@ t.test('a project keeps its newest entries up to its equal part, whatever others
   t.end();
 });
 
-t.test("another project's batches do not make one of a neighbour's stored twice", async (t) => {
+t.test('another project’s batches do not make a neighbour’s batch stored twice', async (t) => {
   const answers = new BatchAnswers();
   let stored = 0;
   const send = (project: string, batchId: string) =>
@@ -56,7 +56,7 @@ t.test("another project's batches do not make one of a neighbour's stored twice"
   t.equal(stored, 0);
 });
 
-t.test("another project's clocks do not make a neighbour's forgotten", (t) => {
+t.test('another project’s clocks do not evict a neighbour’s', (t) => {
   const notes = new ClockNotes();
   notes.note('CLOCK_AHEAD', 'neighbour', 'vm', 1);
   for (let i = 0; i < 60_000; i++) notes.note('CLOCK_AHEAD', 'hostile', `vm ${i}`, 2);
@@ -70,13 +70,13 @@ t.test('times of VMs that have not reported within retention are forgotten', (t)
     const rows = Array.from({ length: 20 }, (_, i) => cpuRow(`vm ${day}/${i}`, day * DAY, 1));
     times.note('demo', [cpuRow('kept', day * DAY, 1), ...rows], day * DAY);
   }
-  t.ok(times.size <= 9 * 20 + 1, `${times.size} VMs are remembered, 1201 have been`);
-  t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'one that reports is known');
+  t.ok(times.size <= 9 * 20 + 1, `${times.size} VMs are remembered, of 1201 ever`);
+  t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'a VM that reports is known');
   t.end();
 });
 
 t.test(
-  'VMs that a collector reports no longer are forgotten, though nobody lists them',
+  'VMs that a collector no longer reports are forgotten, even without a listing',
   async (t) => {
     const clock = new VirtualClock(0);
     const readings = new CollectorReadings(clock);
@@ -101,8 +101,12 @@ t.test(
       }
       await clock.advance(60_000);
     }
-    t.ok(readings.size <= 2 * 6 * 21, `${readings.size} VMs are remembered, 2405 have been`);
-    t.match(readings.of('gone'), [{ project: 'demo', receivedMs: 0, vms: 0 }], 'it was heard once');
+    t.ok(readings.size <= 2 * 6 * 21, `${readings.size} VMs are remembered, of 2405 ever`);
+    t.match(
+      readings.of('gone'),
+      [{ project: 'demo', receivedMs: 0, vms: 0 }],
+      'it has reported once',
+    );
     t.match(readings.of('near'), [
       { project: 'left', vms: 0 },
       { project: 'demo', vms: 21 },
@@ -114,7 +118,7 @@ t.test(
     t.same(
       readings.names(),
       ['far', 'near'],
-      'one that was silent for all of retention is dropped',
+      'a VM that was silent for all of retention is dropped',
     );
     t.match(readings.of('near'), [{ project: 'demo' }], 'and so is a project');
   },

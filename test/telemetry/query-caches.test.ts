@@ -1,5 +1,5 @@
 /**
- * Memory kept from query to query, bounded by its weight: expressions, plans, regular expressions,
+ * Memory cached between queries, bounded by its weight: expressions, plans, regular expressions,
  * columns.
  */
 import t from 'tap';
@@ -8,7 +8,7 @@ import { createMatcher, RegexpBudget, RegexpError } from '../../src/telemetry/pr
 import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
 import { ProjectCache } from '../../src/telemetry/query/series/project-series.ts';
 
-t.test('expressions are kept by what they weigh, and each project drops its own', (t) => {
+t.test('cached expressions are bounded by weight, and each project evicts its own', (t) => {
   const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });
   const other = parsed.parse('quiet', 'sum(x)');
   const first = parsed.parse('loud', costly(0, 100));
@@ -16,12 +16,12 @@ t.test('expressions are kept by what they weigh, and each project drops its own'
   t.ok(parsed.bytes > 500_000 && parsed.bytes < 2_000_000, `${parsed.bytes} bytes of one`);
   for (let n = 1; n < 12; n++) parsed.parse('loud', costly(n, 100));
   t.ok(parsed.bytes < 2_100_000, `${parsed.bytes} bytes`);
-  t.equal(parsed.parse('quiet', 'sum(x)'), other, "another's is still there");
-  t.not(parsed.parse('loud', costly(0, 100)), first, 'its own oldest is not');
+  t.equal(parsed.parse('quiet', 'sum(x)'), other, 'another project’s entry is still there');
+  t.not(parsed.parse('loud', costly(0, 100)), first, 'the project’s own oldest entry is not');
   t.end();
 });
 
-t.test('what is kept for projects is bounded, also where it grows while it is in use', (t) => {
+t.test('entries of projects are bounded, even if they grow while in use', (t) => {
   const cache = new ProjectCache<{ bytes: number }>({ bytesMax: 100, projectBytesMax: 60 });
   const grown = { bytes: 10 };
   cache.put('a', 'grows', grown);
@@ -30,7 +30,7 @@ t.test('what is kept for projects is bounded, also where it grows while it is in
   t.equal(cache.get('a', 'grows'), grown);
   grown.bytes = 55;
   cache.settle();
-  t.equal(cache.get('a', 'small'), undefined, 'used longest ago');
+  t.equal(cache.get('a', 'small'), undefined, 'least recently used');
   t.equal(cache.bytes, 65);
   grown.bytes = 30;
   cache.recount();
@@ -38,7 +38,7 @@ t.test('what is kept for projects is bounded, also where it grows while it is in
   cache.put('c', 'large', { bytes: 60 });
   t.same([cache.bytes, [...cache.values()].length], [100, 3]);
   cache.put('d', 'small', { bytes: 1 });
-  t.equal(cache.get('b', 'small'), undefined, 'of the project that asked longest ago');
+  t.equal(cache.get('b', 'small'), undefined, 'of the project whose last query is the oldest');
   cache.put('d', 'too large', { bytes: 61 });
   t.equal(cache.get('d', 'too large'), undefined);
   cache.forget('a');
@@ -47,7 +47,7 @@ t.test('what is kept for projects is bounded, also where it grows while it is in
   t.end();
 });
 
-t.test('regular expressions of one expression are bounded together', (t) => {
+t.test('all regular expressions of one expression are bounded together', (t) => {
   const budget = new RegexpBudget();
   const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, budget);
   t.throws(() => {
@@ -63,28 +63,25 @@ t.test('regular expressions of one expression are bounded together', (t) => {
   t.end();
 });
 
-t.test(
-  'columns have a bound also where each query reads a little more than the one before',
-  (t) => {
-    const cache = new ColumnCache(1000);
-    const kept = new Set<Cached>();
-    for (let query = 0; query < 50; query++) {
-      cache.tick();
-      t.ok(cache.bytes <= 1000, `${cache.bytes} bytes before query ${query}`);
-      for (const column of kept) column.usedAt = cache.now;
-      for (let i = 0; i < 5; i++) {
-        const drop = () => kept.delete(column);
-        const column: Cached = { bytes: 100, usedAt: cache.now, alive: true, drop };
-        kept.add(column);
-        cache.add(column);
-      }
+t.test('columns have a bound even if each query reads a little more than the previous one', (t) => {
+  const cache = new ColumnCache(1000);
+  const kept = new Set<Cached>();
+  for (let query = 0; query < 50; query++) {
+    cache.tick();
+    t.ok(cache.bytes <= 1000, `${cache.bytes} bytes before query ${query}`);
+    for (const column of kept) column.usedAt = cache.now;
+    for (let i = 0; i < 5; i++) {
+      const drop = () => kept.delete(column);
+      const column: Cached = { bytes: 100, usedAt: cache.now, alive: true, drop };
+      kept.add(column);
+      cache.add(column);
     }
-    t.ok(kept.size >= 8, 'and are kept within it');
-    t.end();
-  },
-);
+  }
+  t.ok(kept.size >= 8, 'and are cached within it');
+  t.end();
+});
 
-/** An expression of so many regular expressions; each `n` another. */
+/** An expression with this many regular expressions, different for each `n`. */
 function costly(n: number, regexps: number): string {
   return Array.from({ length: regexps }, (_, i) => `x{a=~"v${n}.${i}.*"}`).join(' or ');
 }

@@ -1,6 +1,6 @@
 /**
- * Limits of a query before it is abandoned; a caller who asks much, or has gone, keeps
- * nobody else waiting.
+ * Limits of a query before it is abandoned. A caller with many queries, or one that has
+ * disconnected, delays no other.
  */
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
@@ -32,7 +32,7 @@ function instant(expression: string): QueryOperation {
   return { kind: 'instant', expression, timeMs: START };
 }
 
-/** Why a query was refused. */
+/** Reason of a query's refusal. */
 async function reasonOf(query: Promise<unknown>): Promise<string> {
   try {
     await query;
@@ -46,7 +46,7 @@ async function until(isSo: () => boolean): Promise<void> {
   await untilEvent(String(isSo), () => isSo() || undefined);
 }
 
-t.test('methods that could not be loaded are loaded again with the next call', async (t) => {
+t.test('methods that failed to load are loaded again with the next call', async (t) => {
   let loads = 0;
   const { first, second } = onDemand(['first', 'second'], async () => {
     if (++loads === 1) throw new Error('Too many open files');
@@ -55,10 +55,10 @@ t.test('methods that could not be loaded are loaded again with the next call', a
   const call = (method: typeof first) => method?.(undefined as never, () => false);
   await t.rejects(Promise.resolve(call(first)), { message: 'Too many open files' });
   t.same(await Promise.all([call(first), call(second)]), [{ result: 1 }, { result: 2 }]);
-  t.equal(loads, 2, 'and kept when they are there');
+  t.equal(loads, 2, 'and kept once they are loaded');
 });
 
-t.test('each fault of a query is an answer with a status of its own', async (t) => {
+t.test('each fault of a query is answered with its own status', async (t) => {
   const world = start(t, { isInline: true });
   const names = Array.from({ length: 40 }, (_, n) => `vm-${n}`);
   for (let i = 0; i < 120; i++) {
@@ -112,13 +112,13 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
   t.match(envelopeOf(wide), { errorType: 'execution', error: /larger than 4194304 bytes/ });
 });
 
-/** An expression of so many times as many series. */
+/** An expression over this many times as many series. */
 function large(times: number): string {
   const parts = Array.from({ length: times }, (_, n) => `label_replace(x, "n", "${n}", "", "")`);
   return parts.join(' or ');
 }
 
-t.test('an answer is packed as asked, and small ones are not', async (t) => {
+t.test('an answer is compressed as requested, but small ones are not', async (t) => {
   const world = start(t, { isInline: true });
   for (let i = 0; i < 200; i++) world.append({ at: i * STEP, values: { x: i } });
   const call = { kind: 'instant', expression: 'x[2h]', timeMs: START + 200 * STEP } as const;
@@ -134,9 +134,7 @@ t.test('an answer is packed as asked, and small ones are not', async (t) => {
   t.equal((await world.run(instant('1'), { encoding: 'gzip' })).encoding, 'identity');
 });
 
-t.test(
-  'a query that takes too long is over when its time is, in the middle of its work',
-  async (t) => {
+t.test('a slow query ends at its time limit, in the middle of its work', async (t) => {
     const world = start(t, { threads: 1 });
     const names = Array.from({ length: 20 }, (_, n) => `vm-${n}`);
     for (let i = 0; i < 500; i++)
@@ -155,11 +153,10 @@ t.test(
     const tookMs = performance.now() - startedMs;
     t.equal(answer.status, 503, Buffer.from(answer.body).toString().slice(0, 300));
     t.ok(tookMs < 2000, `${tookMs} ms`);
-    t.equal(world.threads.counts.hardStops, 0, 'it noticed by itself');
-  },
-);
+  t.equal(world.threads.counts.hardStops, 0, 'it checked by itself');
+});
 
-t.test('a query frees its thread at once when its client has gone', async (t) => {
+t.test('a query frees its thread as soon as its client disconnects', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   const gone = new AbortController();
   const slow = world.run(instant('slow'), {}, gone.signal);
@@ -171,7 +168,7 @@ t.test('a query frees its thread at once when its client has gone', async (t) =>
   t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
-t.test('a thread that does not notice is replaced two seconds later', async (t) => {
+t.test('a thread that does not react is replaced after two seconds', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -188,11 +185,11 @@ t.test('a thread that does not notice is replaced two seconds later', async (t) 
   t.match(
     world.lines,
     [/hardStopped.*query thread 1 did not give a call up/],
-    'and the log says so',
+    'and this is logged',
   );
 });
 
-t.test('a thread that dies takes its query alone with it', async (t) => {
+t.test('a thread that dies ends only its own query', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal(await reasonOf(world.run(instant('die'))), 'NOT_READY');
   t.match(world.lines[0], /died.*query thread 1 has stopped: exit code 3/);
@@ -200,7 +197,7 @@ t.test('a thread that dies takes its query alone with it', async (t) => {
   t.equal(world.threads.counts.crashes, 1);
 });
 
-t.test('a query that its thread has not the memory for is not to be repeated', async (t) => {
+t.test('a query that exceeds its thread’s memory is not to be retried', async (t) => {
   const heapBytesMax = 64 * 1024 * 1024;
   const world = start(t, { threads: 1, entry: slowThread, heapBytesMax });
   const answer = await world.run(instant('hoard'));
@@ -211,7 +208,7 @@ t.test('a query that its thread has not the memory for is not to be repeated', a
 });
 
 t.test(
-  'a mistake of ours goes to the log with its stack, and is no storage that fails',
+  'an internal error is logged with its stack, and not reported as a storage failure',
   async (t) => {
     const world = start(t, { threads: 1, entry: slowThread });
     const error = await world.run(instant('mistake')).catch((thrown: unknown) => thrown);
@@ -223,12 +220,12 @@ t.test(
     });
     t.equal(world.threads.counts.faults, 1);
     t.equal(await reasonOf(world.run(instant('disk'))), 'NOT_READY');
-    t.match(world.lines, [/EIO: read/], 'the reason is for the log alone');
+    t.match(world.lines, [/EIO: read/], 'the reason is only in the log');
     t.match(world.threads.counts, { faults: 1, crashes: 0 });
   },
 );
 
-t.test('a thread that cannot start is tried again after longer and longer pauses', async (t) => {
+t.test('a thread that cannot start is retried after longer and longer pauses', async (t) => {
   const world = start(t, { threads: 1, entry: unstartable });
   const ask = () => reasonOf(world.run(instant('quick')));
   const crashes = () => world.threads.counts.crashes;
@@ -246,7 +243,7 @@ t.test('a thread that cannot start is tried again after longer and longer pauses
   t.equal(crashes(), 3);
 });
 
-t.test('one project never has all threads, however much it asks', async (t) => {
+t.test('one project never gets all threads, whatever its load', async (t) => {
   const world = start(t, { threads: 3, entry: slowThread });
   const gone = new AbortController();
   const slow = Array.from({ length: 5 }, () =>
@@ -255,14 +252,14 @@ t.test('one project never has all threads, however much it asks', async (t) => {
   await until(() => world.threads.counts.waiting === 3);
   t.match(world.threads.counts, { running: 2, waiting: 3 });
   t.equal((await world.run(instant('quick'), { project: 'quiet' })).status, 200);
-  t.match(world.threads.counts, { running: 2, waiting: 3 }, 'the place is kept free');
+  t.match(world.threads.counts, { running: 2, waiting: 3 }, 'the slot is kept free');
   gone.abort(new Error('gone'));
   t.same(new Set(await Promise.all(slow)), new Set(['gone']));
   await until(() => world.threads.counts.running === 0);
   t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
-t.test('ten seconds are the most, whatever the thread does', async (t) => {
+t.test('ten seconds are the maximum, whatever the thread does', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const slow = world.run(instant('slow'));
@@ -275,7 +272,7 @@ t.test('ten seconds are the most, whatever the thread does', async (t) => {
   t.match(envelopeOf(answer), { errorType: 'timeout' });
 });
 
-t.test('72 queries of one project wait for themselves, and not others', async (t) => {
+t.test('72 queries of one project delay each other, and no other project', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -287,7 +284,7 @@ t.test('72 queries of one project wait for themselves, and not others', async (t
     project: string,
     signal = new AbortController().signal,
   ) => {
-    // One caller alone has half of the places.
+    // A single caller gets half of the slots.
     const caller = { party: project, name: `key ${calls++ % 2}` };
     const { release } = await gate.enter(caller, 'query', signal);
     return await world.run(instant(kind), { project }, signal).finally(release);
@@ -304,11 +301,11 @@ t.test('72 queries of one project wait for themselves, and not others', async (t
   gone.abort(new Error('gone'));
   await t.rejects(first, { message: 'gone' });
   await Promise.all([...others, quiet]);
-  t.same(order.slice(0, 2), ['quiet', 'loud'], 'the one that used little is next');
+  t.same(order.slice(0, 2), ['quiet', 'loud'], 'the project with little use is next');
   t.equal(order.length, 72, 'all are answered');
 });
 
-t.test('TEN-21: a query makes room for a project that used little, and is answered', async (t) => {
+t.test('TEN-21: a query yields to a project with little use, and is answered', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -324,11 +321,11 @@ t.test('TEN-21: a query makes room for a project that used little, and is answer
   t.match(world.threads.counts, { running: 1, waiting: 0, moved: 1, hardStops: 0, crashes: 0 });
   await world.clock.advance(10_000);
   const answer = await slow;
-  t.equal(answer.status, 503, 'its own time went on');
+  t.equal(answer.status, 503, 'its own time continued');
   t.match(envelopeOf(answer), { errorType: 'timeout' });
 });
 
-t.test('TEN-21: a query whose client goes while it makes room does not start again', async (t) => {
+t.test('TEN-21: a query whose client disconnects while it yields does not restart', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -345,12 +342,12 @@ t.test('TEN-21: a query whose client goes while it makes room does not start aga
   t.match(world.threads.counts, { running: 0, waiting: 0, moved: 1, hardStops: 1 });
 });
 
-t.test('TEN-21: a query that is ended for others says so, and when to ask again', async (t) => {
+t.test('TEN-21: a query that is ended for others reports this and when to retry', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const slow = () =>
     world.run(instant('slow'), { project: 'loud' }).catch((error: unknown) => error);
-  // Each takes ten seconds of the thread.
+  // Each takes ten seconds of thread time.
   for (let i = 0; i < 2; i++) {
     const answer = slow();
     await until(() => world.threads.counts.running === 1);
@@ -376,7 +373,7 @@ t.test('projects take turns, each in its own order', (t) => {
   const queue = new FairQueue<string>();
   for (const entry of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.push(entry.slice(0, 1), entry);
   t.ok(queue.remove('a', 'a2'));
-  t.notOk(queue.remove('a', 'a2'), 'it left before');
+  t.notOk(queue.remove('a', 'a2'), 'it left earlier');
   const order = Array.from({ length: queue.size }, () => queue.next());
   t.same(order, ['a1', 'b1', 'c1', 'a3', 'b2']);
   t.equal(queue.next(), undefined);
@@ -384,13 +381,13 @@ t.test('projects take turns, each in its own order', (t) => {
   t.equal(
     queue.next((project) => project !== 'a'),
     'b3',
-    'who may not is passed over',
+    'a blocked project is skipped',
   );
   t.equal(
     queue.next((project) => project !== 'a'),
     undefined,
   );
-  t.equal(queue.next(), 'a4', 'and keeps its place');
+  t.equal(queue.next(), 'a4', 'and keeps its slot');
   t.end();
 });
 

@@ -1,4 +1,4 @@
-/** Queries on a virtual clock: how long each may take, and how its failures are reported. */
+/** Queries on a virtual clock: their time limits, and the reports of their failures. */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
@@ -32,7 +32,7 @@ t.test(
   },
 );
 
-t.test('A client that has gone ends its query', async (t) => {
+t.test('a disconnected client ends its query', async (t) => {
   const clock = new VirtualClock(START_MS);
   const gone = new AbortController();
   const ended: AbortSignal[] = [];
@@ -76,7 +76,7 @@ t.test(
   },
 );
 
-/** Threads that never answer; each call's signal is noted. */
+/** Threads that never answer; each call's signal is recorded. */
 function slow(signals: AbortSignal[]) {
   return (signal: AbortSignal): Promise<unknown> => {
     signals.push(signal);
@@ -84,7 +84,7 @@ function slow(signals: AbortSignal[]) {
   };
 }
 
-t.test('ERR-01: a query over the concurrency limit gets a 429 with a time to retry', async (t) => {
+t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time', async (t) => {
   const signals: AbortSignal[] = [];
   const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
   const world = await startRpcWorld(t, (deps) =>
@@ -93,7 +93,7 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a time to ret
     ),
   );
   await world.write([{ observedUnixMs: START_MS }]);
-  // The bodies of 128 calls of one caller may be under way.
+  // The bodies of 128 calls of one caller may be in flight.
   const { read, write } = world.keys;
   const asked = Array.from({ length: 270 }, (_, i) =>
     world.call('QueryVMMonitoring', query, { key: i % 2 ? read : write }),
@@ -105,12 +105,12 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a time to ret
   await turns();
   t.equal(signals.length, 8);
   const other = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
-  t.equal(other.status, 200, 'what is no query goes on');
+  t.equal(other.status, 200, 'calls other than queries continue');
   for (let i = 0; i < 10; i++) await world.clock.advance(5_000);
   await Promise.all(asked);
 });
 
-t.test('Failing storage is a 503 with a retry, and is logged', async (t) => {
+t.test('failing storage is a 503 with a retry time, and is logged', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
@@ -118,12 +118,16 @@ t.test('Failing storage is a 503 with a retry, and is logged', async (t) => {
     const answer = await world.call('QueryVMMonitoring', query);
     t.match(answer, { status: 503, reason: 'NOT_READY' });
     t.ok(answer.headers['retry-after']);
-    t.notMatch(JSON.stringify(answer.body), /Chunk 7|disk is full/, 'inside matters stay inside');
+    t.notMatch(
+      JSON.stringify(answer.body),
+      /Chunk 7|disk is full/,
+      'internal details stay internal',
+    );
     t.match(world.lines.join(), error.message);
   }
 });
 
-t.test('A fault of the service is a 500 that says nothing but that, and is logged', async (t) => {
+t.test('an internal fault is a 500 without details, and is logged', async (t) => {
   const fault = new HistoryError('FAULT', 'x of undefined');
   fault.stack = 'TypeError: x of undefined\n at answer.ts';
   const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(fault)));
@@ -135,7 +139,7 @@ t.test('A fault of the service is a 500 that says nothing but that, and is logge
 });
 
 t.test(
-  'A query that needs more memory than a thread has is refused, not to be repeated',
+  'a query that needs more memory than a thread has is refused, without a retry',
   async (t) => {
     const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));

@@ -1,7 +1,7 @@
 /**
- * Answers whose bytes are made in a query thread: the same as the RPC framework would make of the
- * message, in both formats, compressed or not; and the same refusals as of a method whose answer
- * the framework makes itself.
+ * Answers whose bytes are built in a query thread equal those that the RPC framework would build of
+ * the message, in both formats, compressed or not. Refusals equal those of a method whose answer
+ * the framework builds.
  */
 import { gunzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
@@ -89,13 +89,13 @@ const answers: fc.Arbitrary<VmAnswer> = fc.record({
   failures: fc.constant([]),
 });
 
-t.test('The bytes of an answer are those that the framework makes of its message', async () => {
+t.test('the bytes of an answer are those that the framework makes of its message', async () => {
   await fc.assert(
     fc.property(answers, (answer) => {
       const message = answerMessage(answer);
       const json = Buffer.from(answerBytes(answer, 'json')).toString();
       const wanted = toJson(QueryVMMonitoringResponseSchema, message, ALWAYS);
-      // Equal as text is equal field by field, with the same fields left out.
+      // Equal text means equal fields, with the same fields left out.
       if (json !== JSON.stringify(wanted)) throw new Error(`${json} ${JSON.stringify(wanted)}`);
       const binary = Buffer.from(answerBytes(answer, 'binary'));
       return binary.equals(toBinary(QueryVMMonitoringResponseSchema, message));
@@ -113,7 +113,7 @@ const query = {
   stepSeconds: 30,
 };
 
-/** An hour of a VM with a mount. */
+/** Writes an hour of a VM with a mount. */
 async function writeHour(world: RpcWorld): Promise<void> {
   const values = (i: number) => [
     { series: 'svc_vm_cpu_utilization_pct', value: i / 3 },
@@ -144,7 +144,7 @@ const raw = (
 };
 const proto = { headers: { 'content-type': 'application/proto' } };
 
-t.test('An answer says the same in JSON, in protobuf and compressed', async (t) => {
+t.test('an answer is the same in JSON, in protobuf and compressed', async (t) => {
   const world = await startRpcWorld(t);
   await writeHour(world);
   const json = await raw(world, 'QueryVMMonitoring', JSON.stringify(query));
@@ -177,45 +177,42 @@ t.test('An answer says the same in JSON, in protobuf and compressed', async (t) 
   const page = fromBinary(ListVMMonitoringResponseSchema, listed.rawPayload);
   t.same(toJson(ListVMMonitoringResponseSchema, page, ALWAYS), vms);
   const none = await raw(world, 'QueryVMMonitoring', '{}', proto);
-  t.equal(none.statusCode, 400, 'JSON is no protobuf');
+  t.equal(none.statusCode, 400, 'JSON is not protobuf');
 });
 
-t.test(
-  'Permission denied: the same refusals as of a method that the framework answers',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await writeHour(world);
-    const requests: readonly (readonly [method: string, request: object])[] = [
-      ['ListMetricDescriptors', { projectName: 'projects/demo' }],
-      ['ListVMMonitoring', { projectName: 'projects/demo' }],
-      ['QueryVMMonitoring', query],
-    ];
-    const { read, write, collector, other } = world.keys;
-    const cases: readonly [string, RawOptions, number][] = [
-      ['reads', { key: read }, 200],
-      ['reads and writes', { key: write }, 200],
-      ['collects only', { key: collector }, 403],
-      ['another project', { key: other }, 403],
-      ['no such key', { key: 'sk_nothing' }, 401],
-      ['no bearer', { headers: { authorization: '' } }, 401],
-      ['another version', { headers: { 'connect-protocol-version': '2' } }, 400],
-      ['too many positions', { headers: { 'svc-sequence': ','.repeat(32) } }, 400],
-      ['another type', { headers: { 'content-type': 'text/plain' } }, 415],
-      ['an encoding nobody knows', { headers: { 'content-encoding': 'zip' } }, 501],
-      ['a short patience', { headers: { 'connect-timeout-ms': 'soon' } }, 400],
-    ];
-    for (const [name, options, status] of cases) {
-      const reported = await Promise.all(
-        requests.map(async ([method, request]) => {
-          const { statusCode, body } = await raw(world, method, JSON.stringify(request), options);
-          if (statusCode === 200) return { statusCode };
-          const { code, message, details } = JSON.parse(body);
-          return { statusCode, code, message: message.replaceAll(method, 'METHOD'), details };
-        }),
-      );
-      t.same(reported[1], reported[0], name);
-      t.same(reported[2], reported[0], name);
-      t.equal(reported[0]?.statusCode, status, name);
-    }
-  },
-);
+t.test('refusals are the same as those of a method that the framework answers', async (t) => {
+  const world = await startRpcWorld(t);
+  await writeHour(world);
+  const requests: readonly (readonly [method: string, request: object])[] = [
+    ['ListMetricDescriptors', { projectName: 'projects/demo' }],
+    ['ListVMMonitoring', { projectName: 'projects/demo' }],
+    ['QueryVMMonitoring', query],
+  ];
+  const { read, write, collector, other } = world.keys;
+  const cases: readonly [string, RawOptions, number][] = [
+    ['reads', { key: read }, 200],
+    ['reads and writes', { key: write }, 200],
+    ['collects only', { key: collector }, 403],
+    ['another project', { key: other }, 403],
+    ['no such key', { key: 'sk_nothing' }, 401],
+    ['no bearer', { headers: { authorization: '' } }, 401],
+    ['another version', { headers: { 'connect-protocol-version': '2' } }, 400],
+    ['too many positions', { headers: { 'svc-sequence': ','.repeat(32) } }, 400],
+    ['another type', { headers: { 'content-type': 'text/plain' } }, 415],
+    ['an unknown encoding', { headers: { 'content-encoding': 'zip' } }, 501],
+    ['a short timeout', { headers: { 'connect-timeout-ms': 'soon' } }, 400],
+  ];
+  for (const [name, options, status] of cases) {
+    const reported = await Promise.all(
+      requests.map(async ([method, request]) => {
+        const { statusCode, body } = await raw(world, method, JSON.stringify(request), options);
+        if (statusCode === 200) return { statusCode };
+        const { code, message, details } = JSON.parse(body);
+        return { statusCode, code, message: message.replaceAll(method, 'METHOD'), details };
+      }),
+    );
+    t.same(reported[1], reported[0], name);
+    t.same(reported[2], reported[0], name);
+    t.equal(reported[0]?.statusCode, status, name);
+  }
+});

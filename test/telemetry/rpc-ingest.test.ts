@@ -1,6 +1,6 @@
 /**
- * `WriteSamples` through the framework: what is kept, what is refused by its index while the rest
- * is kept, and what makes a request unreadable as a whole.
+ * `WriteSamples` through the framework: stored values, values that are rejected by index while the
+ * rest is stored, and requests that are unreadable as a whole.
  */
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -46,7 +46,7 @@ async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
   ]);
 }
 
-t.test('Samples that cannot be true are refused by index, the rest is kept', async (t) => {
+t.test('samples that cannot be true are rejected by index, and the rest is stored', async (t) => {
   const world = await startRpcWorld(t);
   const at = (ms: number, value: number | string = 1) => ({
     vmName: 'vm-1',
@@ -75,7 +75,7 @@ t.test('Samples that cannot be true are refused by index, the rest is kept', asy
     { row: 5, ...old, field: 'rows[5]' },
   ]);
   t.equal(rejected.length, 5);
-  t.same(await points(world), [[String(START_SECONDS - 30), 7]], 'and nothing in their place');
+  t.same(await points(world), [[String(START_SECONDS - 30), 7]], 'and nothing instead of them');
 });
 
 t.test('API-20: a resent batch gets the same answer', async (t) => {
@@ -87,7 +87,7 @@ t.test('API-20: a resent batch gets the same answer', async (t) => {
   t.same(await points(world), [[String(START_SECONDS), 0]]);
 });
 
-t.test('A VM is named in full or by its id, in JSON or in binary', async (t) => {
+t.test('a VM is named in full or by its id, in JSON or in binary', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, [{ ...now, vmName: 'by-id', values: [cpu(1)] }]);
   await write(world, [{ ...now, vmName: 'projects/demo/vms/in-full', values: [cpu(2)] }]);
@@ -108,7 +108,7 @@ t.test('A VM is named in full or by its id, in JSON or in binary', async (t) => 
 });
 
 t.test(
-  'Rows that name another project are refused, of a collector for all projects too',
+  'rows that name another project are rejected, even from a collector for all projects',
   async (t) => {
     const world = await startRpcWorld(t);
     for (const project of ['demo', 'other']) await makeProject(world, project);
@@ -127,12 +127,12 @@ t.test(
     t.match(answer.body.message, /rows\[1\]\.vmName/, 'the field is named');
     for (const project of ['demo', 'other']) {
       const { items } = world.host.view(project).records('vm', { limit: 10 });
-      t.same(items, [], `nothing of it is kept in ${project}`);
+      t.same(items, [], `nothing of it is stored in ${project}`);
     }
   },
 );
 
-t.test('Each state is accepted, and an unreported one is unknown', async (t) => {
+t.test('each state is accepted, and an unreported one is unknown', async (t) => {
   const world = await startRpcWorld(t);
   const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN', 'STATE_UNSPECIFIED'];
   const rows = states.map((state) => ({ ...now, vmName: state.toLowerCase(), state }));
@@ -146,16 +146,16 @@ t.test('Each state is accepted, and an unreported one is unknown', async (t) => 
   t.equal(vms.length, 7);
 });
 
-t.test('A request that cannot be read is refused as a whole', async (t) => {
+t.test('an unreadable request is refused as a whole', async (t) => {
   const world = await startRpcWorld(t);
   const long = 'x'.repeat(300);
   const rows = [{ ...now, values: [cpu(1)] }];
   const foreign = { ...now, vmName: 'projects/other/vms/vm-1' };
   const cases: readonly (readonly [string, object[], object, string | undefined])[] = [
     ['a long batch id', rows, { batchId: long }, 'batchId'],
-    ['a batch id that is no text', rows, { batchId: 5 }, 'batchId'],
-    ['a field it does not know', rows, { row: [] }, 'row'],
-    ['rows that are no list', rows, { rows: { 0: rows[0] } }, 'rows'],
+    ['a batch id that is not text', rows, { batchId: 5 }, 'batchId'],
+    ['an unknown field', rows, { row: [] }, 'row'],
+    ['rows that are not a list', rows, { rows: { 0: rows[0] } }, 'rows'],
     ['no project', rows, { projectName: '' }, 'projectName'],
     ['a VM of another project', [...rows, foreign], {}, undefined],
   ];
@@ -170,40 +170,34 @@ t.test('A request that cannot be read is refused as a whole', async (t) => {
     key: world.keys.collector,
     headers: { 'content-type': 'application/json' },
   });
-  t.equal(answer.status, 400, 'a name that occurs twice');
+  t.equal(answer.status, 400, 'a repeated name');
   const { vms } = (await world.call('ListVMMonitoring', { projectName: 'projects/demo' })).body;
-  t.same(vms, [], 'and nothing of it is kept');
+  t.same(vms, [], 'and nothing of it is stored');
   t.same(world.lines, []);
 });
 
-t.test(
-  'A label of more than one line loses its sample alone, a name becomes one line',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const FS = 'svc_vm_filesystem_used_bytes';
-    const of = (mountpoint: string) => ({ series: FS, labels: { mountpoint }, value: 1 });
-    const bad = ['/a\rb', '/a\nb', '/a\0b', '/a\u001b[2J', '/a\u2028', '/a\u202eb', '\\\nb'];
-    const good = ['/a b', '/a\\nb', '/ü', '', '"', '\\', '/a\\\\n'];
-    const row = {
-      ...now,
-      state: 'RUNNING',
-      displayName: 'web\u202e-01\r\n',
-      stateReason: 'ok\u001b[2J',
-      values: [cpu(1), ...bad.map(of), ...good.map(of)],
-    };
-    const { status, body } = await write(world, [
-      row,
-      { ...now, vmName: 'vm-2', values: [cpu(2)] },
-    ]);
-    t.equal(status, 200);
-    t.equal(body.accepted, String(2 + good.length));
-    t.equal(body.rejected.length, bad.length);
-    for (const { row: at, series, reason } of body.rejected) {
-      t.match({ at, series, reason }, { at: 0, series: /^svc_vm_filesystem/, reason: 'BAD_LABEL' });
-    }
-    await world.settled();
-    t.equal((await points(world)).length, 1, 'the rest of the row is there');
-    const vms = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
-    t.match(vms.body.vms[0], { displayName: 'web -01' });
-  },
-);
+t.test('a label with a line break loses only its sample; a name is put on one line', async (t) => {
+  const world = await startRpcWorld(t);
+  const FS = 'svc_vm_filesystem_used_bytes';
+  const of = (mountpoint: string) => ({ series: FS, labels: { mountpoint }, value: 1 });
+  const bad = ['/a\rb', '/a\nb', '/a\0b', '/a\u001b[2J', '/a\u2028', '/a\u202eb', '\\\nb'];
+  const good = ['/a b', '/a\\nb', '/ü', '', '"', '\\', '/a\\\\n'];
+  const row = {
+    ...now,
+    state: 'RUNNING',
+    displayName: 'web\u202e-01\r\n',
+    stateReason: 'ok\u001b[2J',
+    values: [cpu(1), ...bad.map(of), ...good.map(of)],
+  };
+  const { status, body } = await write(world, [row, { ...now, vmName: 'vm-2', values: [cpu(2)] }]);
+  t.equal(status, 200);
+  t.equal(body.accepted, String(2 + good.length));
+  t.equal(body.rejected.length, bad.length);
+  for (const { row: at, series, reason } of body.rejected) {
+    t.match({ at, series, reason }, { at: 0, series: /^svc_vm_filesystem/, reason: 'BAD_LABEL' });
+  }
+  await world.settled();
+  t.equal((await points(world)).length, 1, 'the rest of the row is stored');
+  const vms = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+  t.match(vms.body.vms[0], { displayName: 'web -01' });
+});

@@ -1,4 +1,6 @@
-/** `ListVMMonitoring` on the wire: nothing old is shown as the present, and pages stay right. */
+/**
+ * `ListVMMonitoring` on the wire: old values are never displayed as current, and pages stay right.
+ */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
@@ -28,7 +30,7 @@ t.test('The inventory', async (t) => {
   const memory = (value: number) => ({ series: MEMORY, value });
 
   await t.test(
-    'API-19: the inventory shows newest values only while they are fresh, 0 included',
+    'API-19: the inventory returns newest values only while they are fresh, 0 included',
     async (t) => {
       const world = await startRpcWorld(t);
       const values = [{ series: CPU, value: 0 }, memory(1024)];
@@ -50,14 +52,17 @@ t.test('The inventory', async (t) => {
         },
       ]);
       const [bare] = (await list(world, { inventoryOnly: true })).vms;
-      t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
+      t.notOk('cpuUtilizationPct' in bare, 'without metrics, only the inventory');
       await world.clock.advance(90_001);
       const [old] = (await list(world)).vms;
       t.match(old, { state: 'UNKNOWN', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
-      t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
+      t.notOk(
+        'cpuUtilizationPct' in old || 'memoryUsedBytes' in old,
+        'old values are not returned',
+      );
     },
   );
-  await t.test('a VM whose rows are older than retention is listed, without them', async (t) => {
+  await t.test('a VM whose rows are older than retention is listed without them', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 50, { vcpus: 2, displayName: 'web' })]);
     await world.clock.advance(7 * 86_400_000);
@@ -66,13 +71,13 @@ t.test('The inventory', async (t) => {
     await world.clock.advance(1);
     const [vm] = (await list(world)).vms;
     t.match(vm, { name: VM, displayName: 'web', state: 'UNKNOWN', telemetry: { state: 'NEVER' } });
-    t.notOk('lastObservedUnix' in vm.telemetry || 'vcpus' in vm, 'what it said is gone');
+    t.notOk('lastObservedUnix' in vm.telemetry || 'vcpus' in vm, 'its values have expired');
     await world.write([row(-7 * 86_400, 60, { vcpus: 4 })]);
     const [again] = (await list(world)).vms;
     t.match(again, { displayName: 'web', telemetry: { state: 'LIVE' }, cpuUtilizationPct: 60 });
   });
   await t.test(
-    'a value that the newest row lacks is shown only if it is fresh itself',
+    'a value that the newest row lacks is returned only if it is fresh itself',
     async (t) => {
       const world = await startRpcWorld(t);
       await world.write([row(120, 50), row(0, undefined, { values: [memory(1)] })]);
@@ -81,7 +86,7 @@ t.test('The inventory', async (t) => {
       t.equal(vm.memoryUsedBytes, 1);
     },
   );
-  await t.test('a row from inside the guest does not hide what the hypervisor said', async (t) => {
+  await t.test('a row from inside the guest does not hide the hypervisor’s values', async (t) => {
     const world = await startRpcWorld(t);
     const { key } = await world.agent('demo', 'vm-1');
     const guest = async (secondsAgo: number) => {
@@ -104,8 +109,12 @@ t.test('The inventory', async (t) => {
     await world.clock.advance(90_000);
     await guest(-80);
     const [later] = (await list(world)).vms;
-    t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
-    t.match(later, { lastState: 'RUNNING', stateObservedUnix: at(20) }, 'but as what it was');
+    t.match(
+      later,
+      { state: 'UNKNOWN', telemetry: { state: 'LIVE' } },
+      'nor is it returned for ever',
+    );
+    t.match(later, { lastState: 'RUNNING', stateObservedUnix: at(20) }, 'but as the last one');
     await world.clock.advance(1_800_000);
     for (let ago = -90; ago >= -1_800; ago -= 30) await guest(ago);
     const [latest] = (await list(world)).vms;
@@ -132,10 +141,14 @@ t.test('The inventory', async (t) => {
       await world.clock.advance(24 * 60_000);
       t.same(await seen(), ['UNKNOWN', state, 0, 1], 'after 24 minutes');
       await world.write([row(-1_530, 5)]);
-      t.match((await list(world)).vms, [{ state: 'RUNNING', lastState: 'RUNNING' }], 'it is back');
+      t.match(
+        (await list(world)).vms,
+        [{ state: 'RUNNING', lastState: 'RUNNING' }],
+        'it is running again',
+      );
     });
   }
-  await t.test('MEAS-10: a VM of which nothing reports the state has no last one', async (t) => {
+  await t.test('MEAS-10: a VM whose state nothing reports has no last one', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5, { state: 'UNKNOWN' })]);
     const [vm] = (await list(world)).vms;
@@ -151,7 +164,7 @@ t.test('The inventory', async (t) => {
     t.match(vm, { lastState: 'RUNNING', stateObservedUnix: at(0) });
     t.notOk('cpuUtilizationPct' in vm);
   });
-  await t.test('pages stay right while VMs come', async (t) => {
+  await t.test('pages stay right while VMs are added', async (t) => {
     const world = await startRpcWorld(t);
     const add = (ids: string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
     await add(['b', 'd', 'f', 'h']);
@@ -163,11 +176,11 @@ t.test('The inventory', async (t) => {
     t.same([names(first), names(second), names(last)], [['b', 'd'], ['e', 'f', 'g'], ['h']]);
     t.equal(last.nextPageToken, '');
   });
-  await t.test('pages of 10,000 VMs stay right while VMs come and go', async (t) => {
+  await t.test('pages of 10,000 VMs stay right while VMs are added and removed', async (t) => {
     const world = await startRpcWorld(t);
     const id = (i: number) => `vm-${String(i).padStart(5, '0')}`;
     const add = (ids: readonly string[]) => world.write(ids.map((vm) => row(0, 1, { vm })));
-    // Even numbers first: odd ones come while pages are read.
+    // Even numbers exist first; odd ones are added while pages are read.
     const there = Array.from({ length: 10_000 }, (_, i) => id(2 * i));
     for (let i = 0; i < there.length; i += 1000) await add(there.slice(i, i + 1000));
     const gone: string[] = [];
@@ -187,20 +200,20 @@ t.test('The inventory', async (t) => {
       const answer = await list(world, { pageSize: 900, pageToken });
       reported.push(...answer.vms.map(({ name }: { name: string }) => name.split('/').at(-1)));
       pageToken = answer.nextPageToken;
-      // Behind and ahead of the page; the token's own VM goes too.
+      // Before and after the page; the token's own VM is removed, too.
       await add([id(page), id(2 * 900 * (page + 1) + 1)]);
       await remove([reported.at(-1) ?? '', id(2 * (there.length - 1 - page))]);
     }
     t.same(reported, [...reported].sort(), 'in the order of their names');
-    t.equal(new Set(reported).size, reported.length, 'none twice');
+    t.equal(new Set(reported).size, reported.length, 'none is repeated');
     const stayed = there.filter((vm) => !gone.includes(vm));
     t.same(
       stayed.filter((vm) => !reported.includes(vm)),
       [],
-      'none left out that was there all the while',
+      'no VM that existed throughout is left out',
     );
   });
-  await t.test('a VM whose storage is damaged is not live; the others are as they are', (t) => {
+  await t.test('a VM whose storage is damaged is not live; the others are unchanged', (t) => {
     const expanded = { isAvailable: true, state: 'OFF' };
     const named = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
     const known = { ...named, expanded };

@@ -1,6 +1,6 @@
 /**
- * `quality` on the wire, reason by reason (MEAS-05): what is old,
- * missing or doubtful is reported by name, and no reason makes a value of what is not there.
+ * `quality` on the wire, reason by reason (MEAS-05): old, missing or doubtful data is reported by
+ * name, and no reason turns an absent value into a value.
  */
 import Database from 'better-sqlite3';
 import t from 'tap';
@@ -30,7 +30,7 @@ async function ask(world: RpcWorld, change: object = {}) {
   return body;
 }
 
-/** Rows every 30 s of the last `seconds`, oldest first; `values` of the row's number. */
+/** Rows every 30 s of the last `seconds`, oldest first; `values` takes the row's number. */
 function rows(
   seconds: number,
   values: (i: number) => Record<string, number>,
@@ -72,7 +72,7 @@ const MEMORY_CAUSES = [
 
 const cases: readonly Case[] = [
   ...MEMORY_CAUSES.map(([reason, help]) => ({
-    name: `MEAS-11: ${reason} is said with its next step, and not blamed on the guest`,
+    name: `MEAS-11: ${reason} is reported with its next step, and not blamed on the guest`,
     sent: withoutMemory(reason),
     change: { metricIds: ['memory_used_bytes', 'cpu_utilization_pct'], startTimeUnix: at(540) },
     quality: {
@@ -86,7 +86,7 @@ const cases: readonly Case[] = [
     },
   })),
   {
-    name: 'MEAS-12: an impossible reading is a gap when it lasts, with the values',
+    name: 'MEAS-12: an impossible reading that lasts is a gap, with its values',
     sent: rows(600, (i) => ({ [CPU]: i < 12 ? 1_650 : 10 + i })),
     change: { startTimeUnix: at(540) },
     quality: {
@@ -98,7 +98,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
+    name: 'FROZEN: an hour of bit-identical rows of a running VM, which stays LIVE',
     sent: rows(7200, () => ({ [CPU]: 10, svc_vm_memory_total_bytes: 0.5 })),
     quality: {
       state: 'LIVE',
@@ -107,12 +107,12 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'not FROZEN: the metric stands still, another of the VM does not',
+    name: 'not FROZEN: the metric is constant, another of the VM is not',
     sent: rows(7200, (i) => ({ [CPU]: 10, svc_vm_memory_total_bytes: i })),
     quality: { state: 'LIVE', reasons: [], metrics: [{ state: 'LIVE', reason: '' }] },
   },
   {
-    name: 'CONFLICTING_SAMPLES: another value for a time that was known; the first one stays',
+    name: 'CONFLICTING_SAMPLES: another value for a known time; the first one stays',
     sent: [...rows(3660, busy), ...rows(0, () => ({ [CPU]: 99 }))],
     quality: { state: 'LIVE', reasons: ['CONFLICTING_SAMPLES'] },
   },
@@ -130,7 +130,7 @@ const cases: readonly Case[] = [
     quality: { state: 'LIVE', reasons: ['CLOCK_BACKWARDS'] },
   },
   {
-    name: 'no CLOCK_BACKWARDS: a row that comes late, as its number says',
+    name: 'no CLOCK_BACKWARDS: a late row, as its number shows',
     sent: [
       ...rows(3660, busy, (i) => ({ bootId: 'b', sequence: i + 2 })),
       { ...rows(45, busy)[0], bootId: 'b', sequence: 1, observedUnixMs: START_MS - 45_000 },
@@ -138,7 +138,7 @@ const cases: readonly Case[] = [
     quality: { state: 'LIVE', reasons: [] },
   },
   {
-    name: 'CLOCK_AHEAD: a row from the future is refused, and that is reported',
+    name: 'CLOCK_AHEAD: a row from the future is rejected, and that is reported',
     sent: [...rows(3660, busy), { observedUnixMs: START_MS + 61_000, values: [] }],
     quality: { state: 'LIVE', reasons: ['CLOCK_AHEAD'], lastObservedUnix: at(0) },
   },
@@ -157,7 +157,7 @@ const cases: readonly Case[] = [
     quality: { state: 'LIVE', reasons: ['CAPACITY_CHANGED'], gaps: [] },
   },
   {
-    name: 'NOT_REPORTED_BY_GUEST: rows come, the guest reports no file systems and no memory',
+    name: 'NOT_REPORTED_BY_GUEST: rows arrive, but the guest reports no file systems and no memory',
     sent: rows(3660, busy),
     change: { metricIds: ['filesystem_used_pct', 'memory_used_pct', 'memory_total_bytes'] },
     quality: {
@@ -168,7 +168,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'NOT_REPORTED: rows come without what the hypervisor reports; the source left it out',
+    name: 'NOT_REPORTED: rows arrive without a hypervisor reading, which the source left out',
     sent: rows(
       3660,
       () => ({ svc_vm_memory_total_bytes: 1 }),
@@ -187,7 +187,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'EXPANDED_MONITORING_OFF: the metric is one of those that were not opted into',
+    name: 'EXPANDED_MONITORING_OFF: the metric belongs to expanded monitoring, which is off',
     sent: rows(3660, busy),
     change: { metricIds: ['processes_running', 'cpu_utilization_pct'] },
     quality: {
@@ -197,7 +197,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'NOT_RUNNING: the hypervisor said that the VM was off; that is a gap, not a fault',
+    name: 'NOT_RUNNING: the hypervisor reported that the VM was off; that is a gap, not a fault',
     sent: rows(
       3660,
       (i) => (i < 60 ? busy(i) : {}),
@@ -248,32 +248,29 @@ t.test('ERR-07: retired or missing telemetry is absent, neither zero nor a recov
       ['unexpected_stop', both(1)],
       ['vm_running', both(0)],
     ],
-    'what the VM used while it was down is not in the answer',
+    'use of the VM while it was down is not in the answer',
   );
 });
 
-t.test(
-  'The age of telemetry grows while nothing comes, from the newest observation on',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(rows(3660, busy).slice(0, 62));
-    await world.history.flush();
-    const metricIds = ['telemetry_age_seconds'];
-    const late = await ask(world, { metricIds, startTimeUnix: at(120) });
-    const values = late.series[0].points.map(({ value }: { value: number }) => value);
-    t.same(values, [1710, 1770, 1830]);
-    t.match(late.quality, { state: 'STALE', lastObservedUnix: at(1830) });
-    const before = await ask(world, {
-      metricIds,
-      startTimeUnix: at(7200),
-      endTimeUnix: at(3600),
-    });
-    t.same(before.series[0].points, [
-      { timeUnix: at(3660), value: 0 },
-      { timeUnix: at(3600), value: 0 },
-    ]);
-  },
-);
+t.test('the age of telemetry grows from its newest observation while no rows arrive', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3660, busy).slice(0, 62));
+  await world.history.flush();
+  const metricIds = ['telemetry_age_seconds'];
+  const late = await ask(world, { metricIds, startTimeUnix: at(120) });
+  const values = late.series[0].points.map(({ value }: { value: number }) => value);
+  t.same(values, [1710, 1770, 1830]);
+  t.match(late.quality, { state: 'STALE', lastObservedUnix: at(1830) });
+  const before = await ask(world, {
+    metricIds,
+    startTimeUnix: at(7200),
+    endTimeUnix: at(3600),
+  });
+  t.same(before.series[0].points, [
+    { timeUnix: at(3660), value: 0 },
+    { timeUnix: at(3600), value: 0 },
+  ]);
+});
 
 t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t) => {
   const world = await startRpcWorld(t);
@@ -289,12 +286,12 @@ t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async 
   const answer = await world.call('QueryVMMonitoring', { ...request, ...range });
   t.match(answer, { status: 503, reason: 'NOT_READY' });
   t.notOk('series' in answer.body);
-  t.match(world.lines.join(), /Chunk \d+/, 'the log says which chunk');
+  t.match(world.lines.join(), /Chunk \d+/, 'the log names the chunk');
   const list = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
   t.match(
     list,
     { status: 200, body: { vms: [{ state: 'RUNNING' }] } },
-    'what is in memory is reported',
+    'values in memory are reported',
   );
 });
 
@@ -327,7 +324,7 @@ t.test(
 );
 
 t.test(
-  'SRC-19: REPORTED_ELSEWHERE: another collector has the VM, and its rows are refused',
+  'SRC-19: REPORTED_ELSEWHERE: another collector reports the VM, and these rows are rejected',
   async (t) => {
     const world = await startRpcWorld(t);
     await world.write(rows(3660, busy));

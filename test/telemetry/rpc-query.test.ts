@@ -1,6 +1,6 @@
 /**
- * Queries on the wire: what may be asked, and what is answered about points that are and are not
- * there. Looked for everywhere: a point that was not observed is not in an answer, and 0 is.
+ * Queries on the wire: valid requests, and the points in their answers. Every test checks that a
+ * point that was not observed is not in an answer, and that an observed 0 is.
  */
 import * as fc from 'fast-check';
 import t from 'tap';
@@ -97,7 +97,7 @@ const badQueries: readonly BadQuery[] = [
     message: /future/,
   },
   {
-    name: 'an end before the seven days that are kept',
+    name: 'an end before the seven days of retention',
     change: { startTimeUnix: at(8 * DAY), endTimeUnix: at(7 * DAY + 1), stepSeconds: 600 },
     field: 'endTimeUnix',
     message: /7 days/,
@@ -109,7 +109,7 @@ const badQueries: readonly BadQuery[] = [
     message: /10081 points/,
   },
   {
-    name: 'seven days at 60 s that retention would cut short: counted as asked',
+    name: 'seven days at 60 s that retention would shorten: counted as requested',
     change: { startTimeUnix: at(9 * DAY) },
     reason: 'TOO_MANY_POINTS',
     message: /10000 at most/,
@@ -145,7 +145,7 @@ t.test('A query that cannot be answered', async (t) => {
   t.same(world.lines, []);
 });
 
-t.test('The bounds that are used are answered', async (t) => {
+t.test('the bounds in use are returned', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row(0, 1)]);
   const bounds = async (start: number, end: number, stepSeconds: number) => {
@@ -154,7 +154,7 @@ t.test('The bounds that are used are answered', async (t) => {
     const seconds = (time: string) => START_SECONDS - Number(time);
     return [seconds(body.startTimeUnix), seconds(body.endTimeUnix), body.stepSeconds];
   };
-  t.same(await bounds(3600, 0, 60), [3600, 0, 60], 'as asked');
+  t.same(await bounds(3600, 0, 60), [3600, 0, 60], 'as requested');
   t.same(await bounds(3600, 3600, 60), [3600, 3600, 60], 'one point');
   t.same(await bounds(3600, -900, 60), [3600, 0, 60], 'the end clamped to now');
   t.same(await bounds(100, 0, 60), [100, 40, 60], 'the end at the last point');
@@ -230,7 +230,7 @@ t.test('Points and quality', async (t) => {
       t.equal(series[0].points.length, 61);
     },
   );
-  await t.test('nothing in the range is NO_DATA, without a series', async (t) => {
+  await t.test('an empty range is NO_DATA, without a series', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5)]);
     const range = { startTimeUnix: at(7200), endTimeUnix: at(3600) };
@@ -239,7 +239,7 @@ t.test('Points and quality', async (t) => {
     t.same(series, []);
   });
   await t.test(
-    'MEAS-04: metrics that the guest does not report or that are switched off are listed by name',
+    'MEAS-04: metrics that the guest does not report or that are off are listed by name',
     async (t) => {
       const world = await startRpcWorld(t);
       await world.write(steady(3660));
@@ -307,8 +307,9 @@ t.test('MEAS-06: answers contain only observed points', async (t) => {
 });
 
 /**
- * The oracle: of each step (t - step, t], the mean of the values observed in it, each weighted by
- * the seconds since the one before (30 where that is none, or too long ago); none, no point.
+ * The oracle. For each step (t - step, t]: the mean of the values observed in it, each weighted by
+ * the seconds since the previous one (30 if there is none, or it is too old). A step without a
+ * value has no point.
  */
 function expectedPoints(
   sent: readonly { secondsAgo: number; value: number; hasValue: boolean }[],

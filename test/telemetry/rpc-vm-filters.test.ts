@@ -1,4 +1,4 @@
-/** VMs one by one and by filter, expanded monitoring, and the extremes of steps, on the wire. */
+/** Single VMs and filtered lists, expanded monitoring, and the extremes of steps, on the wire. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import {
@@ -53,10 +53,10 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   ]);
   const ids = async (filter: object) => (await pagesOf(world, filter)).ids;
   t.same(await ids({ search: 'WEB-3' }), ['web-3']);
-  t.same(await ids({ search: 'orders (eu' }), ['db-1'], 'in the name that is shown');
+  t.same(await ids({ search: 'orders (eu' }), ['db-1'], 'in the display name');
   t.same(await ids({ search: 'db-' }), ['db-1', 'db-2', 'db-3']);
   t.same(await ids({ states: ['STOPPED', 'PAUSED'] }), ['db-2', 'db-3']);
-  t.same(await ids({ states: ['UNKNOWN'] }), ['old-1', 'old-2'], 'MEAS-10: what is old');
+  t.same(await ids({ states: ['UNKNOWN'] }), ['old-1', 'old-2'], 'MEAS-10: old states');
   t.same(await ids({ states: ['STOPPED'], search: 'web' }), []);
   t.same(await ids({ datacenter: 'DC-9' }), []);
   t.equal((await ids({ datacenter: 'DC-1' })).length, 12);
@@ -72,7 +72,7 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   );
   t.match((await pagesOf(world, {})).pages, [{ totalSize: 12 }]);
   world.datacenterStates.set('DC-1', 'stale');
-  t.same(await ids({ states: ['RUNNING'] }), [], 'of a stale data center nothing is known');
+  t.same(await ids({ states: ['RUNNING'] }), [], 'a stale data center has no known state');
   t.equal((await ids({ states: ['UNKNOWN'] })).length, 12);
   const bad: [object, string][] = [
     [{ search: 'x'.repeat(101) }, 'search'],
@@ -85,7 +85,7 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   }
 });
 
-t.test('API-35: a single VM is answered as in the list, and only in its project', async (t) => {
+t.test('API-35: a single VM is returned as in the list, and only in its project', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row('vm-1', 0, { vcpus: 2, displayName: 'web' })]);
   const get = (name: string, key = world.keys.read) =>
@@ -103,7 +103,7 @@ t.test('API-35: a single VM is answered as in the list, and only in its project'
     { projectName: PROJECT, requestId: randomUUID(), vmNames: [VM] },
     { key: world.keys.collector },
   );
-  t.match(await get(VM), { status: 404 }, 'nor one that is no more');
+  t.match(await get(VM), { status: 404 }, 'nor one that was removed');
 });
 
 t.test(

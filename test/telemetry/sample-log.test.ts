@@ -7,14 +7,14 @@ import { seededRandom } from '../../streams/platform/random.ts';
 import { seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { cpuRow, openAlertingWorld, PROJECT, START_MS } from '../support/alerting-on-host.ts';
 
-/** The least that a server of NATS must take, bytes. */
+/** Smallest maximum message of a NATS server, bytes. */
 const MESSAGE_BYTES = 512 * 1024;
 const random = seededRandom(7);
-/** So many characters that hardly compress. */
+/** This many characters that hardly compress. */
 const noise = (length: number) =>
   Buffer.from(random.bytes(length)).toString('base64').slice(0, length);
 
-/** With about as many bytes of series as the API takes of a row. */
+/** A row with about as many bytes of series as the API accepts. */
 function longRow(vm: string): IngestRow {
   const series = Array.from({ length: 95 }, () =>
     seriesKey('vm_x', Object.fromEntries([...'abcdefgh'].map((name) => [name, noise(200)]))),
@@ -22,7 +22,7 @@ function longRow(vm: string): IngestRow {
   return { ...cpuRow(vm, START_MS, 1), series, values: series.map((_, i) => i / 3) };
 }
 
-/** With texts of its own, and few series. */
+/** A row with unique texts and few series. */
 function wordyRow(vm: string): IngestRow {
   return { ...cpuRow(vm, START_MS, 1), boot: noise(200), stateReason: noise(200) };
 }
@@ -43,7 +43,7 @@ t.test('requests of long, random texts share no entry larger than a message', as
   await world.pass(100);
   await Promise.all(writes);
   t.ok(Math.max(...sizes) < MESSAGE_BYTES, `entries of ${sizes.join(', ')} bytes`);
-  t.ok(sizes.length < 60, 'and yet many rows in each');
+  t.ok(sizes.length < 60, 'and still many rows in each');
   let stored = 0;
   for await (const { entry } of pastEntries(world.stream, { sequence: 1 })) {
     if (entry.kind === 'batch') stored += entry.batch.count;
@@ -51,7 +51,7 @@ t.test('requests of long, random texts share no entry larger than a message', as
   t.equal(stored, 4 * 2_005);
 });
 
-t.test('VMs with a layout each still share an entry by the hundred', async (t) => {
+t.test('hundreds of VMs with different layouts still share an entry', async (t) => {
   const world = await openAlertingWorld(t);
   const writer = new PartitionWriter(world);
   const names = ['receive_bytes_total', 'transmit_bytes_total', 'receive_packets', 'drops'];

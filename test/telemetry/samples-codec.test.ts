@@ -1,6 +1,6 @@
 /**
- * Batches and log entries as bytes: what goes in comes out bit for bit, whatever the rows are, and
- * damaged bytes are refused as a whole. Properties run over batches that a builder can make.
+ * Batches and log entries as bytes: they are decoded bit for bit, whatever their rows, and damaged
+ * bytes are rejected as a whole. Properties run over batches that a builder can make.
  */
 import { Buffer } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
@@ -27,7 +27,7 @@ import { tries } from '../support/tries.ts';
 const uuid = fc.uuid();
 const word = fc.oneof(uuid, fc.string({ unit: 'grapheme', maxLength: 12 }));
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
-/** The values that careless codecs lose: signed zero, subnormals, the ends of exactness. */
+/** Values that careless codecs lose: signed zero, subnormals, the limits of exact integers. */
 const hard = fc.constantFrom(
   ...[0, -0, 5e-324, -5e-324, 2 ** 53, -(2 ** 53), 2 ** 53 - 1, 1.7976931348623157e308],
   ...[0.1, 0.1 + 0.2, 1 / 3, 99.9, -0.05, 1e-9, 4294967295, 4294967296, 4294967297, 1e21],
@@ -39,7 +39,7 @@ const value = fc.oneof(
   fc.maxSafeInteger(),
 );
 const names = ['svc_vm_load1', 'svc_vm_running', 'custom', 'svc_vm_disk_read_bytes_total'];
-/** Well-formed labels of known names, and texts that only look like them. */
+/** Well-formed labels of known names, and texts that only resemble them. */
 const labels = fc.oneof(
   fc.constantFrom('', '{device="vda"}', '{mountpoint="/",fstype="ext4"}', '{device="a,b"}', '{}'),
   fc.constantFrom(
@@ -72,7 +72,7 @@ const row: fc.Arbitrary<Row> = fc.uniqueArray(seriesKey, { maxLength: 6 }).chain
 );
 const rows = fc.array(row, { maxLength: 30 });
 
-/** Why a decoder refused, or what else it threw. */
+/** Reason of a decoder's refusal, or another error that it threw. */
 function reasonOf(decode: () => unknown): unknown {
   try {
     return decode();
@@ -87,7 +87,7 @@ function built(list: readonly Row[], receivedMs = 1_700_000_000_000): SampleBatc
   return builder.build(receivedMs);
 }
 
-/** The rows of a batch as plain objects, to be compared strictly: -0 is not 0, NaN is NaN. */
+/** Rows of a batch as plain objects, for a strict comparison: -0 is not 0, NaN is NaN. */
 function rowsOf(batch: SampleBatch): unknown[] {
   return Array.from({ length: batch.count }, (_, i) => ({
     ref: batch.vms[batch.vm[i] ?? -1],
@@ -114,7 +114,7 @@ t.test('a batch of any rows is decoded bit for bit', async (t) => {
   );
   t.pass('300 batches');
   const empty = decodeBatch(encodeBatch(built([])));
-  t.equal(empty.count, 0, 'an empty batch too');
+  t.equal(empty.count, 0, 'an empty batch, too');
 });
 
 t.test('any double written as a number is read as the same double', async (t) => {
@@ -149,13 +149,17 @@ t.test('appending two batches to one builder equals adding all their rows', asyn
   builder.add(one);
   const first = builder.build(1);
   builder.add({ ...one, series: ['a', 'b'] });
-  t.equal(first.layouts[0], builder.build(2).layouts[0], 'equal layouts are one object for good');
+  t.equal(
+    first.layouts[0],
+    builder.build(2).layouts[0],
+    'equal layouts are one object from then on',
+  );
   t.throws(() => builder.add({ ...one, values: [1, Number.NaN] }), /not finite/);
   t.throws(() => builder.add({ ...one, values: [1] }), /1 values for 2 series/);
   t.equal(builder.build(3).count, 0, 'a refused row leaves nothing behind');
 });
 
-t.test('truncated or altered bytes are refused with a reason, never read in part', async (t) => {
+t.test('truncated or altered bytes are rejected with a reason, never read in part', async (t) => {
   const [fleet] = fleetRows({ vms: 20, fromMs: 1e12, toMs: 1e12 + 1, stepMs: 30_000, seed: 1 });
   const small = built([
     {
@@ -187,7 +191,7 @@ t.test('truncated or altered bytes are refused with a reason, never read in part
         refused++;
       }
     }
-    t.equal(refused, bytes.length, 'every altered byte is noticed');
+    t.equal(refused, bytes.length, 'every altered byte is detected');
     t.equal(
       reasonOf(() => decodeBatch(Uint8Array.of(...bytes, 0))),
       'CHECKSUM',
@@ -207,7 +211,7 @@ t.test('a builder counts the bytes of each text once, until it builds', async (t
   const row = { ...plain, vm: 'vm-1', boot: 'b', stateReason: '', series, values: [1, 2] };
   t.equal(builder.textBytes, 0);
   builder.add(row);
-  // The keys are counted with the break between them.
+  // The keys are counted with the separators between them.
   const once = Buffer.byteLength(`demovm-1b${series.join('\n')}`);
   t.equal(builder.textBytes, once);
   builder.add({ ...row, series: [...series] });
@@ -217,7 +221,7 @@ t.test('a builder counts the bytes of each text once, until it builds', async (t
   builder.build(1);
   t.equal(builder.textBytes, 0);
   builder.add(row);
-  t.equal(builder.textBytes, once, 'of a layout that is known already too');
+  t.equal(builder.textBytes, once, 'even for a known layout');
 });
 
 t.test('a single row of one VM takes less than 200 bytes, ids and names included', async (t) => {
@@ -227,7 +231,7 @@ t.test('a single row of one VM takes less than 200 bytes, ids and names included
   t.ok(bytes < 200, `${bytes} bytes for 13 samples`);
 });
 
-t.test('every kind of log entry is decoded equal, an unknown kind is refused', async (t) => {
+t.test('every kind of log entry is decoded equal, and an unknown kind is rejected', async (t) => {
   const batch = built([]);
   const rule = {
     project: 'demo',

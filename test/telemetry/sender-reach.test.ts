@@ -1,7 +1,7 @@
 /**
- * The reach of a sender: collectors the machines of their data center, agents the expanded series
- * of their own VM. Rows through the real ingest, registry and log; what is refused is reported by
- * row and series, and nothing of it is stored.
+ * The reach of a sender: a collector may report the machines of its data center, an agent the
+ * expanded series of its own VM. Rows pass the real ingest, registry and log. A rejection is
+ * reported by row and series, and nothing rejected is stored.
  */
 
 import t, { type Test } from 'tap';
@@ -32,7 +32,7 @@ async function reaching(t: Test) {
   const world = await openAlertingWorld(t);
   const reports: (string | undefined)[] = [];
   const noted: string[] = [];
-  // None of the sources that a test has done with has any row left.
+  // Sources of earlier parts of a test have no rows left.
   const registry = new VmRegistry({ ...world, datacenter: 'DC-1', newest: () => undefined });
   const ingest = createIngest({
     clock: world.clock,
@@ -82,7 +82,7 @@ async function stored({ stream }: Awaited<ReturnType<typeof reaching>>): Promise
   return rows;
 }
 
-/** Readings from inside the guest, with nothing that is the hypervisor's to report. */
+/** Readings from inside the guest, without any that the hypervisor reports. */
 function agentRow(observedMs: number, change: Partial<IngestRow> = {}): IngestRow {
   return {
     vm: 'vm-1',
@@ -98,18 +98,18 @@ function agentRow(observedMs: number, change: Partial<IngestRow> = {}): IngestRo
   };
 }
 
-/** What ingest answers, but for where in the log it is. */
+/** Answer of ingest without its position in the log. */
 function withoutPosition({ sequence: _, ...answer }: WriteAnswer) {
   return answer;
 }
 
 t.test(
-  'a collector of a data center registers its VMs there and reports for it alone',
+  'a collector of a data center registers its VMs there and reports only for it',
   async (t) => {
     const world = await reaching(t);
     await world.write([cpuRow('vm-1', START_MS, 1)], ANY);
     await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
-    t.match(world.vm('vm-1'), { datacenter: 'DC-1' }, 'bound to none: the node’s');
+    t.match(world.vm('vm-1'), { datacenter: 'DC-1' }, 'not bound: the node’s');
     t.match(world.vm('vm-2'), { datacenter: 'DC-2' });
     const answer = await world.write(
       [
@@ -125,14 +125,14 @@ t.test(
       rejected: [{ row: 1, series: '', reason: 'OTHER_DATACENTER' }],
     });
     t.same(world.reports, [undefined, 'DC-2', 'DC-2']);
-    t.equal((await stored(world)).length, 4, 'the refused row is in no log');
+    t.equal((await stored(world)).length, 4, 'the rejected row is in no log');
     const refused = await world.write([cpuRow('vm-2', START_MS + 2, 5)], DC3);
     t.match(refused, { accepted: 0, rejected: [{ reason: 'OTHER_DATACENTER' }] });
-    t.equal(world.reports.length, 3, 'rows that were all refused are no report');
+    t.equal(world.reports.length, 3, 'rows that were all rejected are not a report');
   },
 );
 
-t.test('two data centers that report one new VM at once: the first has it', async (t) => {
+t.test('the first of two data centers that report a new VM at once gets it', async (t) => {
   const world = await reaching(t);
   const answers = await Promise.all([
     world.write([cpuRow('vm-9', START_MS, 1)], DC2),
@@ -147,14 +147,14 @@ t.test('two data centers that report one new VM at once: the first has it', asyn
 });
 
 t.test(
-  'what is another data center’s VM is known after a restart, and moved by the node alone',
+  'another data center’s VM is known after a restart, and only the node can move it',
   async (t) => {
     const world = await reaching(t);
     await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
     const after = new VmRegistry({ ...world, datacenter: 'DC-9' });
     t.match(after.finder(PROJECT)('vm-2'), { datacenter: 'DC-2' });
     const renamed = () => ({ ...cpuRow('vm-2', world.clock.now(), 1), displayName: 'db' });
-    /** Once the source before has been silent for three intervals. */
+    /** Once the previous source has been silent for three intervals. */
     const takeOver = async (reach?: SenderReach): Promise<void> => {
       for (let round = 0; round < 4; round++) {
         await world.clock.advance(30_000);
@@ -165,10 +165,10 @@ t.test(
     t.match(
       world.vm('vm-2'),
       { datacenter: 'DC-2', displayName: 'db' },
-      'a key bound to none moves none',
+      'an unbound key moves none',
     );
     await takeOver();
-    t.match(world.vm('vm-2'), { datacenter: 'DC-1' }, 'the node’s own collector sees it here');
+    t.match(world.vm('vm-2'), { datacenter: 'DC-1' }, 'the node’s own collector observes it here');
     t.match(await world.write([cpuRow('vm-2', START_MS + 1, 1)], DC2), {
       rejected: [{ reason: 'OTHER_DATACENTER' }],
     });
@@ -231,31 +231,32 @@ t.test('an agent writes expanded series of its own VM, and nothing else', async 
     `vm-1  0 NaN ${LOAD}=2`,
     `vm-1  0 NaN ${LOAD}=1`,
   ]);
-  t.match(world.vm('vm-1'), { displayName: 'web', expandedMonitoring: false }, 'nor by its rows');
-  t.equal(world.host.appliedSequence(), before, 'no commit follows from them');
+  t.match(
+    world.vm('vm-1'),
+    { displayName: 'web', expandedMonitoring: false },
+    'and neither do its rows',
+  );
+  t.equal(world.host.appliedSequence(), before, 'they cause no commit');
   t.same(world.reports, [undefined], 'an agent keeps no data center live');
 });
 
-t.test(
-  'a guest’s clock is not its VM’s: what an agent sends brands no other reading',
-  async (t) => {
-    const world = await reaching(t);
-    await world.write([{ ...cpuRow('vm-1', START_MS, 1), sequence: 1 }]);
-    const answer = await world.write(
-      [agentRow(START_MS + 3_600_000), agentRow(START_MS + 40_000, { sequence: 1 })],
-      AGENT,
-    );
-    t.match(answer, { accepted: 1, rejected: [{ row: 0, reason: 'CLOCK_AHEAD' }] });
-    await world.write([agentRow(START_MS + 5_000, { sequence: 9 })], AGENT);
-    const own = { ...cpuRow('vm-1', START_MS + 10_000, 1), sequence: 2 };
-    t.match(await world.write([own]), { duplicates: 0 });
-    t.same(world.noted, []);
-    await world.write([{ ...cpuRow('vm-1', START_MS + 3_600_000, 1) }], ANY);
-    t.same(world.noted, ['vm-1 CLOCK_AHEAD'], 'of a collector it is noted');
-  },
-);
+t.test('a guest’s clock is not its VM’s: an agent’s faults mark no other reading', async (t) => {
+  const world = await reaching(t);
+  await world.write([{ ...cpuRow('vm-1', START_MS, 1), sequence: 1 }]);
+  const answer = await world.write(
+    [agentRow(START_MS + 3_600_000), agentRow(START_MS + 40_000, { sequence: 1 })],
+    AGENT,
+  );
+  t.match(answer, { accepted: 1, rejected: [{ row: 0, reason: 'CLOCK_AHEAD' }] });
+  await world.write([agentRow(START_MS + 5_000, { sequence: 9 })], AGENT);
+  const own = { ...cpuRow('vm-1', START_MS + 10_000, 1), sequence: 2 };
+  t.match(await world.write([own]), { duplicates: 0 });
+  t.same(world.noted, []);
+  await world.write([{ ...cpuRow('vm-1', START_MS + 3_600_000, 1) }], ANY);
+  t.same(world.noted, ['vm-1 CLOCK_AHEAD'], 'a collector’s is recorded');
+});
 
-t.test('expanded series are an agent’s alone: no collector reports them, of any VM', async (t) => {
+t.test('only an agent reports expanded series: no collector does, for any VM', async (t) => {
   const world = await reaching(t);
   const labelled = `${LOAD}{a="b"}`;
   const both = (ms: number, series = LOAD) => ({
@@ -280,7 +281,7 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
         { row: 1, series: labelled, reason: 'NOT_EXPANDED' },
       ],
     });
-    t.match(world.vm(vm), { expandedMonitoring: false }, 'nothing is switched on by it');
+    t.match(world.vm(vm), { expandedMonitoring: false }, 'it turns nothing on');
   }
   await world.put('vm-1', {
     displayName: 'web',
@@ -294,7 +295,7 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
     { row: 0, series: LOAD, reason: 'TOLD_BY_AGENT' },
   ]);
   t.match(await world.write([agentRow(START_MS + 3)], AGENT), { accepted: 1 });
-  t.match(world.vm('vm-1'), { hasAgent: true }, 'its rows leave that as it is');
+  t.match(world.vm('vm-1'), { hasAgent: true }, 'its rows leave that unchanged');
   await world.put('vm-1', { hasAgent: undefined, expandedMonitoring: false });
   await world.write([agentRow(START_MS + 4)], AGENT);
   const off = { expandedMonitoring: false };
@@ -305,10 +306,10 @@ t.test('expanded series are an agent’s alone: no collector reports them, of an
     decide: (draft) => draft.putRecord({ kind: 'vm', id: 'vm-1', body: null }),
   });
   await world.write([agentRow(START_MS + 5)], AGENT);
-  t.equal(world.vm('vm-1'), undefined, 'nor does it bring back a VM that was removed');
+  t.equal(world.vm('vm-1'), undefined, 'nor does it restore a removed VM');
 });
 
-t.test('who makes a VM known is the credential, by its name', async (t) => {
+t.test('the credential that registers a VM is recorded by its name', async (t) => {
   const world = await reaching(t);
   const seen: Actor[] = [];
   world.host.onApplied(({ commit }) => void seen.push(...commit.decisions.map(({ by }) => by)));
@@ -320,35 +321,38 @@ t.test('who makes a VM known is the credential, by its name', async (t) => {
   ]);
 });
 
-t.test('a VM whose agent came first belongs where its first collector is', async (t) => {
-  const world = await reaching(t);
-  const expected = { displayName: 'vm-1', datacenter: 'DC-1', expandedMonitoring: true };
-  const facts = {
-    registeredMs: START_MS,
-    exportShard: 0,
-    hasAgent: true,
-    isExpected: true,
-  } as const;
-  await world.put('vm-1', { ...expected, ...facts });
-  t.match(await world.write([agentRow(START_MS)], AGENT), { accepted: 1 });
-  t.match(world.vm('vm-1'), { isExpected: true });
-  await world.write([{ ...cpuRow('vm-1', START_MS + 1, 1), displayName: 'web' }], DC2);
-  const { isExpected: _, ...known } = facts;
-  const reportedBy = { source: 'collectors/dc2', turn: 1, sinceMs: START_MS };
-  t.same(world.vm('vm-1'), {
-    ...expected,
-    ...known,
-    reportedBy,
-    datacenter: 'DC-2',
-    displayName: 'web',
-  });
-  t.match(await world.write([agentRow(START_MS + 2)], AGENT), {
-    accepted: 0,
-    rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }],
-  });
-});
+t.test(
+  'a VM whose agent reports first belongs to the data center of its first collector',
+  async (t) => {
+    const world = await reaching(t);
+    const expected = { displayName: 'vm-1', datacenter: 'DC-1', expandedMonitoring: true };
+    const facts = {
+      registeredMs: START_MS,
+      exportShard: 0,
+      hasAgent: true,
+      isExpected: true,
+    } as const;
+    await world.put('vm-1', { ...expected, ...facts });
+    t.match(await world.write([agentRow(START_MS)], AGENT), { accepted: 1 });
+    t.match(world.vm('vm-1'), { isExpected: true });
+    await world.write([{ ...cpuRow('vm-1', START_MS + 1, 1), displayName: 'web' }], DC2);
+    const { isExpected: _, ...known } = facts;
+    const reportedBy = { source: 'collectors/dc2', turn: 1, sinceMs: START_MS };
+    t.same(world.vm('vm-1'), {
+      ...expected,
+      ...known,
+      reportedBy,
+      datacenter: 'DC-2',
+      displayName: 'web',
+    });
+    t.match(await world.write([agentRow(START_MS + 2)], AGENT), {
+      accepted: 0,
+      rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }],
+    });
+  },
+);
 
-t.test('one batch id of two senders is two batches', async (t) => {
+t.test('the same batch id from two senders is two batches', async (t) => {
   const world = await reaching(t);
   await world.write([cpuRow('vm-1', START_MS, 1)], DC2, 'b');
   const other = await world.write([cpuRow('vm-1', START_MS, 1)], DC3, 'b');
@@ -358,7 +362,7 @@ t.test('one batch id of two senders is two batches', async (t) => {
   t.match(beside, { accepted: 0, rejected: [{ reason: 'REPORTED_ELSEWHERE' }] });
 });
 
-t.test('a data center that ever reported is judged after a restart too', async (t) => {
+t.test('a data center that has ever reported is judged after a restart, too', async (t) => {
   const world = await openAlertingWorld(t);
   const start = () => {
     const datacenters = new Datacenters({ ...world, datacenter: 'DC-1', silenceMs: 90_000 });

@@ -1,6 +1,6 @@
 /**
- * Memory of a query thread for a project between queries: what a record changes is made
- * again, the rest stays, and projects that nobody asks for are let go.
+ * Memory of a query thread for a project between queries: entries of a changed record are rebuilt,
+ * the rest stays, and projects without queries are dropped.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -15,7 +15,7 @@ import { openQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
 
-/** `labelSetsMax` as of the thread. */
+/** `labelSetsMax` as in the thread. */
 function start(t: Test, labelSetsMax?: number) {
   const folder = t.testdir();
   const world = openQueries({ folder, isInline: true });
@@ -37,7 +37,7 @@ function start(t: Test, labelSetsMax?: number) {
     world,
     open: (project: string) =>
       thread.open(project, { recordsRevision: revision, retainedFromMs: 0, pendingAlerts: [] }),
-    /** The series of `x` by VM; `isNew`: a record has changed. */
+    /** Series of `x` by VM; `isNew`: a record has changed. */
     select(project: string, isNew = false): Map<string, StoredSeries> {
       if (isNew) revision++;
       const source = thread.open(project, {
@@ -52,7 +52,7 @@ function start(t: Test, labelSetsMax?: number) {
   };
 }
 
-t.test('a record that changes relabels its VM, and what is known of others stays', async (t) => {
+t.test('a record that changes relabels its VM, and entries of other VMs stay', async (t) => {
   const { world, select } = start(t);
   for (const vm of ['a', 'b', 'c']) {
     world.record(vm, `name of ${vm}`);
@@ -63,7 +63,7 @@ t.test('a record that changes relabels its VM, and what is known of others stays
   world.record('b', 'renamed');
   world.record('c', 'name of c', { datacenter: 'dc-2' });
   const after = select('demo', true);
-  t.equal(after.get('a'), before.get('a'), 'not even looked for again');
+  t.equal(after.get('a'), before.get('a'), 'not even searched again');
   t.equal(after.get('b')?.labels.get('vm_name'), 'renamed');
   t.equal(after.get('c')?.labels.get('datacenter'), 'dc-2');
   world.record('d', 'joins');
@@ -73,25 +73,28 @@ t.test('a record that changes relabels its VM, and what is known of others stays
   t.equal(joined.get('d')?.labels.get('vm_name'), 'joins');
 });
 
-t.test('the projects queried longest ago are dropped when there are too many series', async (t) => {
-  const { world, select } = start(t, 4);
-  const projects = ['one', 'two', 'three'];
-  for (const project of projects) {
-    for (const vm of ['a', 'b']) {
-      world.record(vm, 'n', { project });
-      world.append({ at: 0, vm, project, values: { x: 1 } });
+t.test(
+  'the least recently queried projects are dropped if there are too many series',
+  async (t) => {
+    const { world, select } = start(t, 4);
+    const projects = ['one', 'two', 'three'];
+    for (const project of projects) {
+      for (const vm of ['a', 'b']) {
+        world.record(vm, 'n', { project });
+        world.append({ at: 0, vm, project, values: { x: 1 } });
+      }
     }
-  }
-  const labels = (project: string) => select(project).get('a')?.labels;
-  const first = new Map(projects.slice(0, 2).map((project) => [project, labels(project)]));
-  t.equal(labels('one'), first.get('one'), 'there is room for two');
-  labels('three');
-  t.equal(labels('one'), first.get('one'), 'in use meanwhile');
-  t.not(labels('two'), first.get('two'));
-  t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and says the same');
-});
+    const labels = (project: string) => select(project).get('a')?.labels;
+    const first = new Map(projects.slice(0, 2).map((project) => [project, labels(project)]));
+    t.equal(labels('one'), first.get('one'), 'there is space for two');
+    labels('three');
+    t.equal(labels('one'), first.get('one'), 'used in the meantime');
+    t.not(labels('two'), first.get('two'));
+    t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and the answer is the same');
+  },
+);
 
-t.test('each series that is found is in the budget, as is each label set', async (t) => {
+t.test('each series that is found counts in the budget, as does each label set', async (t) => {
   const { world, open } = start(t);
   for (const vm of ['a', 'b', 'c']) world.append({ at: 0, vm, values: { x: 1 } });
   const matchers = [createMatcher('__name__', '=', 'x')];
@@ -106,7 +109,7 @@ t.test('each series that is found is in the budget, as is each label set', async
   t.equal(sets.bytes, 3 * STORED_SERIES_BYTES);
 });
 
-t.test('VMs that do not match are looked at no longer than the query is wanted', async (t) => {
+t.test('VMs that do not match are checked only until the query is cancelled', async (t) => {
   const { world, open } = start(t);
   for (let vm = 0; vm < 40; vm++) world.append({ at: 0, vm: `vm-${vm}`, values: { x: 1 } });
   const matchers = [createMatcher('vm', '=', 'none of them')];

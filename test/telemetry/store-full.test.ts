@@ -1,7 +1,7 @@
 /**
- * A store that had no room for rows of a project that were accepted: everything that would read
- * them answers with an error, never with an empty success or with what is left. The same queries
- * of a neighbour are answered as before, and the project's own once its rows are in.
+ * A store without space for accepted rows of a project: every call that would read them fails with
+ * an error, and never returns an empty or partial success. The same queries of a neighbour are
+ * answered as before, and the project's own once its rows are stored.
  */
 import t, { type Test } from 'tap';
 import { recoverRows } from '../../actors/telemetry/row-recovery.ts';
@@ -28,7 +28,7 @@ const spec = {
   enabled: true,
 };
 
-/** Rows every 30 s that end `secondsAgo`. */
+/** Rows every 30 s up to `secondsAgo`. */
 function rows(vm: string, count: number, secondsAgo: number): SampleRow[] {
   return Array.from({ length: count }, (_, i) => ({
     vm,
@@ -59,7 +59,7 @@ async function openWorld(t: Test) {
   return { world, answersOf: (project: string) => answersOf(world, project, keys) };
 }
 
-/** Every way to read samples, with a name. */
+/** Every way to read samples, by name. */
 async function answersOf(world: PromqlServer, project: string, keys: ReadonlyMap<string, string>) {
   const key = keys.get(project) ?? '';
   const projectName = `projects/${project}`;
@@ -94,7 +94,7 @@ async function answersOf(world: PromqlServer, project: string, keys: ReadonlyMap
   return {
     query: await query('vm-1', 0),
     'query of a new VM': await query('vm-new', 0),
-    'query of what is whole': await query('vm-1', 1800),
+    'query of complete data': await query('vm-1', 1800),
     list: await rpc('ListVMMonitoring', { projectName }),
     instant: await promql('query', { query: CPU, time: String(NOW) }),
     absent: await promql('query', { query: `absent(${CPU}{vm="vm-new"})`, time: String(NOW) }),
@@ -107,7 +107,7 @@ async function answersOf(world: PromqlServer, project: string, keys: ReadonlyMap
   };
 }
 
-/** Takes the refused rows in from the log. */
+/** Reads the refused rows from the log. */
 async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<void> {
   const ending = new AbortController();
   const recovering = recoverRows({ clock, stream, recovery: history }, ending.signal);
@@ -119,67 +119,70 @@ async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<vo
   await recovering;
 }
 
-t.test('what the store could not take is an error in every answer, and heals', async (t) => {
-  const { world, answersOf } = await openWorld(t);
-  const limits = { demo: Number.POSITIVE_INFINITY };
-  world.history.boundProjects({
-    of: (project) => ({
-      headBytes: project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
-    }),
-  });
-  const neighbour = await answersOf('other');
-  t.equal(historyCheck(world.history)().state, 'ready');
+t.test(
+  'rows that the store could not take are an error in every answer, until they are read',
+  async (t) => {
+    const { world, answersOf } = await openWorld(t);
+    const limits = { demo: Number.POSITIVE_INFINITY };
+    world.history.boundProjects({
+      of: (project) => ({
+        headBytes: project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
+      }),
+    });
+    const neighbour = await answersOf('other');
+    t.equal(historyCheck(world.history)().state, 'ready');
 
-  // Ingest still sees room, and none is left when the rows come to the head.
-  const append = world.stream.append.bind(world.stream);
-  world.stream.append = (one) => {
-    limits.demo = 1;
-    return append(one);
-  };
-  await world.writeTo('demo', [...rows('vm-1', 8, 60), ...rows('vm-new', 10, 0)]);
-  world.stream.append = append;
-  const answers = await answersOf('demo');
-  const unavailable = { status: 503, body: { status: 'error', errorType: 'unavailable' } };
-  t.match(answers, {
-    query: {
-      status: 200,
-      body: {
-        quality: { state: 'ERROR', metrics: [{ state: 'ERROR', reason: 'STORE_FULL' }] },
-        series: [],
+    // Ingest still sees free space, which is used up when the rows reach the head.
+    const append = world.stream.append.bind(world.stream);
+    world.stream.append = (one) => {
+      limits.demo = 1;
+      return append(one);
+    };
+    await world.writeTo('demo', [...rows('vm-1', 8, 60), ...rows('vm-new', 10, 0)]);
+    world.stream.append = append;
+    const answers = await answersOf('demo');
+    const unavailable = { status: 503, body: { status: 'error', errorType: 'unavailable' } };
+    t.match(answers, {
+      query: {
+        status: 200,
+        body: {
+          quality: { state: 'ERROR', metrics: [{ state: 'ERROR', reason: 'STORE_FULL' }] },
+          series: [],
+        },
       },
-    },
-    'query of a new VM': { status: 200, body: { quality: { state: 'ERROR' } } },
-    'query of what is whole': {
-      body: { quality: { state: 'ERROR', reasons: ['STORE_FULL'] }, series: [{ points: [{}] }] },
-    },
-    list: {
-      status: 200,
-      body: { vms: [{ telemetry: { state: 'ERROR' } }, { telemetry: { state: 'ERROR' } }] },
-    },
-    instant: unavailable,
-    absent: unavailable,
-    range: unavailable,
-    series: unavailable,
-    labels: unavailable,
-    export: { status: 503 },
-    preview: { status: 200, body: { queryStatus: 'FAILED', wouldHaveFired: [] } },
-    explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
-  });
-  t.match(historyCheck(world.history)(), { state: 'degraded', reason: /one project/ });
-  t.same(await answersOf('other'), neighbour, 'a neighbour is answered as before');
+      'query of a new VM': { status: 200, body: { quality: { state: 'ERROR' } } },
+      'query of complete data': {
+        body: { quality: { state: 'ERROR', reasons: ['STORE_FULL'] }, series: [{ points: [{}] }] },
+      },
+      list: {
+        status: 200,
+        body: { vms: [{ telemetry: { state: 'ERROR' } }, { telemetry: { state: 'ERROR' } }] },
+      },
+      instant: unavailable,
+      absent: unavailable,
+      range: unavailable,
+      series: unavailable,
+      labels: unavailable,
+      export: { status: 503 },
+      preview: { status: 200, body: { queryStatus: 'FAILED', wouldHaveFired: [] } },
+      explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
+    });
+    t.match(historyCheck(world.history)(), { state: 'degraded', reason: /one project/ });
+    t.same(await answersOf('other'), neighbour, 'a neighbour is answered as before');
 
-  limits.demo = Number.POSITIVE_INFINITY;
-  await comeFromLog(world);
-  t.match(await answersOf('demo'), {
-    query: { body: { quality: { reasons: [] }, series: [{}] } },
-    'query of a new VM': { body: { series: [{}] } },
-    list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },
-    instant: { status: 200 },
-    range: { status: 200 },
-    series: { status: 200 },
-    export: { status: 200, body: /vm-new/ },
-    preview: { body: { queryStatus: 'OK' } },
-    explain: { body: { recomputation: { status: 'AGREES' } } },
-  });
-  t.equal(historyCheck(world.history)().state, 'ready');
-});
+    limits.demo = Number.POSITIVE_INFINITY;
+    await comeFromLog(world);
+    t.match(await answersOf('demo'), {
+      query: { body: { quality: { reasons: [] }, series: [{}] } },
+      'query of a new VM': { body: { series: [{}] } },
+      list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },
+      instant: { status: 200 },
+      range: { status: 200 },
+      series: { status: 200 },
+      export: { status: 200, body: /vm-new/ },
+      preview: { body: { queryStatus: 'OK' } },
+      explain: { body: { recomputation: { status: 'AGREES' } } },
+    });
+    t.equal(historyCheck(world.history)().state, 'ready');
+  },
+);

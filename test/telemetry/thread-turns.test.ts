@@ -1,7 +1,7 @@
 /**
- * Turns at the threads, over made-up queries in virtual time: how thread time is shared, how long a
- * project that used little waits, and that nobody starves. The simulation runs the structure as
- * `QueryThreads` does.
+ * Turns at the threads, over synthetic queries in virtual time: how thread time is shared, how long
+ * a project with little use waits, and that no project starves. The simulation runs the structure
+ * as `QueryThreads` does.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -16,12 +16,12 @@ interface Query {
   startedMs: number | undefined;
 }
 
-/** A project that sends queries: the next one when one has ended, `width` at once. */
+/** A project that sends queries, `width` at once: the next one when one has ended. */
 interface Client {
   readonly project: string;
   readonly fromMs: number;
   readonly width: number;
-  /** From the end of one query to the next one. */
+  /** Pause between the end of a query and the next one, ms. */
   readonly pauseMs: number;
   readonly needsMs: () => number;
 }
@@ -29,7 +29,7 @@ interface Client {
 interface Outcome {
   /** Thread time of each project, ms. */
   readonly usedMs: Map<string, number>;
-  /** Longest time that a query of the project waited before it first got a thread, ms. */
+  /** Longest wait of the project's queries for their first thread, ms. */
   readonly waitedMs: Map<string, number>;
   /** Longest time from a query to its answer, ms. */
   readonly tookMs: Map<string, number>;
@@ -38,7 +38,7 @@ interface Outcome {
   readonly moved: Map<string, number>;
 }
 
-/** The time that a query which is given up holds its thread for, ms. */
+/** Time for which an abandoned query holds its thread, ms. */
 const STOP_MS = SLICE_MS - RUN_MS;
 
 function simulate(threads: number, clients: readonly Client[], untilMs: number): Outcome {
@@ -161,7 +161,7 @@ function raise(longest: Map<string, number>, project: string, ms: number): void 
   longest.set(project, Math.max(ms, longest.get(project) ?? 0));
 }
 
-/** A backlogged project whose queries need between these times. */
+/** A backlogged project whose queries take this long. */
 const backlogged = (project: string, needsMs: () => number): Client => ({
   project,
   fromMs: 0,
@@ -177,42 +177,45 @@ const range = fc
   .tuple(fc.integer({ min: 50, max: 9_000 }), fc.integer({ min: 50, max: 9_000 }))
   .map(([one, other]) => [Math.min(one, other), Math.max(one, other)] as const);
 
-t.test('TEN-21: backlogged projects get equal shares of thread time, whatever they ask', (t) => {
-  fc.assert(
-    fc.property(
-      fc.array(range, { minLength: 2, maxLength: 5 }),
-      fc.constantFrom(2, 3),
-      fc.integer({ min: 1 }),
-      (ranges, threads, seed) => {
-        let state = seed;
-        const random = () => {
-          state = (state * 48_271) % 2_147_483_647;
-          return state / 2_147_483_647;
-        };
-        const clients = ranges.map(([least, most], i) =>
-          backlogged(`p${i}`, () => least + random() * (most - least)),
-        );
-        const { usedMs, ended } = simulate(threads, clients, 200_000);
-        const shares = clients.map(({ project }) => usedMs.get(project) ?? 0);
-        const fair = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-        for (const share of shares) {
-          if (Math.abs(share - fair) > 0.2 * fair) throw new Error(`${shares} of ${fair}`);
-        }
-        if (ended.size > 0) throw new Error(`a query of equals was ended: ${[...ended]}`);
-      },
-    ),
-    { numRuns: tries(25) },
-  );
-  t.end();
-});
+t.test(
+  'TEN-21: backlogged projects get equal shares of thread time, whatever their queries',
+  (t) => {
+    fc.assert(
+      fc.property(
+        fc.array(range, { minLength: 2, maxLength: 5 }),
+        fc.constantFrom(2, 3),
+        fc.integer({ min: 1 }),
+        (ranges, threads, seed) => {
+          let state = seed;
+          const random = () => {
+            state = (state * 48_271) % 2_147_483_647;
+            return state / 2_147_483_647;
+          };
+          const clients = ranges.map(([least, most], i) =>
+            backlogged(`p${i}`, () => least + random() * (most - least)),
+          );
+          const { usedMs, ended } = simulate(threads, clients, 200_000);
+          const shares = clients.map(({ project }) => usedMs.get(project) ?? 0);
+          const fair = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+          for (const share of shares) {
+            if (Math.abs(share - fair) > 0.2 * fair) throw new Error(`${shares} of ${fair}`);
+          }
+          if (ended.size > 0) throw new Error(`a query of equals was ended: ${[...ended]}`);
+        },
+      ),
+      { numRuns: tries(25) },
+    );
+    t.end();
+  },
+);
 
-t.test('TEN-21: a project that used little waits for one slice at most', (t) => {
+t.test('TEN-21: a project with little use waits for at most one slice', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
       range,
       fc.constantFrom(2, 3),
-      // Two hundredths of a thread at most: less than a second lately.
+      // At most two hundredths of a thread: less than a second recently.
       fc.integer({ min: 1, max: 20 }),
       fc.integer({ min: 1_000, max: 3_000 }),
       (count, [, mostMs], threads, needsMs, pauseMs) => {
@@ -236,32 +239,23 @@ t.test('TEN-21: a project that used little waits for one slice at most', (t) => 
   t.end();
 });
 
-t.test(
-  'TEN-21: a project that used little waits for no thread while the others run theirs',
-  (t) => {
-    const third = { project: 'third', fromMs: 20_000, width: 1, pauseMs: 40, needsMs: () => 5 };
-    const { waitedMs } = simulate(3, [...hostile(2), third], 60_000);
-    t.equal(waitedMs.get('third'), 0);
-    t.end();
-  },
-);
+t.test('TEN-21: a project with little use waits for no thread while the others run theirs', (t) => {
+  const third = { project: 'third', fromMs: 20_000, width: 1, pauseMs: 40, needsMs: () => 5 };
+  const { waitedMs } = simulate(3, [...hostile(2), third], 60_000);
+  t.equal(waitedMs.get('third'), 0);
+  t.end();
+});
 
-t.test(
-  'TEN-21: every project is served, and long queries beside a project that asks steadily',
-  (t) => {
-    const third = { project: 'third', fromMs: 0, width: 1, pauseMs: 40, needsMs: () => 30 };
-    const clients = [...hostile(8), third];
-    const { answered, waitedMs } = simulate(3, clients, 400_000);
-    for (const { project } of hostile(8)) {
-      t.ok((answered.get(project) ?? 0) >= 5, `${project}: ${answered.get(project)} answers`);
-      t.ok(
-        (waitedMs.get(project) ?? Infinity) < 8 * 6 * QUERY_MS_MAX,
-        `${waitedMs.get(project)} ms`,
-      );
-    }
-    t.end();
-  },
-);
+t.test('TEN-21: every project is served, even long queries beside a steady project', (t) => {
+  const third = { project: 'third', fromMs: 0, width: 1, pauseMs: 40, needsMs: () => 30 };
+  const clients = [...hostile(8), third];
+  const { answered, waitedMs } = simulate(3, clients, 400_000);
+  for (const { project } of hostile(8)) {
+    t.ok((answered.get(project) ?? 0) >= 5, `${project}: ${answered.get(project)} answers`);
+    t.ok((waitedMs.get(project) ?? Infinity) < 8 * 6 * QUERY_MS_MAX, `${waitedMs.get(project)} ms`);
+  }
+  t.end();
+});
 
 t.test('TEN-21: short queries get as much thread time as long ones beside them', (t) => {
   let count = 0;
@@ -275,7 +269,7 @@ t.test('TEN-21: short queries get as much thread time as long ones beside them',
   t.end();
 });
 
-t.test('TEN-21: a project that asked for nothing before has no credit', (t) => {
+t.test('TEN-21: a project without earlier queries has no credit', (t) => {
   const early = { project: 'early', fromMs: 0, width: 2, pauseMs: 0, needsMs: () => 1_000 };
   const late = { ...early, project: 'late', fromMs: 120_000, width: 6 };
   const { waitedMs } = simulate(3, [early, late], 180_000);
@@ -283,35 +277,32 @@ t.test('TEN-21: a project that asked for nothing before has no credit', (t) => {
   t.end();
 });
 
-t.test(
-  'TEN-21: a long query makes room once, and ends one of a project that used far more',
-  (t) => {
-    const rare = {
-      project: 'rare',
-      fromMs: 60_000,
-      width: 1,
-      pauseMs: 60_000,
-      needsMs: () => 3_000,
-    };
-    const third = { project: 'third', fromMs: 0, width: 1, pauseMs: 40, needsMs: () => 5 };
-    const { tookMs, answered, moved, ended, waitedMs } = simulate(
-      3,
-      [...hostile(2), third, rare],
-      400_000,
-    );
-    t.equal(answered.get('rare'), 6);
-    t.equal(moved.get('rare'), 6, 'the third asks while it runs');
-    t.ok(
-      (tookMs.get('rare') ?? Infinity) <= 3_000 + 2 * (SLICE_MS + STOP_MS),
-      `${tookMs.get('rare')}`,
-    );
-    t.ok((waitedMs.get('third') ?? Infinity) <= SLICE_MS, `${waitedMs.get('third')} ms`);
-    t.same([...ended.keys()].sort(), ['hostile 0', 'hostile 1']);
-    t.end();
-  },
-);
+t.test('TEN-21: a long query yields once, and ends one of a project with far more use', (t) => {
+  const rare = {
+    project: 'rare',
+    fromMs: 60_000,
+    width: 1,
+    pauseMs: 60_000,
+    needsMs: () => 3_000,
+  };
+  const third = { project: 'third', fromMs: 0, width: 1, pauseMs: 40, needsMs: () => 5 };
+  const { tookMs, answered, moved, ended, waitedMs } = simulate(
+    3,
+    [...hostile(2), third, rare],
+    400_000,
+  );
+  t.equal(answered.get('rare'), 6);
+  t.equal(moved.get('rare'), 6, 'the third arrives while it runs');
+  t.ok(
+    (tookMs.get('rare') ?? Infinity) <= 3_000 + 2 * (SLICE_MS + STOP_MS),
+    `${tookMs.get('rare')}`,
+  );
+  t.ok((waitedMs.get('third') ?? Infinity) <= SLICE_MS, `${waitedMs.get('third')} ms`);
+  t.same([...ended.keys()].sort(), ['hostile 0', 'hostile 1']);
+  t.end();
+});
 
-t.test('TEN-21: a query that leaves is never started, also where it was moved', (t) => {
+t.test('TEN-21: a query that leaves is never started, even if it was moved', (t) => {
   const turns = new ThreadTurns<string>(2);
   const long = turns.add('a', 'long', 0);
   const later = turns.add('a', 'later', 0);
@@ -336,11 +327,11 @@ t.test('TEN-21: a query that leaves is never started, also where it was moved', 
   t.notOk(turns.leave(kept), 'it runs');
   turns.end(kept, 2 * RUN_MS);
   turns.end(kept, 2 * RUN_MS);
-  t.equal(turns.running, 1, 'a thread is given back once');
+  t.equal(turns.running, 1, 'a thread is returned once');
   t.end();
 });
 
-t.test('TEN-21: with one thread, a project that used little is next', (t) => {
+t.test('TEN-21: with one thread, a project with little use is next', (t) => {
   const turns = new ThreadTurns<string>(1);
   for (const payload of ['a1', 'a2', 'a3']) turns.add('a', payload, 0);
   const order: string[] = [];

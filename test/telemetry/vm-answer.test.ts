@@ -1,7 +1,7 @@
 /**
- * Answers over real history against an oracle that goes through every step and every pair of
- * observations: random rows with gaps, resets, resizes, devices that come and go, sent out of order
- * and some of them twice. And what is answered when only some of the metrics can be read.
+ * Answers over real history, compared with an oracle that visits every step and every pair of
+ * observations: random rows with gaps, resets, resizes and intermittent devices, sent out of order
+ * and partly twice. Also answers when only some of the metrics can be read.
  */
 import * as fc from 'fast-check';
 import t from 'tap';
@@ -34,7 +34,7 @@ interface Seen {
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** One step of the made-up machine. */
+/** One step of the synthetic machine. */
 const step = fc.record({
   after: fc.oneof(
     { weight: 8, arbitrary: fc.integer({ min: 1, max: 60 }) },
@@ -63,7 +63,7 @@ const history = fc.record({
   flushed: fc.boolean(),
 });
 
-/** Rows of the machine, oldest first; its first one `BACK` seconds ago. */
+/** Rows of the machine, oldest first, beginning `BACK` seconds ago. */
 function rowsOf(steps: readonly Step[]): Seen[] {
   let [at, vcpus, boot, cpu, vda, vdb] = [0, 2, 0, 1000, 0, 0];
   return steps.map((one) => {
@@ -85,14 +85,14 @@ function rowsOf(steps: readonly Step[]): Seen[] {
 }
 
 type Points = [seconds: number, value: number][];
-/** What an observation adds to its step. */
+/** Contribution of an observation to its step. */
 interface Share {
   readonly at: number;
   readonly numerator: number;
   readonly denominator: number;
 }
 
-/** Pairs of observations of the series, with what the counter rose by; none where nobody knows. */
+/** Pairs of observations of the series with the counter's increase; none where it is unknown. */
 function increases(rows: readonly Seen[], key: string): { a: Seen; b: Seen; rise: number }[] {
   const observed = rows.filter(({ values }) => key in values);
   return observed.slice(1).flatMap((b, i) => {
@@ -120,7 +120,7 @@ const deviceShares = (rows: readonly Seen[], key: string): Share[] =>
     denominator: b.at - a.at,
   }));
 
-/** The sum: only where each device that either row has is known in both. vda is in every row. */
+/** The sum, only where each device in either row is known in both. vda is in every row. */
 function sumShares(rows: readonly Seen[]): Share[] {
   const of = (key: string) => new Map(increases(rows, key).map((pair) => [pair.b, pair]));
   const [vda, vdb] = [of(VDA), of(VDB)];
@@ -154,7 +154,7 @@ function points(shares: readonly Share[], { start, end, step: by }: Grid): Point
   return reported;
 }
 
-/** Seconds since the newest row at or before each step, where there is one. */
+/** Seconds since the newest row at or before each step, if there is one. */
 function ages(rows: readonly Seen[], { start, end, step: by }: Grid): Points {
   const reported: Points = [];
   for (let time = start; time <= end; time += by) {
@@ -164,7 +164,7 @@ function ages(rows: readonly Seen[], { start, end, step: by }: Grid): Points {
   return reported;
 }
 
-/** Stretches of the range longer than the tolerance without a reading. */
+/** Parts of the range without a reading for longer than the tolerance. */
 function gaps(shares: readonly Share[], { start, end, step: by }: Grid): [number, number][] {
   const inside = shares.map(({ at }) => at).filter((at) => at > start - by && at <= end);
   const edges = [start - by, ...inside, end];
@@ -185,10 +185,10 @@ function answerPoints(answer: VmAnswer, metricId: string, labels = ''): Points {
   return found.map(({ timeMs, value }) => [seconds(timeMs), value]);
 }
 
-/** Throws where they differ by more than rounding. */
+/** Throws if they differ by more than rounding. */
 function same(what: string, reported: Points, wanted: Points): void {
   if (isClose(reported, wanted)) return;
-  throw new Error(`${what}: ${JSON.stringify(reported)} where ${JSON.stringify(wanted)} is`);
+  throw new Error(`${what}: ${JSON.stringify(reported)} instead of ${JSON.stringify(wanted)}`);
 }
 
 function isClose(a: Points, b: Points): boolean {
@@ -201,7 +201,7 @@ function isClose(a: Points, b: Points): boolean {
   );
 }
 
-/** Just above 100 is rounding, and reads 100. */
+/** Slightly above 100 is a rounding error, and becomes 100. */
 const rounded = (reported: Points): Points =>
   reported.map(([time, value]) => [time, value > 100 && value <= 100.5 ? 100 : value]);
 
@@ -219,7 +219,7 @@ function queryOf(vm: string, { start, end, step: by }: Grid): VmQuery {
   return { project: 'demo', vm, metricIds: METRICS, withExtremes, range, nowMs: NOW, ...facts };
 }
 
-t.test('Any history is answered step by step as the oracle says', async (t) => {
+t.test('any history is answered step by step as the oracle computes it', async (t) => {
   const store = openStore({ folder: t.testdir(), clock: new VirtualClock(NOW) });
   const view = new HistoryView(store.share);
   const builder = new BatchBuilder();
@@ -250,7 +250,7 @@ t.test('Any history is answered step by step as the oracle says', async (t) => {
       for (const { row } of shuffled) send(vm, row);
       if (flushed) await store.flush();
       for (const [i, row] of rows.entries()) {
-        // Sent again with other values: the first ones stay.
+        // Resent with other values: the first ones stay.
         const values = Object.fromEntries(Object.entries(row.values).map(([key]) => [key, 7]));
         if (steps[i]?.resent) send(vm, { ...row, values });
       }
@@ -289,7 +289,7 @@ t.test('Any history is answered step by step as the oracle says', async (t) => {
   await store.close();
 });
 
-t.test('A metric that cannot be read is an ERROR beside the others, and named', (t) => {
+t.test('a metric that cannot be read is an ERROR beside the others, and named', (t) => {
   const timesMs = Float64Array.from([NOW - 60_000, NOW - 30_000, NOW]);
   const zeros = { state: new Uint8Array(3), boot: new Uint32Array(3) };
   const columns = {

@@ -1,7 +1,7 @@
 /**
- * What a query thread keeps from query to query never changes an answer. A counter over one stored
- * day and the head is held against values worked out by hand; then random queries, with rows,
- * flushes and merges between them, against a thread that has kept nothing.
+ * The cache of a query thread never changes an answer. A counter over one stored day and the head
+ * is compared with values computed by hand. Random queries, with rows, flushes and merges between
+ * them, are compared with a thread without a cache.
  */
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -25,7 +25,7 @@ import {
 const STEP = 30_000;
 const MINUTE = 60_000;
 
-/** A counter that rises by one a second: two hours in a stored day, 15 minutes in the head. */
+/** A counter that rises by one per second: two hours in a stored day, 15 minutes in the head. */
 async function counterOverFlush(t: Test): Promise<HistoryQueries> {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   t.teardown(() => world.close());
@@ -38,7 +38,7 @@ async function counterOverFlush(t: Test): Promise<HistoryQueries> {
   return world;
 }
 
-t.test('a range that reaches into the stored day is whole after one that did not', async (t) => {
+t.test('a range that reaches into the stored day is complete after one that did not', async (t) => {
   const now = 2 * HOUR + 15 * MINUTE;
   const value = now / 1000;
   const row: ReportedRow = { at: now, values: { x: value } };
@@ -67,7 +67,7 @@ const TOTAL = 'svc_vm_memory_total_bytes';
 const FREE = 'svc_vm_memory_free_bytes';
 const USED = 'svc_vm_memory_used_bytes';
 
-t.test('a stored day is whole after a utilization that only looked back at it', async (t) => {
+t.test('a stored day is complete after a utilization that only looked back at it', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   t.teardown(() => world.close());
   const rows = (from: number, to: number) => {
@@ -83,7 +83,7 @@ t.test('a stored day is whole after a utilization that only looked back at it', 
   t.same(Object.values(await counted(PERCENT)), [149]);
 });
 
-t.test('late rows are whole after a series that they have only a part of', async (t) => {
+t.test('late rows are complete after a series that has only a part of them', async (t) => {
   const folder = t.testdir();
   const before = openQueries({ folder, isInline: true });
   const row = (i: number, values: Readonly<Record<string, number>>) => ({ at: i * STEP, values });
@@ -91,7 +91,7 @@ t.test('late rows are whole after a series that they have only a part of', async
   before.append(...stored, row(120, { [SECONDS]: 1 }));
   await before.history.flush();
   await before.close();
-  // A head that has never met the other columns, as after a restart of the service.
+  // A head that has never had the other columns, as after a restart of the service.
   const world = openQueries({ folder, isInline: true });
   t.teardown(() => world.close());
   world.append({ at: 0, vm: 'b' });
@@ -108,17 +108,17 @@ t.test('late rows are whole after a series that they have only a part of', async
   }
 });
 
-/** Room for all columns, and for few from one query to the next. */
+/** Memory for all columns between queries, and for few. */
 const CACHE_BYTES = [2 ** 28, 4000];
 
-/** A query thread's work and memory over the world's history, done here. */
+/** Runs the work and memory of a query thread over the world's history here. */
 function openThread({ history }: HistoryQueries, records: RecordReader, cacheBytesMax: number) {
   const thread = new SeriesThread({ share: history.share, records, cacheBytesMax });
   const { promql } = promqlMethods(thread, systemClock);
   if (promql === undefined) throw new Error('A query thread answers promql');
   return {
     ask(scheduled: ScheduledQueryRequest): string {
-      // The answer of this method to this argument.
+      // Answer of this method to this argument.
       const { body } = promql(scheduled as never, () => false).result as PromqlAnswer;
       return Buffer.from(body).toString();
     },
@@ -126,7 +126,7 @@ function openThread({ history }: HistoryQueries, records: RecordReader, cacheByt
   };
 }
 
-/** Series that share what they are made of: queries of the same few meet what was kept. */
+/** Series with common inputs, so that queries of the same few use the cache. */
 const NAMES = [
   [SECONDS, PERCENT],
   [TOTAL, USED],
@@ -134,7 +134,7 @@ const NAMES = [
   ['x', 'svc_vm_running'],
 ] as const;
 
-/** What rows say in turn: sources come and go, and leave some inputs of what is derived. */
+/** Series of rows in turn: sources come and go, and leave some inputs of derived series. */
 const REPORTED: readonly (readonly string[])[] = [
   ['x', SECONDS, TOTAL, FREE],
   ['x', TOTAL],
@@ -144,7 +144,7 @@ const REPORTED: readonly (readonly string[])[] = [
 
 const REPORTED_ROWS = 40;
 
-/** Rows a minute apart from the morning of the first day to the next: midnight is in the middle. */
+/** Rows a minute apart from the morning of the first day to the next; midnight is in the middle. */
 function rowAt(i: number, project: string): ReportedRow {
   const reported = REPORTED[Math.floor(i / REPORTED_ROWS) % REPORTED.length] ?? [];
   const values = Object.fromEntries(reported.map((name, n) => [name, i * (n + 1)]));
@@ -155,14 +155,14 @@ function rowAt(i: number, project: string): ReportedRow {
 const MIDNIGHT_ROW = 360;
 const timeOf = (i: number) => 12 * HOUR + (i - MIDNIGHT_ROW) * MINUTE;
 
-/** Times are in rows, which are minutes, back from the newest one. */
+/** Times are in rows, which are minutes before the newest one. */
 interface Asked {
   readonly form: keyof typeof FORMS;
-  /** Of the two names that are asked for. */
+  /** Index of one of the two queried names. */
   readonly name: number;
   readonly untilBack: number;
   readonly minutes: number;
-  /** Nothing before this row is retained. */
+  /** Rows before this one are not retained. */
   readonly retainedRow: number;
 }
 
@@ -183,7 +183,7 @@ function operationOf(asked: Asked, names: readonly string[], newest: number): Qu
 }
 
 type Move =
-  /** Rows after the newest one, or from so many before it: those that come late. */
+  /** Rows after the newest one, or from `back` before it: late rows. */
   | { readonly kind: 'append'; readonly count: number; readonly back: number }
   | { readonly kind: 'flush' | 'merge' }
   | ({ readonly kind: 'query' } & Asked);
@@ -207,11 +207,11 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
   { minLength: 15, maxLength: 30, size: 'max' },
 );
 
-/** Seeds that found a fault: a range of other segments, and a day that was looked back at. */
+/** Seeds that found faults: a range of other segments, and a day that a look-back had read. */
 const SEEDS = [8, 18];
 const RUNS_A_SEED = 4;
 
-t.test('a warm thread answers as one that has kept nothing', async (t) => {
+t.test('a warm thread answers like one without a cache', async (t) => {
   const folder = t.testdir();
   const world = openQueries({ folder, isInline: true });
   const records = new RecordReader(join(folder, 'control.db'));

@@ -1,6 +1,6 @@
 /**
- * `WriteSamples` means the same in JSON, in binary through the framework, and in binary through the
- * handler before it: the same rows stored, and the same parts rejected.
+ * `WriteSamples` has the same effect in JSON, in binary through the framework, and in binary
+ * through the handler before it: the same rows are stored, and the same parts are rejected.
  */
 import { deepStrictEqual } from 'node:assert';
 import { fromBinary, fromJsonString } from '@bufbuild/protobuf';
@@ -22,7 +22,7 @@ import {
   storing,
 } from '../support/write-ways.ts';
 
-t.test('API-42: any message gives the same answer and the same rows on all ways', async (t) => {
+t.test('API-42: any message gives the same answer and the same rows on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = storing;
   const reasons = new Set<string>();
@@ -40,15 +40,15 @@ t.test('API-42: any message gives the same answer and the same rows on all ways'
   };
   await fc.assert(fc.asyncProperty(anyRequest, agree), { numRuns: 400 });
   const taken = await answeredFast(pair.fast);
-  // About 45, by chance; a test of the framework alone would prove nothing.
-  t.ok(taken > 20, `${taken} of 400 were taken by the handler`);
+  // About 45, by chance. A test of the framework alone would prove nothing.
+  t.ok(taken > 20, `the handler took ${taken} of 400`);
   for (const reason of ['BAD_VM_NAME', 'BAD_SERIES', 'BAD_LABEL', 'RESERVED_NAME', 'BAD_FIELD']) {
     t.ok(reasons.has(reason), `${reason} among ${[...reasons].join(', ')}`);
   }
 });
 
 t.test(
-  'API-42: damaged bytes give the same answer on both ways, never a fault of ours',
+  'API-42: damaged bytes give the same answer on both paths, never an internal fault',
   async (t) => {
     const pair = await openPair(t);
     behaviour.write = storing;
@@ -65,11 +65,11 @@ t.test(
     });
     await fc.assert(property, { numRuns: tries(600) });
     t.ok(statuses.has(200) && statuses.has(400), `seen: ${JSON.stringify([...statuses])}`);
-    t.ok(rejected > 0, `${rejected} answers with a part that cannot be read`);
+    t.ok(rejected > 0, `${rejected} answers with an unreadable part`);
   },
 );
 
-t.test('API-42: text that is not UTF-8 rejects its part alone, on all ways', async (t) => {
+t.test('API-42: text that is not UTF-8 rejects only its own part, on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = storing;
   const disk = { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'BROKEN' }, value: 1 };
@@ -97,13 +97,13 @@ t.test('API-42: text that is not UTF-8 rejects its part alone, on all ways', asy
   });
 });
 
-/** With a byte that is no UTF-8 in each text BROKEN. */
+/** With a byte that is not UTF-8 in each text BROKEN. */
 function broken(body: Uint8Array): Buffer {
   const text = Buffer.from(body).toString('latin1');
   return Buffer.from(text.replaceAll('BROKEN', 'BRO\xffEN'), 'latin1');
 }
 
-t.test('API-45: an absent value is zero of an old client alone, on all ways', async (t) => {
+t.test('API-45: an absent value is zero from old clients only, on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async (request) => ({ ...(await storing(request)), accepted: 1 });
   const values = [{ series: 'svc_vm_load1' }, { series: 'vm_own', value: 0 }];
@@ -112,7 +112,7 @@ t.test('API-45: an absent value is zero of an old client alone, on all ways', as
     const headers = { ...sent.headers, 'svc-schema-version': version };
     for (const side of [pair.fast, pair.framework]) await side.send({ ...sent, headers });
     const [ours, theirs] = [pair.fast, pair.framework].map(({ written }) => written.splice(0));
-    t.same(ours, theirs, 'the same on both ways');
+    t.same(ours, theirs, 'the same on both paths');
     return ours?.[0];
   };
   for (const sent of [{ body }, jsonOf(body)]) {
@@ -128,11 +128,11 @@ t.test('API-45: an absent value is zero of an old client alone, on all ways', as
   }
   t.equal(await answeredFast(pair.fast), 2, 'those of old clients by the handler');
   const headers = { 'svc-schema-version': 'x' };
-  const answer = await pair.agree(t, { body, headers }, 'a version that is none');
+  const answer = await pair.agree(t, { body, headers }, 'an invalid version');
   t.match(answer, { status: 400, body: /svc-schema-version/ });
 });
 
-/** JSON of JavaScript has no negative zero. */
+/** JavaScript's JSON has no negative zero. */
 function withoutSigns(written: readonly WriteRequest[]): readonly WriteRequest[] {
   return written.map((request) => ({
     ...request,

@@ -1,4 +1,4 @@
-/** Memory of the fast decoder for senders, before the rows that they send are checked. */
+/** Memory of the fast decoder for senders, before their rows are checked. */
 import { Buffer } from 'node:buffer';
 import t from 'tap';
 import { WriteSamplesDecoder } from '../../src/telemetry/api/write-samples-decoder.ts';
@@ -8,11 +8,11 @@ const MIB = 2 ** 20;
 const NOTHING = { projects: 0, vms: 0, layouts: 0, bytes: 0 };
 
 const bytesOf = (request: RequestInit) => Buffer.from(encoded(request));
-/** A caller that may write anywhere, into projects that exist or not. */
+/** A caller that may write everywhere, into projects that exist or not. */
 const anyProject = (projectName: string) => projectName.slice('projects/'.length);
 const onlyDemo = (projectName: string) => (projectName === 'projects/demo' ? 'demo' : undefined);
 
-t.test('ever new series and VMs are remembered within a bound', (t) => {
+t.test('ever new series and VMs are cached within a bound', (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i < 200; i++) {
@@ -37,7 +37,7 @@ t.test('ever new series and VMs are remembered within a bound', (t) => {
   t.end();
 });
 
-t.test('nothing is remembered of a project that the caller may not write into', (t) => {
+t.test('nothing is cached for a project that the caller may not write into', (t) => {
   const decoder = new WriteSamplesDecoder();
   const values = [{ series: 'svc_vm_load1', value: 1 }];
   for (const projectName of ['projects/other', `projects/${'x'.repeat(MIB / 2)}`, '']) {
@@ -50,7 +50,7 @@ t.test('nothing is remembered of a project that the caller may not write into', 
   t.end();
 });
 
-t.test('the name of a VM that is too long is not remembered', (t) => {
+t.test('the name of a VM that is too long is not cached', (t) => {
   const decoder = new WriteSamplesDecoder();
   const long = 'x'.repeat(MIB / 2);
   for (const vmName of [
@@ -73,12 +73,12 @@ t.test('projects count towards the bound of names', (t) => {
     decoder.decode(bytesOf(request), anyProject);
     most = Math.max(most, decoder.remembered.projects);
   }
-  t.ok(most > 99_990 && most < 100_010, `${most} projects with a VM each, at most`);
+  t.ok(most > 99_990 && most < 100_010, `at most ${most} projects with a VM each`);
   t.ok(decoder.remembered.projects < 20, 'then it starts empty');
   t.end();
 });
 
-t.test('the same bytes cut into values at other places are other series', (t) => {
+t.test('the same bytes split into values at other positions are other series', (t) => {
   const decoder = new WriteSamplesDecoder();
   const [seriesA, seriesB] = [field(0x0a, 'a'), field(0x0a, 'b')];
   const label = field(0x12, Buffer.concat([field(0x0a, 'device'), field(0x12, 'vda')]));

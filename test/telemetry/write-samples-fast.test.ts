@@ -1,7 +1,7 @@
 /**
- * The binary handler of `WriteSamples` against the RPC framework. Whatever is sent, both answer the
- * same and store the same rows; the handler's own count shows that it was not the framework that
- * answered twice.
+ * The binary handler of `WriteSamples` against the RPC framework. For any input, both give the same
+ * answer and store the same rows. The handler's own count shows that the framework did not answer
+ * twice.
  */
 import { gzipSync } from 'node:zlib';
 import { create, toJsonString } from '@bufbuild/protobuf';
@@ -65,7 +65,7 @@ t.test('rows of one layout share the same list of series', async (t) => {
   t.equal(new Set(series).size, 1);
 });
 
-t.test('what a caller may report goes along, the same on both ways', async (t) => {
+t.test('the reach of a caller is passed on, the same on both paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async ({ project, reach }) => ({
     accepted: 1,
@@ -108,77 +108,91 @@ t.test('what a caller may report goes along, the same on both ways', async (t) =
   t.equal(await answeredFast(pair.fast), cases.length);
 });
 
-t.test('what the handler does not take, the framework answers, its body unharmed', async (t) => {
-  const pair = await openPair(t);
-  behaviour.write = async () => ({ ...nothing, accepted: 5 });
-  const body = encoded(ordinary);
-  const json = toJsonString(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, ordinary));
-  const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });
-  const cases: readonly (readonly [string, Sent, number])[] = [
-    ['no credential', { body, headers: { authorization: undefined } }, 401],
-    ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
-    ['a key whose look-up fails', { body, headers: { authorization: 'Bearer fault' } }, 500],
-    ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
-    ['another project', { body: otherProject }, 403],
-    ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
-    ['an unknown protocol version', { body, headers: { 'connect-protocol-version': '2' } }, 400],
-    ['JSON', { body: Buffer.from(json), headers: { 'content-type': 'application/json' } }, 200],
-    ['gzip', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }, 200],
-    ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
-    ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
-    ['a position to wait for', { body, headers: { 'svc-sequence': pair.fast.positionOf(7) } }, 200],
-    ['a position that is none', { body, headers: { 'svc-sequence': 'x' } }, 200],
-    ['too many positions', { body, headers: { 'svc-sequence': ','.repeat(32) } }, 400],
-    ['no bytes', { body: Buffer.alloc(0) }, 400],
-    ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
-    ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 200],
-    ['not UTF-8', { body: Buffer.concat([body, Buffer.from([0x12, 1, 0xff])]) }, 400],
-    ['an unknown field', { body: Buffer.concat([body, Buffer.from([0x78, 1])]) }, 200],
-    ['a wrong wire type', { body: Buffer.concat([body, Buffer.from([0x10, 1])]) }, 400],
-  ];
-  for (const [name, sent, status] of cases) {
-    const answer = await pair.agree(t, sent, name);
-    t.equal(answer.status, status, `${name}: ${answer.body}`);
-  }
-  t.equal(await answeredFast(pair.fast), 0);
-});
 t.test(
-  'what ingest refuses is answered in the same words, and nothing else of a fault',
+  'a request that the handler does not take reaches the framework with its body intact',
   async (t) => {
     const pair = await openPair(t);
-    const errors = [
-      new Refusal('NOT_READY', 'The disk is full'),
-      new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait'),
-      new Error('secret detail'),
+    behaviour.write = async () => ({ ...nothing, accepted: 5 });
+    const body = encoded(ordinary);
+    const json = toJsonString(
+      WriteSamplesRequestSchema,
+      create(WriteSamplesRequestSchema, ordinary),
+    );
+    const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });
+    const cases: readonly (readonly [string, Sent, number])[] = [
+      ['no credential', { body, headers: { authorization: undefined } }, 401],
+      ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
+      ['a key whose look-up fails', { body, headers: { authorization: 'Bearer fault' } }, 500],
+      ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
+      ['another project', { body: otherProject }, 403],
+      ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
+      ['an unknown protocol version', { body, headers: { 'connect-protocol-version': '2' } }, 400],
+      ['JSON', { body: Buffer.from(json), headers: { 'content-type': 'application/json' } }, 200],
+      ['gzip', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }, 200],
+      ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
+      ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
+      [
+        'a position to wait for',
+        { body, headers: { 'svc-sequence': pair.fast.positionOf(7) } },
+        200,
+      ],
+      ['an invalid position', { body, headers: { 'svc-sequence': 'x' } }, 200],
+      ['too many positions', { body, headers: { 'svc-sequence': ','.repeat(32) } }, 400],
+      ['no bytes', { body: Buffer.alloc(0) }, 400],
+      ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
+      ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 200],
+      ['not UTF-8', { body: Buffer.concat([body, Buffer.from([0x12, 1, 0xff])]) }, 400],
+      ['an unknown field', { body: Buffer.concat([body, Buffer.from([0x78, 1])]) }, 200],
+      ['a wrong wire type', { body: Buffer.concat([body, Buffer.from([0x10, 1])]) }, 400],
     ];
-    const statuses: number[] = [];
-    for (const error of errors) {
-      behaviour.write = () => Promise.reject(error);
-      const answer = await pair.agree(t, { body: encoded(ordinary) }, error.message);
-      statuses.push(answer.status);
-      t.notMatch(answer.body, 'secret detail');
+    for (const [name, sent, status] of cases) {
+      const answer = await pair.agree(t, sent, name);
+      t.equal(answer.status, status, `${name}: ${answer.body}`);
     }
-    t.same(statuses, [503, 429, 500]);
-    t.equal(await answeredFast(pair.fast), 3);
+    t.equal(await answeredFast(pair.fast), 0);
+  },
+);
+t.test('a refusal of ingest is answered in its words, and a fault without details', async (t) => {
+  const pair = await openPair(t);
+  const errors = [
+    new Refusal('NOT_READY', 'The disk is full'),
+    new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait'),
+    new Error('secret detail'),
+  ];
+  const statuses: number[] = [];
+  for (const error of errors) {
+    behaviour.write = () => Promise.reject(error);
+    const answer = await pair.agree(t, { body: encoded(ordinary) }, error.message);
+    statuses.push(answer.status);
+    t.notMatch(answer.body, 'secret detail');
+  }
+  t.same(statuses, [503, 429, 500]);
+  t.equal(await answeredFast(pair.fast), 3);
+});
+
+t.test(
+  'a fault while the project is looked up is answered, and the service continues',
+  async (t) => {
+    const pair = await openPair(t);
+    behaviour.write = async () => nothing;
+    const body = encoded({
+      ...ordinary,
+      projectName: 'projects/fault',
+      rows: [{ vmName: 'vm-1' }],
+    });
+    const headers = { authorization: 'Bearer everywhere' };
+    for (const pieces of [1, 3]) {
+      const answer = await pair.agree(t, { body, headers, pieces }, `${pieces} pieces`);
+      t.equal(answer.status, 500);
+      t.notMatch(answer.body, 'A mistake of ours');
+    }
+    t.equal(await answeredFast(pair.fast), 2, 'by the handler');
+    t.equal((await pair.agree(t, { body: encoded(ordinary) }, 'afterwards')).status, 200);
   },
 );
 
-t.test('a fault while the project is looked up is answered, and the service goes on', async (t) => {
-  const pair = await openPair(t);
-  behaviour.write = async () => nothing;
-  const body = encoded({ ...ordinary, projectName: 'projects/fault', rows: [{ vmName: 'vm-1' }] });
-  const headers = { authorization: 'Bearer everywhere' };
-  for (const pieces of [1, 3]) {
-    const answer = await pair.agree(t, { body, headers, pieces }, `${pieces} pieces`);
-    t.equal(answer.status, 500);
-    t.notMatch(answer.body, 'A mistake of ours');
-  }
-  t.equal(await answeredFast(pair.fast), 2, 'by the handler');
-  t.equal((await pair.agree(t, { body: encoded(ordinary) }, 'afterwards')).status, 200);
-});
-
 t.test(
-  'series beyond the bytes of a row are rejected on both ways, with their index',
+  'series beyond the bytes of a row are rejected on both paths, with their index',
   async (t) => {
     const pair = await openPair(t);
     behaviour.write = async ({ rows, rejected = [] }) => ({

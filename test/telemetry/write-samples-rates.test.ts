@@ -1,7 +1,7 @@
 /**
- * The rates of a project on every way in: in binary before the RPC framework and in JSON through it,
- * by the project's collector and by one for all projects. What is over a rate is refused with 429
- * before anything of it is stored, and taken whole after the time that the refusal names.
+ * The rates of a project on every path: in binary before the RPC framework and in JSON through it,
+ * by the project's collector and by one for all projects. A batch over a rate is refused with 429
+ * before any of it is stored, and accepted as a whole after the time that the refusal names.
  */
 import t, { type Test } from 'tap';
 import { setLimits } from '../../actors/platform/project-limits.ts';
@@ -17,7 +17,7 @@ import { encoded } from '../support/write-requests.ts';
 const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
 const SAMPLES = 300;
 
-/** A batch as JSON says it. */
+/** A batch as JSON. */
 const batch = (batchId: string) => ({
   projectName: 'projects/demo',
   batchId,
@@ -46,7 +46,7 @@ async function startWorld(t: Test) {
     (app, parts) => addFastWriteSamples(app, { ...parts, metrics }),
   );
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
-  // A collector for all projects writes into those alone that somebody has made.
+  // A collector for all projects writes only into existing ones.
   await world.host.submit({
     project: 'demo',
     by: tester,
@@ -81,9 +81,9 @@ async function startWorld(t: Test) {
 for (const form of ['binary', 'json'] as const) {
   for (const who of ['its own collector', 'a collector for all'] as const) {
     for (const name of ['samplesPerSecond', 'ingestBytesPerSecond'] as const) {
-      t.test(`${form}, ${who}: what is over ${name} is refused whole`, async (t) => {
+      t.test(`${form}, ${who}: a batch over ${name} is refused as a whole`, async (t) => {
         const world = await startWorld(t);
-        // A bucket holds ten seconds: the first batch takes it all, and the second does not fit.
+        // A bucket holds ten seconds: the first batch uses all of it, and the second does not fit.
         const { length: bytes } = bodies[form]('one');
         await world.limit({
           [name]: Math.ceil((name === 'samplesPerSecond' ? SAMPLES : bytes) / 10),
@@ -99,13 +99,17 @@ for (const form of ['binary', 'json'] as const) {
         t.match(refused.text, 'TOO_MANY_REQUESTS');
         t.match(refused.text, 'a second: keep this batch');
         t.equal(refused.retryAfter, '9', 'until the bucket is full again');
-        t.equal((await world.stream.state(samplesSpec.name)).lastSequence, before, 'no row of it');
+        t.equal(
+          (await world.stream.state(samplesSpec.name)).lastSequence,
+          before,
+          'none of its rows',
+        );
         t.equal(world.host.appliedSequence(), applied, 'and no VM');
         await world.clock.advance(9_000);
         const taken = await world.send(form, who, 'two');
         t.equal(taken.status, 200, taken.text);
-        t.ok((await world.stream.state(samplesSpec.name)).lastSequence > before, 'stored then');
-        t.equal(await world.fastAnswers(), form === 'binary' ? 3 : 0, 'answered on its own way');
+        t.ok((await world.stream.state(samplesSpec.name)).lastSequence > before, 'then stored');
+        t.equal(await world.fastAnswers(), form === 'binary' ? 3 : 0, 'answered on its own path');
       });
     }
   }

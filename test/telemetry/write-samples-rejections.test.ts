@@ -1,7 +1,7 @@
 /**
  * The table of rejections against the API: each cause in one row between two good ones. The good
- * rows are stored, and each rejection has index, field and reason. That binary requests are treated
- * alike is shown in `write-samples-fast.test.ts`.
+ * rows are stored, and each rejection has index, field and reason. `write-samples-fast.test.ts`
+ * shows that binary requests are treated alike.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -23,7 +23,7 @@ const good = (vmName: string) => ({
   state: 'RUNNING',
   values: [{ series: CPU, labels: {}, value: 50 }],
 });
-/** A row whose second value is this one. */
+/** A row with this second value. */
 const valued = (value: unknown) => ({ values: [...good('x').values, value] });
 const labelled = (labels: Json) =>
   valued({ series: 'svc_vm_disk_read_bytes_total', labels, value: 1 });
@@ -33,17 +33,17 @@ interface Cause {
   /** Changes to a good row. */
   readonly row: Json;
   readonly reason: keyof typeof rejectionCatalogue;
-  /** Below the row; '' = the row. */
+  /** Path below the row; '' = the row. */
   readonly field: string;
   readonly message?: RegExp;
-  /** Nothing of the row is stored. */
+  /** True if nothing of the row is stored. */
   readonly isRow?: true;
 }
 
-/** By what is wrong. */
+/** Causes of rejection, by name. */
 const causes: Readonly<Record<string, Cause>> = {
   'no VM': { row: { vmName: '' }, reason: 'BAD_VM_NAME', field: 'vmName', isRow: true },
-  'a VM of no form': {
+  'a VM without a valid form': {
     row: { vmName: 'my vm' },
     reason: 'BAD_VM_NAME',
     field: 'vmName',
@@ -61,7 +61,7 @@ const causes: Readonly<Record<string, Cause>> = {
   'negative vCPUs': { row: { vcpus: -1 }, reason: 'BAD_FIELD', field: 'vcpus' },
   'fractional vCPUs': { row: { vcpus: 1.5 }, reason: 'UNREADABLE', field: 'vcpus' },
   'vCPUs that are null': { row: { vcpus: null }, reason: 'UNREADABLE', field: 'vcpus' },
-  'a state that is none': { row: { state: 'FOO' }, reason: 'UNREADABLE', field: 'state' },
+  'an invalid state': { row: { state: 'FOO' }, reason: 'UNREADABLE', field: 'state' },
   'a state without a name': { row: { state: 17 }, reason: 'UNREADABLE', field: 'state' },
   'a state that is null': { row: { state: null }, reason: 'UNREADABLE', field: 'state' },
   'a fractional time': {
@@ -95,7 +95,7 @@ const causes: Readonly<Record<string, Cause>> = {
     isRow: true,
   },
   'an unknown field': { row: { vm: 'x' }, reason: 'UNREADABLE', field: 'vm', isRow: true },
-  'values that are no list': {
+  'values that are not a list': {
     row: { values: 5 },
     reason: 'UNREADABLE',
     field: 'values',
@@ -111,12 +111,12 @@ const causes: Readonly<Record<string, Cause>> = {
     reason: 'NO_VALUE',
     field: 'values[1]',
   },
-  'a value that is no number': {
+  'a value that is not a number': {
     row: valued({ series: 'svc_vm_memory_free_bytes', value: 'NaN' }),
     reason: 'NOT_FINITE',
     field: 'values[1]',
   },
-  'a value that is no object': { row: valued(7), reason: 'UNREADABLE', field: 'values[1]' },
+  'a value that is not an object': { row: valued(7), reason: 'UNREADABLE', field: 'values[1]' },
   'a value with an unknown field': {
     row: valued({ series: CPU, label: {}, value: 1 }),
     reason: 'UNREADABLE',
@@ -128,7 +128,7 @@ const causes: Readonly<Record<string, Cause>> = {
     reason: 'BAD_SERIES',
     field: 'values[1].series',
   },
-  'a series twice': { row: named(CPU), reason: 'BAD_SERIES', field: 'values[1]' },
+  'a repeated series': { row: named(CPU), reason: 'BAD_SERIES', field: 'values[1]' },
   'a label name with a dash': {
     row: labelled({ 'if-ace': 'e' }),
     reason: 'BAD_LABEL',
@@ -191,7 +191,7 @@ const causes: Readonly<Record<string, Cause>> = {
 const inJson = (world: RpcWorld, rows: readonly unknown[]) =>
   world.call('WriteSamples', { projectName: 'projects/demo', rows }, { key: world.keys.collector });
 
-/** CPU of a VM at the start of the world; undefined: there is none. */
+/** CPU of a VM at the start of the world; undefined: none. */
 async function cpuOf(world: RpcWorld, vm: string): Promise<number | undefined> {
   await world.settled();
   const { body } = await world.call('QueryVMMonitoring', {
@@ -204,44 +204,41 @@ async function cpuOf(world: RpcWorld, vm: string): Promise<number | undefined> {
   return body.series?.[0]?.points?.[0]?.value;
 }
 
-t.test(
-  'API-42: each cause rejects its part by index, field and reason, and no other',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    let number = 0;
-    for (const [name, cause] of Object.entries(causes)) {
-      number++;
-      const [before, bad, after] = ['a', 'b', 'c'].map((part) => `${part}-${number}`);
-      const answer = await inJson(world, [
-        good(`${before}`),
-        { ...good(`${bad}`), ...cause.row },
-        good(`${after}`),
-      ]);
-      t.equal(answer.status, 200, `${name}: ${answer.body.message}`);
-      const rejection = {
-        row: 1,
-        reason: cause.reason,
-        rowRefused: cause.isRow === true,
-        field: ['rows[1]', cause.field].filter(Boolean).join('.'),
-        message: cause.message ?? /^\S.{10,}\.$/s,
-      };
-      t.match(answer.body.rejected, [rejection], name);
-      t.equal(answer.body.rejected.length, 1, name);
-      t.equal(
-        answer.body.rejected[0].series === '',
-        cause.isRow === true && cause.field !== 'bootId',
-      );
-      t.equal(answer.body.accepted, cause.isRow ? '2' : '3', `${name}: accepted`);
-    }
-    for (const vm of ['a-1', 'c-1', 'a-9', `c-${number}`]) t.equal(await cpuOf(world, vm), 50, vm);
-    const names = Object.keys(causes);
-    const kept = names.indexOf('a long label') + 1;
-    t.equal(await cpuOf(world, `b-${kept}`), 50, 'the rest of a row is stored');
-    t.same(world.lines, []);
-  },
-);
+t.test('API-42: each cause rejects only its own part, by index, field and reason', async (t) => {
+  const world = await startRpcWorld(t);
+  let number = 0;
+  for (const [name, cause] of Object.entries(causes)) {
+    number++;
+    const [before, bad, after] = ['a', 'b', 'c'].map((part) => `${part}-${number}`);
+    const answer = await inJson(world, [
+      good(`${before}`),
+      { ...good(`${bad}`), ...cause.row },
+      good(`${after}`),
+    ]);
+    t.equal(answer.status, 200, `${name}: ${answer.body.message}`);
+    const rejection = {
+      row: 1,
+      reason: cause.reason,
+      rowRefused: cause.isRow === true,
+      field: ['rows[1]', cause.field].filter(Boolean).join('.'),
+      message: cause.message ?? /^\S.{10,}\.$/s,
+    };
+    t.match(answer.body.rejected, [rejection], name);
+    t.equal(answer.body.rejected.length, 1, name);
+    t.equal(
+      answer.body.rejected[0].series === '',
+      cause.isRow === true && cause.field !== 'bootId',
+    );
+    t.equal(answer.body.accepted, cause.isRow ? '2' : '3', `${name}: accepted`);
+  }
+  for (const vm of ['a-1', 'c-1', 'a-9', `c-${number}`]) t.equal(await cpuOf(world, vm), 50, vm);
+  const names = Object.keys(causes);
+  const kept = names.indexOf('a long label') + 1;
+  t.equal(await cpuOf(world, `b-${kept}`), 50, 'the rest of a row is stored');
+  t.same(world.lines, []);
+});
 
-t.test('API-42: rows that are no objects, and their neighbours', async (t) => {
+t.test('API-42: rows that are not objects leave their neighbours stored', async (t) => {
   const world = await startRpcWorld(t);
   const { status, body } = await inJson(world, [null, good('vm-1'), 'row', [], 5]);
   t.equal(status, 200);
@@ -252,18 +249,18 @@ t.test('API-42: rows that are no objects, and their neighbours', async (t) => {
   );
 });
 
-t.test('API-42: more values than a row may have are cut, and the row is stored', async (t) => {
+t.test('API-42: values beyond the maximum of a row are cut, and the row is stored', async (t) => {
   const world = await startRpcWorld(t);
   const many = Array.from({ length: 1_001 }, (_, i) => ({ series: `own_${i}`, value: i }));
   const { body } = await inJson(world, [{ ...good('vm-1'), values: many }, good('vm-2')]);
   const [cut, ...limits] = body.rejected;
   t.match(cut, { row: 0, series: 'values', reason: 'LIMIT_EXCEEDED', field: 'rows[0].values' });
-  t.equal(Number(body.accepted) + limits.length, 1_001, 'the VM has a limit of series, too');
+  t.equal(Number(body.accepted) + limits.length, 1_001, 'the VM also has a limit of series');
   t.equal(await cpuOf(world, 'vm-2'), 50);
 });
 
 t.test(
-  'API-42: a long list of rejections is cut and counted, within the answer’s bound',
+  'API-42: a long list of rejections is truncated and counted, within the answer’s bound',
   async (t) => {
     const world = await startRpcWorld(t);
     const rows = Array.from({ length: 7_000 }, () => ({ vmName: 'a b' }));
@@ -297,7 +294,7 @@ t.test('API-42: any number of causes in any rows leave every other row stored', 
   );
 });
 
-t.test('API-43: names of one’s own and those of the catalogue are stored', async (t) => {
+t.test('API-43: custom names and those of the catalogue are stored', async (t) => {
   const world = await startRpcWorld(t);
   const names = ['svc_vm_cpu_seconds_total', 'alerts_total', 'up', 'SVC_own', 'my_svc_x', '_x'];
   const values = names.map((series) => ({ series, labels: { role: 'web', le: '1' }, value: 1 }));

@@ -1,6 +1,6 @@
 /**
- * The agent's buffer on a real disk: stored rows survive any end of the process, a batch is the same at
- * each offer, and excess rows are dropped oldest first and counted.
+ * The agent's buffer on a real disk: stored rows survive any end of the process, a batch is the
+ * same each time it is offered, and excess rows are dropped, oldest first, and counted.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -49,7 +49,7 @@ function opening(t: Test, change: Partial<RowBufferOptions> = {}) {
   return { folder, clock, dropped, open, files };
 }
 
-/** Times of all rows, in the order in which they are offered; the buffer is empty then. */
+/** Times of all rows, in the order in which they are offered. Empties the buffer. */
 function drained(buffer: RowBuffer): number[] {
   const times: number[] = [];
   for (let batch = buffer.next(); batch; batch = buffer.next()) {
@@ -94,7 +94,7 @@ t.test('an offered batch never changes, whatever is appended and however the pro
   const after = open();
   t.same(after.next(), offered, 'the same rows under the same id');
   after.append(row(START_MS + 3));
-  t.equal(files().length, 3, 'nothing is appended to what another process has left');
+  t.equal(files().length, 3, 'nothing is appended to another process’s file');
   clock.jump(-HOUR_MS);
   after.append(row(START_MS + 4));
   const last = open();
@@ -109,14 +109,14 @@ t.test('an offered batch never changes, whatever is appended and however the pro
   t.same(
     sequences,
     sequences.toSorted((a, b) => a - b),
-    'also when the clock went back',
+    'even after the clock was set back',
   );
   t.equal(new Set(sequences).size, 5);
   t.end();
 });
 
 t.test(
-  'half a row at the end is not one; a damaged line costs itself alone and is counted',
+  'an incomplete last row is dropped; a damaged line loses only itself and is counted',
   (t) => {
     const { folder, open, files, dropped } = opening(t);
     const buffer = open();
@@ -129,7 +129,7 @@ t.test(
     t.same(drained(open()), [9]);
     t.same(dropped, [[2, 'DAMAGED']]);
     mkdirSync(join(folder, 'else'));
-    t.same(drained(open()), [], 'what is not the buffer’s is left alone');
+    t.same(drained(open()), [], 'foreign files are left alone');
     t.end();
   },
 );
@@ -138,7 +138,7 @@ function readFileText(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-t.test('what is too old, or too much, goes oldest first, and is counted', (t) => {
+t.test('rows that are too old or too many are dropped, oldest first, and counted', (t) => {
   const { open, dropped, files } = opening(t, { bytesMax: 20_000 });
   const buffer = open();
   for (let i = 0; i < 1_000; i++) buffer.append(row(START_MS + i));
@@ -155,7 +155,7 @@ t.test('what is too old, or too much, goes oldest first, and is counted', (t) =>
   dropped.length = 0;
   buffer.append(row(START_MS + 24 * HOUR_MS + 2_000));
   t.ok(dropped.length > 0 && dropped.every(([, why]) => why === 'TOO_OLD'));
-  t.same(buffer.next(), offered, 'the one that is on its way stays: the service may have it');
+  t.same(buffer.next(), offered, 'the batch in flight stays: the service may have it');
   t.equal(files().length, 2);
   t.end();
 });
@@ -168,7 +168,7 @@ t.test('only its user can read it', (t) => {
   t.end();
 });
 
-t.test('a full disk takes no row, and half of none', needs('tmpfs mounts'), (t) => {
+t.test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-small-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-test', folder]);
   const clock = new VirtualClock(START_MS);

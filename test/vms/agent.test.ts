@@ -1,6 +1,6 @@
 /**
- * The agent against the real API on a real port, under a virtual clock: the service goes away and
- * comes back, answers get lost, keys end, and every row arrives once, at its own time.
+ * The agent against the real API on a real port, under a virtual clock: the service disappears and
+ * returns, answers are lost, keys expire, and every row arrives once, with its own time.
  */
 
 import { once } from 'node:events';
@@ -28,11 +28,11 @@ import { START_MS, tester } from '../support/host-in-memory.ts';
 
 const never = new AbortController().signal;
 
-/** Observation times of all rows that ingest got, ms since the start. */
+/** Observation times of all rows that ingest received, ms since the start. */
 const timesOf = (written: Awaited<ReturnType<typeof startAgentWorld>>['written']): number[] =>
   written.flatMap(({ request }) => request.rows.map(({ observedMs }) => observedMs - START_MS));
 
-t.test('what no hypervisor can report is sent every interval, and nothing else', async (t) => {
+t.test('only readings that no hypervisor can report are sent, every interval', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start();
@@ -67,7 +67,7 @@ t.test('what no hypervisor can report is sent every interval, and nothing else',
 });
 
 t.test(
-  'a service that is away for an hour gets every row then, once, with its own time',
+  'a service that was down for an hour gets every row afterwards, once, with its own time',
   async (t) => {
     const world = await startAgentWorld(t);
     await world.enrol();
@@ -88,7 +88,7 @@ t.test(
     t.same(
       times,
       [...new Set(times)].sort((a, b) => a - b),
-      'in order, none twice',
+      'in order, none repeated',
     );
     for (const [i, time] of times.entries()) {
       if (i > 1) t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'none is missing');
@@ -97,7 +97,7 @@ t.test(
     t.ok(loads.length >= 120, `${loads.length} points`);
     t.ok(
       loads.every(([seconds, load]) => Math.abs(seconds - load) < 30),
-      'each at its own time',
+      'each with its own time',
     );
     t.equal(
       world.agentLines.filter((line) => line.startsWith('Rows wait')).length,
@@ -107,47 +107,47 @@ t.test(
   },
 );
 
+t.test('a lost answer is requested again with the same bytes, and stored once', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  world.gate.mode = 'mute';
+  const agent = world.start();
+  await world.pass(5_000);
+  t.ok(world.written.length >= 2, `${world.written.length} times at the service`);
+  world.gate.mode = 'open';
+  await world.pass(10_000);
+  t.equal(agent.status().sentRows, 1);
+  const [first] = world.written;
+  for (const again of world.written) {
+    t.same(again.request, first?.request, 'the same batch');
+    t.equal(again.answer.duplicates, 0, 'answered like the first time: it was not stored again');
+  }
+});
+
 t.test(
-  'an answer that is lost is asked for again with the same bytes, and stored once',
+  'an agent that dies between storage and acknowledgement resends the same batch',
   async (t) => {
     const world = await startAgentWorld(t);
     await world.enrol();
     world.gate.mode = 'mute';
-    const agent = world.start();
-    await world.pass(5_000);
-    t.ok(world.written.length >= 2, `${world.written.length} times at the service`);
+    const first = world.start();
+    await world.pass(2_000);
+    t.equal(first.status().sentRows, 0);
+    const before = world.written.length;
+    t.ok(before > 0);
+    await first.stop();
     world.gate.mode = 'open';
-    await world.pass(10_000);
-    t.equal(agent.status().sentRows, 1);
-    const [first] = world.written;
-    for (const again of world.written) {
-      t.same(again.request, first?.request, 'the same batch');
-      t.equal(again.answer.duplicates, 0, 'answered as the first time: it was not stored again');
-    }
+    const second = world.start();
+    await world.pass(5_000);
+    t.ok(second.status().sentRows >= 1);
+    const ids = world.written.map(({ request }) => request.batchId);
+    t.equal(ids[before], ids[0]);
+    t.equal(world.written[before]?.answer.duplicates, 0);
   },
 );
 
-t.test('an agent that dies between stored and known sends the same batch again', async (t) => {
-  const world = await startAgentWorld(t);
-  await world.enrol();
-  world.gate.mode = 'mute';
-  const first = world.start();
-  await world.pass(2_000);
-  t.equal(first.status().sentRows, 0);
-  const before = world.written.length;
-  t.ok(before > 0);
-  await first.stop();
-  world.gate.mode = 'open';
-  const second = world.start();
-  await world.pass(5_000);
-  t.ok(second.status().sentRows >= 1);
-  const ids = world.written.map(({ request }) => request.batchId);
-  t.equal(ids[before], ids[0]);
-  t.equal(world.written[before]?.answer.duplicates, 0);
-});
-
 t.test(
-  'an agent whose VM is un-enrolled keeps its rows, and goes on when enrolled again',
+  'an agent whose VM is un-enrolled keeps its rows, and continues when enrolled again',
   async (t) => {
     const world = await startAgentWorld(t);
     const key = await world.enrol();
@@ -161,13 +161,13 @@ t.test(
     t.ok(waiting >= 118, `${waiting} rows wait`);
     await world.enrol();
     await world.pass(INTERVAL_MS + 5_000);
-    t.equal(agent.status().fault, undefined, 'noticed with the next reading');
+    t.equal(agent.status().fault, undefined, 'detected with the next reading');
     t.equal(agent.status().sentRows, agent.status().observedRows);
   },
 );
 
 t.test(
-  'what the service can never take is discarded and counted; what it refuses is reported',
+  'rows that the service can never accept are discarded and counted; refusals are reported',
   async (t) => {
     const world = await startAgentWorld(t);
     await world.enrol();
@@ -191,7 +191,7 @@ t.test(
   },
 );
 
-t.test('a batch is given up only when the service refuses the batch itself', async (t) => {
+t.test('a batch is discarded only if the service refuses the batch itself', async (t) => {
   const reply = { status: 200, type: 'application/json', body: '' };
   const server = createServer((_request, response) => {
     response.writeHead(reply.status, { 'content-type': reply.type }).end(reply.body);
@@ -222,7 +222,7 @@ t.test('a batch is given up only when the service refuses the batch itself', asy
   for (const field of [...headers, 'projectName', undefined]) {
     t.equal(await kindOf(400, 'INVALID_FIELD', field), 'later', `${field}`);
   }
-  t.equal(await kindOf(421, 'INVALID_FIELD', 'Host'), 'later', 'as services before said it');
+  t.equal(await kindOf(421, 'INVALID_FIELD', 'Host'), 'later', 'as earlier services worded it');
   for (const status of [400, 417, 421, 503]) {
     t.equal(await kindOf(status, 'INVALID_FIELD'), 'later', `${status}`);
     t.equal(await kindOf(status, 'WRONG_HOST'), 'later', `${status}`);
@@ -233,7 +233,7 @@ t.test('a batch is given up only when the service refuses the batch itself', asy
   }
 });
 
-t.test('a key that ends within two weeks is reported while it still works', async (t) => {
+t.test('a key that expires within two weeks is reported while it still works', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start({ send: async () => ({ kind: 'stored', accepted: 4, rejected: [] }) });
@@ -245,7 +245,7 @@ t.test('a key that ends within two weeks is reported while it still works', asyn
   t.match(readStatus(world.folder)?.fault, /enrol the VM again/);
 });
 
-t.test('Retry-After is waited for, and more than it', async (t) => {
+t.test('the agent waits for Retry-After, and longer', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const triedMs: number[] = [];
@@ -261,43 +261,47 @@ t.test('Retry-After is waited for, and more than it', async (t) => {
   }
 });
 
-t.test('an agent over the rate of its project loses no row: all come late, in order', async (t) => {
-  const world = await startAgentWorld(t);
-  await world.enrol();
-  const limit = (samplesPerSecond: number) =>
-    world.host.submit({
-      project: 'demo',
-      by: tester,
-      decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
-    });
-  await limit(0);
-  const tries: { atMs: number; outcome: SendOutcome }[] = [];
-  const toService = createSender(world.clock);
-  const send: SendBatch = async (...batch) => {
-    const atMs = world.clock.now();
-    const outcome = await toService(...batch);
-    tries.push({ atMs, outcome });
-    return outcome;
-  };
-  const agent = world.start({ send });
-  await world.pass(2 * INTERVAL_MS);
-  t.match(tries, [{ outcome: { kind: 'later', message: /TOO_MANY/, retryAfterMs: 600_000 } }]);
-  t.equal(tries.length, 1, 'not sent again before the time that the service named');
-  t.same(world.written, []);
-  await limit(1_000);
-  await world.pass(660_000, 10_000);
-  const [refused, again] = tries;
-  t.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 600_000, 'waited at least so long');
-  t.match(agent.status(), { droppedRows: 0, rejected: {}, fault: undefined });
-  t.equal(agent.status().sentRows, agent.status().observedRows);
-  const times = timesOf(world.written);
-  t.ok(times.length >= 20, `${times.length} rows`);
-  for (const [i, time] of times.entries()) {
-    if (i > 1) t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'at its own time, none is missing');
-  }
-});
+t.test(
+  'an agent over the rate of its project loses no row: all arrive late, in order',
+  async (t) => {
+    const world = await startAgentWorld(t);
+    await world.enrol();
+    const limit = (samplesPerSecond: number) =>
+      world.host.submit({
+        project: 'demo',
+        by: tester,
+        decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
+      });
+    await limit(0);
+    const tries: { atMs: number; outcome: SendOutcome }[] = [];
+    const toService = createSender(world.clock);
+    const send: SendBatch = async (...batch) => {
+      const atMs = world.clock.now();
+      const outcome = await toService(...batch);
+      tries.push({ atMs, outcome });
+      return outcome;
+    };
+    const agent = world.start({ send });
+    await world.pass(2 * INTERVAL_MS);
+    t.match(tries, [{ outcome: { kind: 'later', message: /TOO_MANY/, retryAfterMs: 600_000 } }]);
+    t.equal(tries.length, 1, 'not resent before the time that the service named');
+    t.same(world.written, []);
+    await limit(1_000);
+    await world.pass(660_000, 10_000);
+    const [refused, again] = tries;
+    t.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 600_000, 'waited at least this long');
+    t.match(agent.status(), { droppedRows: 0, rejected: {}, fault: undefined });
+    t.equal(agent.status().sentRows, agent.status().observedRows);
+    const times = timesOf(world.written);
+    t.ok(times.length >= 20, `${times.length} rows`);
+    for (const [i, time] of times.entries()) {
+      if (i > 1)
+        t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'with its own time, none is missing');
+    }
+  },
+);
 
-t.test('a missing file of the kernel gives no reading, and is reported', async (t) => {
+t.test('a missing kernel file gives no reading, and is reported', async (t) => {
   const clock = new VirtualClock(START_MS);
   const reading = (texts: Record<string, string>) =>
     createGuestSource({
@@ -320,7 +324,7 @@ t.test('an enrolment that others can read, that is damaged, or copied, is not us
   writeEnrolment(folder, { ...about, expiresUnix: 1, machine: 'a' });
   t.equal(readEnrolment(folder, 'a').vmName, VM);
   t.throws(() => readEnrolment(folder, 'b'), /copy of/);
-  t.equal(readEnrolment(folder, '').key, 'k', 'where there is no machine-id to compare');
+  t.equal(readEnrolment(folder, '').key, 'k', 'without a machine-id to compare');
   const path = enrolmentPath(folder);
   chmodSync(path, 0o644);
   t.throws(() => readEnrolment(folder, 'a'), /chmod 600/);

@@ -1,6 +1,7 @@
 /**
- * A fleet with VMs whose names or mounts cannot be stored, against a real service: every VM's rows are
- * stored, and what lacks is named by the collector, by the service's operator and to the project.
+ * A fleet with VMs whose names or mounts cannot be stored, against a real service: every VM's rows
+ * are stored, and missing readings are reported by the collector, to the service's operator and to
+ * the project.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ const QUERY = 'monitoring.v1.MonitoringService/QueryVMMonitoring';
 const NOTICES = 'monitoring.v1.AlertService/ListNotices';
 const URI = 'qemu:///system';
 
-t.test('SRC-16: one guest with a long mount path or name loses that alone', async (t) => {
+t.test('SRC-16: a guest with a long mount path or name loses only that reading', async (t) => {
   const data = dataFolder(t);
   const service = await startService(t, data);
   const admin = async (...words: string[]) => {

@@ -1,6 +1,6 @@
 /**
- * The collector of a fleet against a real service with three projects: rows reach the project that the
- * mapping says, from the disk and at their own times, and none that the key was not made for.
+ * The collector of a fleet against a real service with three projects: rows reach the project of
+ * their mapping, from disk and with their own times, and no project outside the key's scope.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const [web, db, mail, odd] = [
   fleetDomain(4, 'odd'),
 ] as const;
 
-/** A row as it was offered and what became of it. */
+/** A row as it was offered, and its outcome. */
 interface Sent {
   readonly project: string;
   readonly vm: string;
@@ -57,7 +57,7 @@ async function openWorld(t: Test) {
   const nobody = { projectName: '', vmName: '', expiresUnix: 0, machine: '' };
   const enrol = (key: string) => writeEnrolment(folder, { endpoint, key, ...nobody });
   enrol(key);
-  /** Another key, for demo alone. */
+  /** Another key, for demo only. */
   const another = async (): Promise<string> => {
     const words = ['--datacenter', 'DC-1', '--project', 'demo', '--json'];
     return JSON.parse(await admin('collector-key', 'create', ...words)).key;
@@ -138,7 +138,7 @@ t.test('SRC-11: a fleet reaches three projects, and none that its key excludes',
   });
   t.notOk(
     sent.some(({ vm }) => vm === 'odd'),
-    'what fits no rule is not sent',
+    'a VM without a matching rule is not sent',
   );
 
   world.map('name shop-* project shop', 'name odd project foreign', 'name * project demo');
@@ -169,7 +169,7 @@ t.test('SRC-11: a fleet reaches three projects, and none that its key excludes',
   t.match(collect.status().faults, ['line 3: is written "name PATTERN project ID"']);
   const then = sent.length;
   await until(
-    'the mapping before is in use',
+    'the previous mapping is in use',
     () => sent.slice(then).some(({ project }) => project === 'shop') || undefined,
   );
 });
@@ -192,7 +192,7 @@ t.test(
       sent.map(({ project, vm, observedMs }) => `${project} ${vm} ${observedMs}`),
     );
     t.ok(offered.size > 0);
-    // What the mapping says now is for what is observed now.
+    // The current mapping applies to current observations.
     world.map('name * project blog');
     world.libvirts[A] = [];
     world.libvirts[B] = [];
@@ -208,7 +208,7 @@ t.test(
     });
     t.notOk(
       sent.some(({ project }) => project === 'blog'),
-      'nothing that waited was moved',
+      'no waiting row was moved',
     );
     await second.stop();
   },
@@ -254,7 +254,7 @@ t.test(
       endTimeUnix: String(seconds + 30),
       stepSeconds: 30,
     });
-    t.equal(history.status, 200, 'the old history is readable where it was');
+    t.equal(history.status, 200, 'the old history is readable in its project');
     t.equal(collect.status().retiring, 0);
   },
 );
@@ -275,7 +275,7 @@ t.test(
     await until('waiting rows', () =>
       (collect.status().projects[0]?.waitingRows ?? 0) > 4 ? true : undefined,
     );
-    t.same(sent, [], 'a key that was refused is not tried again in every round');
+    t.same(sent, [], 'a refused key is not retried in every round');
     world.enrol(await world.another());
     await until('rows with the next key', isStored);
     await until('nothing waits', () => (fault() === undefined ? true : undefined));

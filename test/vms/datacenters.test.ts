@@ -1,4 +1,6 @@
-/** Whether a data center is stale: by silence alone, and live again by rows alone. */
+/**
+ * Whether a data center is stale: only silence makes it stale, and only rows make it live again.
+ */
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
@@ -36,7 +38,7 @@ t.test('a data center is stale after the silence, and live again once it reports
   const reportedMs = world.clock.now();
   await world.pass(90_000, 5_000);
   t.equal(datacenters.stateOf('DC-1'), 'live');
-  t.equal(world.row(), undefined, 'nothing has happened, nothing is committed');
+  t.equal(world.row(), undefined, 'nothing has changed, nothing is committed');
   await world.pass(10_000, 5_000);
   t.equal(datacenters.stateOf('DC-1'), 'stale');
   t.match(world.row(), { context: { silentSinceMs: reportedMs } });
@@ -48,22 +50,25 @@ t.test('a data center is stale after the silence, and live again once it reports
   t.match(world.row(), { value: 'live', context: { silentSinceMs: null } });
 });
 
-t.test('a restart is no report: what was stale stays so until rows arrive', async (t) => {
-  const world = await watching(t);
-  const first = world.start();
-  await world.pass(100_000, 5_000);
-  t.equal(first.datacenters.stateOf('DC-1'), 'stale');
-  await first.stop();
-  const { datacenters } = world.start();
-  await world.pass(30_000, 5_000);
-  t.equal(datacenters.stateOf('DC-1'), 'stale');
-  datacenters.reported('DC-1');
-  await world.pass(5_000);
-  t.equal(datacenters.stateOf('DC-1'), 'live');
-});
+t.test(
+  'a restart is not a report: a stale data center stays stale until rows arrive',
+  async (t) => {
+    const world = await watching(t);
+    const first = world.start();
+    await world.pass(100_000, 5_000);
+    t.equal(first.datacenters.stateOf('DC-1'), 'stale');
+    await first.stop();
+    const { datacenters } = world.start();
+    await world.pass(30_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'stale');
+    datacenters.reported('DC-1');
+    await world.pass(5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+  },
+);
 
 t.test(
-  'a calendar set forward is no silence, and an outage of the stream is waited out',
+  'a calendar set forward is not silence, and an outage of the stream is waited out',
   async (t) => {
     const world = await watching(t);
     const { datacenters } = world.start();
@@ -74,16 +79,16 @@ t.test(
     world.faults.append = () => 'refused';
     await world.pass(200_000, 5_000);
     t.equal(datacenters.stateOf('DC-1'), 'live');
-    t.ok(world.lost.count > 0, 'what could not be committed is reported');
+    t.ok(world.lost.count > 0, 'a failed commit is reported');
     world.faults.append = () => undefined;
     await world.pass(20_000, 1_000);
     t.equal(datacenters.stateOf('DC-1'), 'stale');
   },
 );
 
-t.test('a process that stood still hears first what came meanwhile', async (t) => {
+t.test('a suspended process first reads the rows that arrived in the meantime', async (t) => {
   const world = await openAlertingWorld(t);
-  // What falls due while it stands still happens when it goes on.
+  // Timers that fall due during the suspension fire when it ends.
   let stillMs = 0;
   const clock: Clock = {
     now: () => world.clock.now(),
@@ -111,7 +116,7 @@ t.test('a process that stood still hears first what came meanwhile', async (t) =
   t.equal(datacenters.stateOf('DC-1'), 'stale', 'it has listened for a whole silence');
 });
 
-t.test('rows that were all refused are no report; a state without a value is one', async (t) => {
+t.test('rows that were all rejected are not a report; a state without a value is', async (t) => {
   const world = await watching(t);
   const { datacenters } = world.start();
   const ingest = createIngest({
@@ -132,7 +137,7 @@ t.test('rows that were all refused are no report; a state without a value is one
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });
 
-t.test('rows at any member keep a data center live; one member alone commits', async (t) => {
+t.test('rows at any member keep a data center live, and only one member commits', async (t) => {
   const world = await openAlertingWorld(t);
   const there = new Map([['DC-1', 2_000]]);
   const member = { isOwner: false };
@@ -145,14 +150,18 @@ t.test('rows at any member keep a data center live; one member alone commits', a
   });
   world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
   await world.pass(200_000, 5_000);
-  t.same(datacenters.ages(), { 'DC-1': 2_000 }, 'as of the last look');
+  t.same(datacenters.ages(), { 'DC-1': 2_000 }, 'as of the last check');
   there.clear();
   await world.pass(200_000, 5_000);
-  t.equal(datacenters.stateOf('DC-1'), 'live', 'it notices and commits nothing');
+  t.equal(datacenters.stateOf('DC-1'), 'live', 'it detects this and commits nothing');
   datacenters.heardInLog('DC-1', world.clock.now() - 80_000);
   member.isOwner = true;
   await world.pass(5_000);
-  t.equal(datacenters.stateOf('DC-1'), 'live', 'rows in the log, of a member that said nothing');
+  t.equal(
+    datacenters.stateOf('DC-1'),
+    'live',
+    'rows in the log, from a member that reported nothing',
+  );
   await world.pass(10_000, 5_000);
   t.equal(datacenters.stateOf('DC-1'), 'stale');
   there.set('DC-1', 1_000);
@@ -161,10 +170,10 @@ t.test('rows at any member keep a data center live; one member alone commits', a
 });
 
 t.test(
-  'after a start nothing is stale for a whole silence, whatever others had heard',
+  'after a start nothing is stale for a whole silence, whatever others had received',
   async (t) => {
     const world = await openAlertingWorld(t);
-    // Last said by a member that took rows after it, and died.
+    // Last reported by a member that accepted rows afterwards, and died.
     const heardElsewhere = () => new Map([['DC-1', 80_000 + world.clock.elapsed()]]);
     const silence = { datacenter: 'DC-1', silenceMs: 90_000, heardElsewhere };
     const datacenters = new Datacenters({ ...world, ...silence, ownership: { owns: () => true } });
@@ -177,7 +186,7 @@ t.test(
 );
 
 t.test(
-  'a data center shows the time of its last reading, or none, and whether it is stale',
+  'a data center has the time of its last reading, or none, and whether it is stale',
   async (t) => {
     const world = await watching(t);
     const metrics = createMetrics({ clock: world.clock, version: 'test' });
@@ -188,7 +197,7 @@ t.test(
     const stale = (name: string, is: 0 | 1) => `svc_datacenter_stale{datacenter="${name}"} ${is}`;
     const last = (name: string, ms: number) =>
       `svc_datacenter_last_reading_timestamp_seconds{datacenter="${name}"} ${ms / 1000}`;
-    t.same(await shown(), [stale('DC-1', 0)], 'a start is no reading');
+    t.same(await shown(), [stale('DC-1', 0)], 'a start is not a reading');
     datacenters.reported('DC-2');
     const reportedMs = world.clock.now();
     await world.pass(100_000, 5_000);

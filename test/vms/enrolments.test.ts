@@ -1,6 +1,6 @@
 /**
- * Enrolment of VMs on a real host under a virtual clock: where it is offered, what a token is good
- * for and how long, and that a VM has one agent and one key at any time.
+ * Enrolment of VMs on a real host under a virtual clock: where it is offered, the use and lifetime
+ * of a token, and that a VM has only one agent and one key at any time.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -47,7 +47,7 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
         return null;
       },
     });
-  /** Lets time pass, timers firing. */
+  /** Advances time and fires timers. */
   const pass = async (ms: number): Promise<void> => {
     const stopping = new AbortController();
     const running = runTimers(
@@ -74,7 +74,7 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
   };
 }
 
-/** Reason and sentence of a refusal. */
+/** Reason and message of a refusal. */
 async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -85,28 +85,31 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return 'accepted';
 }
 
-t.test('a key for an agent is made as what a required audit sink holds back', async (t) => {
-  const world = await enrolling(t);
-  const held: unknown[] = [];
-  const host: typeof world.host = {
-    ...world.host,
-    submit(submission) {
-      held.push(submission.makesCredential);
-      return world.host.submit(submission);
-    },
-  };
-  const token = await world.offeredToken();
-  await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
-  t.same(held, [true]);
-});
+t.test(
+  'a key for an agent is issued as a change that a required audit sink holds back',
+  async (t) => {
+    const world = await enrolling(t);
+    const held: unknown[] = [];
+    const host: typeof world.host = {
+      ...world.host,
+      submit(submission) {
+        held.push(submission.makesCredential);
+        return world.host.submit(submission);
+      },
+    };
+    const token = await world.offeredToken();
+    await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
+    t.same(held, [true]);
+  },
+);
 
-t.test('a token is exchanged for a key of the one VM, once', async (t) => {
+t.test('a token is exchanged for a key of its VM, once', async (t) => {
   const world = await enrolling(t);
   await world.register({ datacenter: 'DC-1' });
   const { token, expiresMs } = await world.offer();
   t.match(token, /^svc_enrol_[0-9a-f]{26}_/);
   t.equal(expiresMs, START_MS + DAY_MS);
-  t.match(world.record(), { expandedMonitoring: false }, 'nothing is switched on by an offer');
+  t.match(world.record(), { expandedMonitoring: false }, 'an offer turns nothing on');
   const agent = await world.enrolments.enrol(token ?? '', 'Debian 13, Linux 6.12');
   t.match(agent, { project, vm: VM, expiresMs: START_MS + 365 * DAY_MS });
   t.equal(parseKey(agent.key)?.kind, 'vm');
@@ -128,10 +131,10 @@ t.test('a token is exchanged for a key of the one VM, once', async (t) => {
   const used = await refusalOf(world.enrolments.enrol(token ?? '', ''));
   const unknown = await refusalOf(world.enrolments.enrol('svc_enrol_x', ''));
   t.match(used, /^MALFORMED_CREDENTIAL: The enrolment token cannot be used/);
-  t.equal(unknown, used, 'unknown and used are answered alike');
+  t.equal(unknown, used, 'unknown and used tokens get the same answer');
 });
 
-t.test('two that show one token at once: one gets a key', async (t) => {
+t.test('only one of two agents that present a token at once gets a key', async (t) => {
   const world = await enrolling(t);
   const token = await world.offeredToken();
   const tries = await Promise.allSettled([1, 2, 3].map(() => world.enrolments.enrol(token, '')));
@@ -139,70 +142,67 @@ t.test('two that show one token at once: one gets a key', async (t) => {
   t.equal(world.host.view(project).instances('credential', { limit: 10 }).items.length, 1);
 });
 
+t.test('a token expires after exactly 24 hours, whether or not its timer has run', async (t) => {
+  const world = await enrolling(t);
+  const early = await world.offeredToken();
+  world.clock.jump(DAY_MS - 1);
+  t.equal(await refusalOf(world.enrolments.enrol(early, '')), 'accepted');
+  const late = await world.offeredToken();
+  world.clock.jump(DAY_MS);
+  t.match(await refusalOf(world.enrolments.enrol(late, '')), /^MALFORMED_CREDENTIAL/);
+});
+
 t.test(
-  'a token ends after 24 hours, to the moment, whether or not its timer has run',
+  'after a second offer, the existing agent continues until the next one arrives',
   async (t) => {
     const world = await enrolling(t);
-    const early = await world.offeredToken();
-    world.clock.jump(DAY_MS - 1);
-    t.equal(await refusalOf(world.enrolments.enrol(early, '')), 'accepted');
-    const late = await world.offeredToken();
-    world.clock.jump(DAY_MS);
-    t.match(await refusalOf(world.enrolments.enrol(late, '')), /^MALFORMED_CREDENTIAL/);
+    const first = await world.enrolments.enrol(await world.offeredToken(), '');
+    const lost = await world.offeredToken();
+    t.match([world.state(), world.keyOf(first.key)], [{ value: 'offered' }, { value: 'active' }]);
+    const token = await world.offeredToken();
+    t.match(
+      await refusalOf(world.enrolments.enrol(lost, '')),
+      /^MALFORMED_CREDENTIAL/,
+      'the newest token counts',
+    );
+    const second = await world.enrolments.enrol(token, '');
+    t.match(world.keyOf(first.key), { value: 'revoked', context: { revokedReason: 'REPLACED' } });
+    t.match(world.keyOf(second.key), { value: 'active' });
+    await world.offeredToken();
+    await world.pass(DAY_MS + 1);
+    t.match(
+      [world.state(), world.keyOf(second.key)],
+      [{ value: 'enrolled' }, { value: 'active' }],
+      'no other arrived in time',
+    );
   },
 );
 
-t.test('offered again, the agent that is there goes on until the next one comes', async (t) => {
-  const world = await enrolling(t);
-  const first = await world.enrolments.enrol(await world.offeredToken(), '');
-  const lost = await world.offeredToken();
-  t.match([world.state(), world.keyOf(first.key)], [{ value: 'offered' }, { value: 'active' }]);
-  const token = await world.offeredToken();
-  t.match(
-    await refusalOf(world.enrolments.enrol(lost, '')),
-    /^MALFORMED_CREDENTIAL/,
-    'the newest token counts',
-  );
-  const second = await world.enrolments.enrol(token, '');
-  t.match(world.keyOf(first.key), { value: 'revoked', context: { revokedReason: 'REPLACED' } });
-  t.match(world.keyOf(second.key), { value: 'active' });
-  await world.offeredToken();
-  await world.pass(DAY_MS + 1);
-  t.match(
-    [world.state(), world.keyOf(second.key)],
-    [{ value: 'enrolled' }, { value: 'active' }],
-    'no other came in time',
-  );
-});
-
-t.test('an offer that nobody takes is over after a day', async (t) => {
+t.test('an unused offer expires after a day', async (t) => {
   const world = await enrolling(t);
   await world.offeredToken();
   await world.pass(DAY_MS + 1);
   t.match(world.state(), { value: 'off', context: { tokenHash: '', credential: null } });
-  t.equal(world.record(), undefined, 'and no VM is known by it');
+  t.equal(world.record(), undefined, 'and registers no VM');
 });
 
-t.test(
-  'the end of enrolment takes token and key at once, and can be asked for again',
-  async (t) => {
-    const world = await enrolling(t);
-    await world.register({ datacenter: 'DC-1' });
-    t.match(await refusalOf(world.end()), /^NOT_FOUND/, 'never enrolled');
-    const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
-    const token = await world.offeredToken();
-    const before = world.host.appliedSequence();
-    await world.end();
-    t.equal(world.host.appliedSequence(), before + 1, 'one commit');
-    t.match(world.keyOf(key), { value: 'revoked', context: { revokedReason: 'UNENROLLED' } });
-    t.match(world.state(), { value: 'off', context: { credential: null } });
-    t.match(world.record(), { expandedMonitoring: false, hasAgent: undefined });
-    t.match(await refusalOf(world.enrolments.enrol(token, '')), /^MALFORMED_CREDENTIAL/);
-    await world.end();
-    const again = await world.enrolments.enrol(await world.offeredToken(), '');
-    t.match([world.keyOf(again.key), world.record()], [{ value: 'active' }, { hasAgent: true }]);
-  },
-);
+t.test('the end of enrolment revokes token and key at once, and can be repeated', async (t) => {
+  const world = await enrolling(t);
+  await world.register({ datacenter: 'DC-1' });
+  t.match(await refusalOf(world.end()), /^NOT_FOUND/, 'never enrolled');
+  const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
+  const token = await world.offeredToken();
+  const before = world.host.appliedSequence();
+  await world.end();
+  t.equal(world.host.appliedSequence(), before + 1, 'one commit');
+  t.match(world.keyOf(key), { value: 'revoked', context: { revokedReason: 'UNENROLLED' } });
+  t.match(world.state(), { value: 'off', context: { credential: null } });
+  t.match(world.record(), { expandedMonitoring: false, hasAgent: undefined });
+  t.match(await refusalOf(world.enrolments.enrol(token, '')), /^MALFORMED_CREDENTIAL/);
+  await world.end();
+  const again = await world.enrolments.enrol(await world.offeredToken(), '');
+  t.match([world.keyOf(again.key), world.record()], [{ value: 'active' }, { hasAgent: true }]);
+});
 
 t.test(
   'MEAS-08: expanded monitoring is offered only in its data centers, where the VM is',
@@ -225,7 +225,7 @@ t.test(
     t.match(
       await refusalOf(world.enrolments.enrol(token, '')),
       /^INVALID_STATE/,
-      'it moved meanwhile',
+      'it moved in the meantime',
     );
     await world.register({ datacenter: 'DC-4' });
     t.equal(
@@ -238,7 +238,7 @@ t.test(
   },
 );
 
-t.test('a VM not known yet is known by its agent, until a collector reports it', async (t) => {
+t.test('an unknown VM is registered by its agent, until a collector reports it', async (t) => {
   const world = await enrolling(t);
   const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
   t.same(world.record(), {
@@ -253,38 +253,41 @@ t.test('a VM not known yet is known by its agent, until a collector reports it',
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
 });
 
-t.test('un-enrolled before any collector reported it, a VM stays without its agent', async (t) => {
-  const world = await enrolling(t);
-  await world.enrolments.enrol(await world.offeredToken(), '');
-  await world.end();
-  t.same(
-    world.record(),
-    {
-      displayName: VM,
-      datacenter: 'DC-1',
-      expandedMonitoring: false,
-      registeredMs: START_MS,
-      isExpected: true,
-      exportShard: 0,
-    },
-    'what its agent has reported is still a VM’s',
-  );
-  t.match(world.state(), { value: 'off' }, 'what was done stays in its history');
-  const token = await world.offeredToken({ datacenter: 'DC-4' });
-  const { key } = await world.enrolments.enrol(token, '');
-  const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
-  t.match(world.record(), placed, 'it can be enrolled again, in another place too');
-  t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
-});
+t.test(
+  'a VM that is un-enrolled before any collector reported it stays, without its agent',
+  async (t) => {
+    const world = await enrolling(t);
+    await world.enrolments.enrol(await world.offeredToken(), '');
+    await world.end();
+    t.same(
+      world.record(),
+      {
+        displayName: VM,
+        datacenter: 'DC-1',
+        expandedMonitoring: false,
+        registeredMs: START_MS,
+        isExpected: true,
+        exportShard: 0,
+      },
+      'the agent’s reports still belong to a VM',
+    );
+    t.match(world.state(), { value: 'off' }, 'earlier changes stay in its history');
+    const token = await world.offeredToken({ datacenter: 'DC-4' });
+    const { key } = await world.enrolments.enrol(token, '');
+    const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
+    t.match(world.record(), placed, 'it can be enrolled again, even in another data center');
+    t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
+  },
+);
 
-t.test('an offer taken back before an agent came leaves no VM', async (t) => {
+t.test('an offer that is revoked before an agent arrives leaves no VM', async (t) => {
   const world = await enrolling(t);
   await world.offeredToken();
   await world.end();
   t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
 });
 
-t.test('a resend answers without the token, another body is refused', async (t) => {
+t.test('a resend answers without the token, and another body is refused', async (t) => {
   const world = await enrolling(t);
   const request = world.request();
   const first = await world.offer({ datacenter: 'DC-1', request });
@@ -304,7 +307,7 @@ t.test('the same VM id in two projects is two VMs', async (t) => {
   t.match(await world.enrolments.enrol(here, ''), { project: 'demo', vm: VM });
 });
 
-t.test('strangers’ tries cost no commit, and no secret is in the log', async (t) => {
+t.test('strangers’ attempts cost no commit, and no secret is in the log', async (t) => {
   const world = await enrolling(t);
   const token = await world.offeredToken();
   const before = world.host.appliedSequence();

@@ -1,6 +1,6 @@
 /**
- * The place of a VM in the exports, over restarts and whatever else happens to the project: a
- * random history of it, whose oracle is the first place that each VM was seen in.
+ * The slot of a VM in the exports, over restarts and any other event of the project: a random
+ * history, whose oracle is the first slot observed for each VM.
  */
 
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ import {
 
 const SERVICE = { kind: 'service', name: 'test' } as const;
 
-/** A registry as a start makes it: it knows what the records say and nothing else. */
+/** A registry as a start creates it: it knows only the records. */
 function startRegistry({ host, clock }: AlertingWorld): VmRegistry {
   return new VmRegistry({ host, clock, datacenter: 'DC-1' });
 }
@@ -93,7 +93,7 @@ t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', 
         }
         if (Math.max(0, ...sizes.values()) > SHARD_VMS_MAX) throw new Error('a shard is too full');
         const count = shardCount(world.host.view(PROJECT));
-        if (count < shards) throw new Error('a shard has gone');
+        if (count < shards) throw new Error('a shard has disappeared');
         if ([...sizes.keys()].some((shard) => shard >= count))
           throw new Error('a shard is unlisted');
         shards = count;
@@ -105,11 +105,11 @@ t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', 
     { numRuns: 12, seed: 20_261_121 },
   );
   t.equal(seen.histories, 12);
-  t.ok(seen.places > 10_000, `${seen.places} places were compared`);
+  t.ok(seen.places > 10_000, `${seen.places} slots were compared`);
   t.ok(seen.shards > 2 && seen.restarts > 0, `${seen.shards} shards, ${seen.restarts} restarts`);
 });
 
-t.test('VMs that an older version registered get their place with their next row', async (t) => {
+t.test('VMs that an older version registered get their slot with their next row', async (t) => {
   const world = await openAlertingWorld(t);
   const decide = (draft: { putRecord(change: object): void }) => {
     for (const id of ['old-1', 'old-2']) {
@@ -132,7 +132,7 @@ t.test('VMs that an older version registered get their place with their next row
   t.equal(world.host.appliedSequence(), before, 'once');
 });
 
-t.test('VMs that register at the same moment do not share a place', async (t) => {
+t.test('VMs that register at the same moment do not share a slot', async (t) => {
   const world = await openAlertingWorld(t);
   const registry = startRegistry(world);
   const vms = Array.from({ length: SHARD_VMS_MAX + 5 }, (_, i) => `vm-${i}`);

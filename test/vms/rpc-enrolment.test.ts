@@ -1,6 +1,6 @@
 /**
- * Enrolment over the API: who may, what is answered once, and what the agent's key can do then: write
- * expanded samples of its VM, and nothing else in the whole API.
+ * Enrolment over the API: its permissions, the token that is returned once, and the only use of the
+ * agent's key in the whole API: to write expanded samples of its VM.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -23,45 +23,48 @@ const writeAs = (world: RpcWorld, key: string, rows: readonly object[], project 
 const load = { series: 'svc_vm_load1', value: 0.5 };
 const cpu = { series: 'svc_vm_cpu_utilization_pct', value: 90 };
 
-t.test('EnrolVm is for editors and owners; its token makes an agent’s key, once', async (t) => {
-  const world = await startRpcWorld(t);
-  const editor = await world.signedInAs('demo', 'EDITOR');
-  const viewer = await world.signedInAs('demo', 'VIEWER');
-  const stranger = await world.signedInAs('other', 'OWNER');
-  t.match(await enrolVm(world, viewer), { status: 403, reason: 'MISSING_CAPABILITY' });
-  t.match(await enrolVm(world, stranger), { status: 403, reason: 'PROJECT_BOUNDARY' });
-  const asKey = await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() });
-  t.match(asKey, { status: 403, reason: 'HUMAN_OPERATION' });
-  t.match(await enrolVm(world, editor, { datacenter: 'DC-7' }), {
-    status: 400,
-    reason: 'INVALID_STATE',
-  });
-  const requestId = randomUUID();
-  const { status, body } = await enrolVm(world, editor, { requestId });
-  t.equal(status, 200);
-  t.match(body, {
-    vmName: VM,
-    secretAvailable: true,
-    expiresUnix: String(START_SECONDS + 86_400),
-    enrolmentToken: /^svc_enrol_/,
-    installCommand: /^svc agent enrol --endpoint http/,
-  });
-  t.notMatch(body.installCommand, 'svc_enrol_');
-  t.match((await enrolVm(world, editor, { requestId })).body, {
-    enrolmentToken: '',
-    secretAvailable: false,
-    expiresUnix: body.expiresUnix,
-  });
-  const agent = await enrolAgent(world, body.enrolmentToken);
-  t.match(agent, {
-    status: 200,
-    body: { projectName: 'projects/demo', vmName: VM, key: /^svc_vm_/ },
-  });
-  const used = await enrolAgent(world, body.enrolmentToken);
-  const unknown = await enrolAgent(world, 'svc_enrol_none');
-  t.match(used, { status: 401, reason: 'MALFORMED_CREDENTIAL' });
-  t.same(unknown.body, used.body, 'used and unknown are answered alike');
-});
+t.test(
+  'EnrolVm is for editors and owners; its token is exchanged for an agent’s key, once',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const editor = await world.signedInAs('demo', 'EDITOR');
+    const viewer = await world.signedInAs('demo', 'VIEWER');
+    const stranger = await world.signedInAs('other', 'OWNER');
+    t.match(await enrolVm(world, viewer), { status: 403, reason: 'MISSING_CAPABILITY' });
+    t.match(await enrolVm(world, stranger), { status: 403, reason: 'PROJECT_BOUNDARY' });
+    const asKey = await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() });
+    t.match(asKey, { status: 403, reason: 'HUMAN_OPERATION' });
+    t.match(await enrolVm(world, editor, { datacenter: 'DC-7' }), {
+      status: 400,
+      reason: 'INVALID_STATE',
+    });
+    const requestId = randomUUID();
+    const { status, body } = await enrolVm(world, editor, { requestId });
+    t.equal(status, 200);
+    t.match(body, {
+      vmName: VM,
+      secretAvailable: true,
+      expiresUnix: String(START_SECONDS + 86_400),
+      enrolmentToken: /^svc_enrol_/,
+      installCommand: /^svc agent enrol --endpoint http/,
+    });
+    t.notMatch(body.installCommand, 'svc_enrol_');
+    t.match((await enrolVm(world, editor, { requestId })).body, {
+      enrolmentToken: '',
+      secretAvailable: false,
+      expiresUnix: body.expiresUnix,
+    });
+    const agent = await enrolAgent(world, body.enrolmentToken);
+    t.match(agent, {
+      status: 200,
+      body: { projectName: 'projects/demo', vmName: VM, key: /^svc_vm_/ },
+    });
+    const used = await enrolAgent(world, body.enrolmentToken);
+    const unknown = await enrolAgent(world, 'svc_enrol_none');
+    t.match(used, { status: 401, reason: 'MALFORMED_CREDENTIAL' });
+    t.same(unknown.body, used.body, 'used and unknown tokens get the same answer');
+  },
+);
 
 t.test('a VM’s credential writes its expanded samples and nothing else', async (t) => {
   const world = await startRpcWorld(t);
@@ -136,7 +139,7 @@ t.test('UnenrolVm stops the agent with the next request', async (t) => {
   const unenrol = { vmName: VM, requestId: randomUUID() };
   t.equal((await world.call('UnenrolVm', unenrol, { person: owner })).status, 200);
   t.match(await writeAs(world, key, [row]), { status: 401, reason: 'CREDENTIAL_REVOKED' });
-  t.equal((await world.call('UnenrolVm', unenrol, { person: owner })).status, 200, 'sent again');
+  t.equal((await world.call('UnenrolVm', unenrol, { person: owner })).status, 200, 'resent');
   const list = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
   t.match(list.body.vms, [{ name: VM, expandedMonitoring: false, telemetry: { state: 'LIVE' } }]);
   const never = { vmName: 'projects/demo/vms/vm-9', requestId: randomUUID() };

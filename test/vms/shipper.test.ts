@@ -1,6 +1,6 @@
 /**
- * The shipper and its buffer on a real disk, against a service that refuses batches for one row: the
- * batch is divided, that row alone is dropped, and each other row is stored once.
+ * The shipper and its buffer on a real disk, against a service that refuses batches because of one
+ * row: the batch is split, only that row is dropped, and each other row is stored once.
  */
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ interface Sent {
   readonly rows: readonly number[];
 }
 
-/** A shipper of `count` rows, and what the service answers to each batch. */
+/** A shipper of `count` rows, and the service's answer to each batch. */
 function openWorld(t: Test, count: number, answer: (sent: Sent) => SendOutcome) {
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(1);
@@ -70,7 +70,7 @@ const refusing =
   ({ rows }: Sent): SendOutcome =>
     rows.some((row) => bad.has(row)) ? { kind: 'refused', message: 'INVALID_FIELD: no' } : stored;
 
-t.test('SRC-17: a refused batch is divided until only the bad row is left', async (t) => {
+t.test('SRC-17: a refused batch is split until only the bad row is left', async (t) => {
   const world = openWorld(t, 100, refusing(new Set([37])));
   await world.run(world.isEmpty);
   t.same(world.ofKind('refused'), [37], 'dropped alone');
@@ -78,12 +78,12 @@ t.test('SRC-17: a refused batch is divided until only the bad row is left', asyn
   t.same(
     kept,
     Array.from({ length: 100 }, (_, i) => i).filter((row) => row !== 37),
-    'all others are stored, in their order',
+    'all others are stored, in order',
   );
   t.ok(world.sent.length < 20, `${world.sent.length} requests`);
 });
 
-t.test('SRC-17: whichever rows are bad, each other one is stored once', async (t) => {
+t.test('SRC-17: any set of bad rows leaves each other row stored once', async (t) => {
   const property = fc.asyncProperty(
     fc.uniqueArray(fc.nat(29), { maxLength: 30 }),
     async (chosen) => {
@@ -100,7 +100,7 @@ t.test('SRC-17: whichever rows are bad, each other one is stored once', async (t
   await fc.assert(property, { numRuns: tries(30) });
 });
 
-t.test('SRC-17: a service that is away while a batch is divided loses no row', async (t) => {
+t.test('SRC-17: a service that is down while a batch is split loses no row', async (t) => {
   const refuse = refusing(new Set([3]));
   let calls = 0;
   const world = openWorld(t, 8, (sent) =>

@@ -1,4 +1,4 @@
-/** The one copy of VM records in memory: it follows commits, in each way of reading it. */
+/** The only copy of VM records in memory: it follows commits, in each way of reading it. */
 import t from 'tap';
 import { VmDirectory, vmDirectoryOf } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
@@ -19,14 +19,14 @@ t.test('a retired VM leaves its shard, and returns to it when it is reported', a
   t.ok(following.vms(PROJECT).get('vm-1')?.retiredMs, 'its record stays');
   const later = new VmDirectory(host);
   await later.load(PROJECT);
-  t.same(shardOf(later), ['vm-2'], 'also in a directory that reads the records afterwards');
+  t.same(shardOf(later), ['vm-2'], 'even in a directory that reads the records afterwards');
   await world.pass(30_000);
   await world.cpu(1, ['vm-1']);
   t.same(shardOf(following), ['vm-1', 'vm-2']);
   t.equal(vmDirectoryOf(host), vmDirectoryOf(host), 'a host has one directory');
 });
 
-t.test('a commit while records are read in slices is in the directory', async (t) => {
+t.test('a commit during a read of records in slices is in the directory', async (t) => {
   const world = await openAlertingWorld(t);
   const { host } = world;
   await world.cpu(1, ['vm-1', 'vm-2']);

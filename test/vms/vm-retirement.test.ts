@@ -1,6 +1,6 @@
 /**
- * Retired VMs: one decision retires a VM, everything else follows from it, and none of it is a recovery.
- * A VM that comes back is a new VM.
+ * Retired VMs: one decision retires a VM, everything else follows from it, and none of it is a
+ * recovery. A VM that returns is a new VM.
  */
 import t from 'tap';
 import { recheck } from '../../actors/delivery/audience.ts';
@@ -28,7 +28,7 @@ const retire = (world: Pick<AlertingWorld, 'host'>, vm: string, datacenter?: str
 const recordOf = (world: Pick<AlertingWorld, 'host'>, vm: string) =>
   world.host.view(PROJECT).record('vm', vm)?.body as VmBody | undefined;
 
-/** A rule that fires at once on both of two VMs, kept and evaluated. */
+/** A rule that fires at once on two VMs, saved and evaluated. */
 async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -63,9 +63,12 @@ t.test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', 
   t.same(
     world.deliveries().map(({ event }) => event),
     ['FIRING', 'FIRING'],
-    'nobody is notified of an end',
+    'no notification of an end is sent',
   );
-  await world.until('the evaluator knows', () => world.evaluator.instances(PROJECT).length === 1);
+  await world.until(
+    'the evaluator has the retirement',
+    () => world.evaluator.instances(PROJECT).length === 1,
+  );
   await world.pass(600_000, 30_000);
   t.equal(world.incidents().length, 2);
   t.equal(statesOf(world)['vm-1'], 'RETIRED');
@@ -76,7 +79,7 @@ t.test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', 
   t.ok(sequence > 0);
 });
 
-t.test('a later row of the VM registers it again, with instances of its own', async (t) => {
+t.test('a later row of the VM registers it again, with new instances', async (t) => {
   const world = await firing(t);
   await world.pass(30_000);
   await retire(world, 'vm-1');
@@ -84,7 +87,7 @@ t.test('a later row of the VM registers it again, with instances of its own', as
   const retiredMs = world.clock.now();
   const buffered = cpuRow('vm-1', retiredMs - 10_000, 95);
   await world.ingest.write({ project: PROJECT, batchId: '', rows: [buffered] });
-  t.equal(recordOf(world, 'vm-1')?.retiredMs, retiredMs, 'what was observed before is history');
+  t.equal(recordOf(world, 'vm-1')?.retiredMs, retiredMs, 'earlier observations are history');
   await world.settle();
   t.equal(world.incidents().length, 2);
 
@@ -116,7 +119,7 @@ t.test('a later row of the VM registers it again, with instances of its own', as
   t.equal(recordOf(world, 'vm-1')?.generation, 2);
 });
 
-t.test('what a crash left undone is done at the next start', async (t) => {
+t.test('work that a crash interrupted is done at the next start', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -129,10 +132,10 @@ t.test('what a crash left undone is done at the next start', async (t) => {
   await retire(world, 'vm-1');
   await world.cpu(20, ['vm-1']).catch(() => {});
   await world.settle();
-  t.equal(statesOf(world)['vm-1'], 'FIRING', 'nobody has done it yet, and nothing recovers');
+  t.equal(statesOf(world)['vm-1'], 'FIRING', 'it is not done yet, and nothing recovers');
   world.startRules();
   await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
-  await world.until('the log says so', () => evaluator.instances(PROJECT).length === 1);
+  await world.until('the log reports it', () => evaluator.instances(PROJECT).length === 1);
   const marked: number[] = [];
   for await (const { entry } of pastEntries(world.stream, { sequence: 1 }, { kind: 'rules' })) {
     if (entry.kind === 'rules') for (const one of entry.retired ?? []) marked.push(one.generation);
@@ -140,24 +143,21 @@ t.test('what a crash left undone is done at the next start', async (t) => {
   t.same(marked, [1]);
 });
 
-t.test(
-  'only VMs of its data center are a collector’s to retire, and only known ones',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    await world.cpu(10, ['vm-1']);
-    t.same((await retire(world, 'vm-1', 'DC-2')).answer, {
-      retired: [],
-      refused: [{ vm: 'vm-1', reason: 'OTHER_DATACENTER' }],
-    });
-    t.same((await retire(world, 'vm-7', 'DC-1')).answer, {
-      retired: [],
-      refused: [{ vm: 'vm-7', reason: 'UNKNOWN_VM' }],
-    });
-    t.same((await retire(world, 'vm-1', 'DC-1')).answer, { retired: ['vm-1'], refused: [] });
-  },
-);
+t.test('a collector retires only known VMs of its data center', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.cpu(10, ['vm-1']);
+  t.same((await retire(world, 'vm-1', 'DC-2')).answer, {
+    retired: [],
+    refused: [{ vm: 'vm-1', reason: 'OTHER_DATACENTER' }],
+  });
+  t.same((await retire(world, 'vm-7', 'DC-1')).answer, {
+    retired: [],
+    refused: [{ vm: 'vm-7', reason: 'UNKNOWN_VM' }],
+  });
+  t.same((await retire(world, 'vm-1', 'DC-1')).answer, { retired: ['vm-1'], refused: [] });
+});
 
-t.test('a retired VM leaves the room that its project has for VMs', async (t) => {
+t.test('a retired VM frees its part of the project’s quota', async (t) => {
   const { host, clock, stream } = await openAlertingWorld(t);
   const registry = new VmRegistry({
     host,
@@ -177,18 +177,21 @@ t.test('a retired VM leaves the room that its project has for VMs', async (t) =>
   t.same([await write('vm-2'), await write('vm-1')], [0, 1]);
 });
 
-t.test('a rule cannot be made for a retired VM; one that named it may be edited', async (t) => {
-  const world = await openAlertingWorld(t);
-  await world.cpu(10, ['vm-1', 'vm-2']);
-  const named = { allVms: false, vmNames: [`projects/${PROJECT}/vms/vm-1`] };
-  await world.saveRule(named);
-  await retire(world, 'vm-1');
-  await world.saveRule({ ...named, threshold: 1 });
-  const id = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0009';
-  await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
-});
+t.test(
+  'a rule cannot be created for a retired VM, but one that named it may be edited',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    await world.cpu(10, ['vm-1', 'vm-2']);
+    const named = { allVms: false, vmNames: [`projects/${PROJECT}/vms/vm-1`] };
+    await world.saveRule(named);
+    await retire(world, 'vm-1');
+    await world.saveRule({ ...named, threshold: 1 });
+    const id = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0009';
+    await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
+  },
+);
 
-/** Listings of a source that has reported `known`; each may be heard from others. */
+/** Listings of a source that has reported `known`. Other sources may also report each VM. */
 function listings(known: readonly string[]) {
   const clock = new VirtualClock(START_MS);
   const absences = new Absences(clock);
@@ -201,15 +204,15 @@ function listings(known: readonly string[]) {
   };
 }
 
-t.test('a VM is gone by two complete listings without it, a minute apart', async (t) => {
+t.test('a VM is retired after two complete listings without it, a minute apart', async (t) => {
   const { clock, reported, gone } = listings(['a', 'b', 'of-before']);
   t.same(gone('a', 'b', 'of-before'), []);
   await clock.advance(3_600_000);
-  t.same(gone('a'), [], 'one listing proves nothing, however long ago the last was');
+  t.same(gone('a'), [], 'one listing proves nothing, however old the last one is');
   await clock.advance(30_000);
-  t.same(gone('a', 'b'), [], 'one came back');
+  t.same(gone('a', 'b'), [], 'one returned');
   await clock.advance(29_999);
-  t.same(gone('a'), [], 'not a minute yet');
+  t.same(gone('a'), [], 'less than a minute so far');
   await clock.advance(1);
   t.same(gone('a'), ['of-before'], 'it had been reported before the start');
   t.same(gone('a'), ['of-before'], 'until that is recorded');
@@ -219,7 +222,7 @@ t.test('a VM is gone by two complete listings without it, a minute apart', async
   t.same(gone('a', 'b'), []);
 });
 
-t.test('a listing without any known VM proves none gone, and is doubted', async (t) => {
+t.test('a listing without any known VM retires none, and is doubted', async (t) => {
   const { clock, take } = listings(['a', 'b']);
   t.same(listings([]).take(), { gone: [] }, 'nothing was known');
   for (let minute = 0; minute < 10; minute++) {
@@ -227,13 +230,13 @@ t.test('a listing without any known VM proves none gone, and is doubted', async 
     t.same(take(...listed), { gone: [], doubt: { missing: 2, known: 2 } }, 'empty, or others');
     await clock.advance(60_000);
   }
-  t.same(take('a'), { gone: [] }, 'nor has it begun to count');
+  t.same(take('a'), { gone: [] }, 'and the minute has not begun');
   await clock.advance(60_000);
   t.same(take(), { gone: [], doubt: { missing: 2, known: 2 } });
   t.same(take('a'), { gone: ['b'] });
 });
 
-t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t) => {
+t.test('more than 30 % of the VMs, and at least 5, are not retired at once', async (t) => {
   for (const [known, missing, isDoubted] of [
     [20, 7, true],
     [20, 6, false],
@@ -254,27 +257,30 @@ t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t)
     }
     if (!isDoubted) continue;
     for (const vm of vms.slice(1, missing)) reported.delete(vm);
-    t.same(gone(...left), [], 'the others are retired by hand');
+    t.same(gone(...left), [], 'the others are retired manually');
     await clock.advance(60_000);
     t.same(gone(...left), ['vm-0']);
   }
 });
 
-t.test('a VM that somebody else has reported since it was first missing is not gone', async (t) => {
-  const { clock, reported, take, gone } = listings(['a', 'b', 'c']);
-  t.same(gone('c'), []);
-  await clock.advance(45_000);
-  reported.set('a', clock.elapsed());
-  await clock.advance(60_000);
-  t.same(gone('c'), ['b']);
-  reported.delete('b');
-  await clock.advance(3_600_000);
-  t.same(gone('c'), [], 'who has fallen silent is not gone');
-  reported.set('c', clock.elapsed());
-  t.same(take('new'), { gone: [] }, 'all have been heard elsewhere: nothing to doubt');
-});
+t.test(
+  'a VM that another source has reported since it was first missing is not retired',
+  async (t) => {
+    const { clock, reported, take, gone } = listings(['a', 'b', 'c']);
+    t.same(gone('c'), []);
+    await clock.advance(45_000);
+    reported.set('a', clock.elapsed());
+    await clock.advance(60_000);
+    t.same(gone('c'), ['b']);
+    reported.delete('b');
+    await clock.advance(3_600_000);
+    t.same(gone('c'), [], 'a silent VM is not missing');
+    reported.set('c', clock.elapsed());
+    t.same(take('new'), { gone: [] }, 'all were reported elsewhere: nothing to doubt');
+  },
+);
 
-/** A source whose listings and faults are the test's. */
+/** A source whose listings and faults the test sets. */
 class ListedSource implements Source {
   readonly name = 'libvirt';
   reading: Reading = { rows: [], faults: [] };
@@ -283,7 +289,7 @@ class ListedSource implements Source {
 }
 
 t.test(
-  'the collector retires what its source lists no longer; a fault retires nothing',
+  'the collector retires VMs that its source no longer lists; a fault retires nothing',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     const source = new ListedSource();
@@ -318,7 +324,7 @@ t.test(
     const rows: ObservedRow[] = [];
     source.reading = { rows, faults: [] };
     await pass(600_000);
-    t.same([retired, collector.status().faults], [[], []], 'no listing is no statement');
+    t.same([retired, collector.status().faults], [[], []], 'a missing listing proves nothing');
     source.reading = { rows, faults: [], listed: new Set() };
     await pass(120_000);
     t.match(collector.status(), {
@@ -341,7 +347,7 @@ t.test(
   },
 );
 
-t.test('which VMs a source of this node reports is in their records', async (t) => {
+t.test('records name the VMs that a source of this node reports', async (t) => {
   const { host, clock, ingest } = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', clock.now(), 1)];
   const others = [cpuRow('vm-2', clock.now(), 1)];
@@ -360,7 +366,7 @@ t.test('which VMs a source of this node reports is in their records', async (t) 
   t.same(reported(), []);
 });
 
-t.test('a VM that another collector has is not this node’s to retire', async (t) => {
+t.test('a node does not retire a VM that another collector reports', async (t) => {
   const { host, clock, stream } = await openAlertingWorld(t);
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const ingest = createIngest({
@@ -386,7 +392,7 @@ t.test('a VM that another collector has is not this node’s to retire', async (
   };
   await report('libvirt');
   await report(undefined, { ...other, vm: 'vm-1' });
-  t.same(heard(), [clock.elapsed()], 'an agent is heard');
+  t.same(heard(), [clock.elapsed()], 'an agent reports');
   const sequence = host.appliedSequence();
   for (let round = 0; round < 10; round++) {
     await clock.advance(30_000);
@@ -395,16 +401,16 @@ t.test('a VM that another collector has is not this node’s to retire', async (
   }
   t.equal(host.appliedSequence(), sequence, 'both report it: neither takes it from the other');
   await report(undefined, other);
-  t.same(heard(), [clock.elapsed()], 'the other one is heard');
+  t.same(heard(), [clock.elapsed()], 'the other one reports');
   t.same((await retireAs('libvirt')).refused, [{ vm: 'vm-1', reason: 'OTHER_SOURCE' }]);
   await clock.advance(30_000);
   await report(undefined, other);
-  t.same(heard(), [], 'it has gone to the other one');
+  t.same(heard(), [], 'it has moved to the other one');
   t.same((await retireAs('libvirt')).refused, [{ vm: 'vm-1', reason: 'OTHER_SOURCE' }]);
   t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
 });
 
-t.test('a late row of a retired VM takes no place of the project', async (t) => {
+t.test('a late row of a retired VM uses no quota of the project', async (t) => {
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   const registry = new VmRegistry({
@@ -421,6 +427,6 @@ t.test('a late row of a retired VM takes no place of the project', async (t) => 
   t.equal(registry.overVmLimit(PROJECT, [late]), undefined);
   t.equal(registry.countOf(PROJECT), 0);
   const other = cpuRow('vm-2', clock.now(), 20);
-  t.equal(registry.overVmLimit(PROJECT, [other]), undefined, 'another has the place');
+  t.equal(registry.overVmLimit(PROJECT, [other]), undefined, 'another VM uses it');
   t.same(registry.overVmLimit(PROJECT, [cpuRow('vm-3', clock.now(), 20)]), new Set(['vm-3']));
 });

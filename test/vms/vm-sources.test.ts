@@ -1,6 +1,7 @@
 /**
- * Which of several sources reports a VM: rows of two collectors through the real ingest, registry, host and
- * log. Each test is a story of a night: a failover, a migration, a clone, a collector that was replaced.
+ * Which of several sources reports a VM: rows of two collectors through the real ingest, registry,
+ * host and log. Each test replays an incident: a failover, a migration, a clone, a replaced
+ * collector.
  */
 import t, { type Test } from 'tap';
 import { startCredential } from '../../actors/identity/credentials.ts';
@@ -48,7 +49,7 @@ function rowOf(said: Said, nowMs: number): IngestRow {
 async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   const world = await openAlertingWorld(t);
   const { host, clock, stream } = world;
-  // Keys a, b and c work until a test ends one.
+  // Keys a, b and c work until a test revokes one.
   await host.submit({
     project: PROJECT,
     by,
@@ -87,7 +88,7 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   };
   const members = [open()];
   const member = (i = 0) => members[i] as ReturnType<typeof open>;
-  /** Returns whether the row was stored. */
+  /** Sends a row. Resolves with whether it was stored. */
   const say = async (reach: SenderReach | undefined, said: Said = {}, i = 0): Promise<boolean> => {
     const row = rowOf(said, clock.now());
     const rows = [row];
@@ -110,10 +111,12 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
     newest,
     member,
     reportedBy,
-    /** A further member of the service, or the same one after a restart. */
+    /** Adds a member of the service, or the same one after a restart. */
     join: () => members.push(open()) - 1,
     source: () => host.view(PROJECT).instance('vmSource', vmSourceIdOf(PROJECT, VM)),
-    /** What each source says in each round; returns who was stored, round by round. */
+    /**
+     * Sends the rows of each source in each round. Resolves with the stored ones, round by round.
+     */
     async rounds(count: number, said: readonly (readonly [SenderReach, Said | undefined])[]) {
       const stored: string[] = [];
       for (let round = 0; round < count; round++) {
@@ -151,7 +154,7 @@ t.test(
         [B, OFF],
       ]),
       ['a'],
-      'it is down: that is observed',
+      'it is down, as observed',
     );
     t.same(
       await world.rounds(4, [
@@ -197,21 +200,18 @@ t.test('SRC-18: a live migration has one reporter at a time, and no gap', async 
   );
 });
 
-t.test(
-  'SRC-18: a copy that is paused for a migration is worth less than one that runs',
-  async (t) => {
-    const world = await openSources(t);
-    await world.rounds(1, [[A, {}]]);
-    t.same(
-      await world.rounds(1, [
-        [A, INCOMING],
-        [B, {}],
-      ]),
-      ['ab'],
-    );
-    t.match(world.reportedBy(), { source: B.name });
-  },
-);
+t.test('SRC-18: a copy that is paused for a migration yields to a running one', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [[A, {}]]);
+  t.same(
+    await world.rounds(1, [
+      [A, INCOMING],
+      [B, {}],
+    ]),
+    ['ab'],
+  );
+  t.match(world.reportedBy(), { source: B.name });
+});
 
 t.test('SRC-18: a silent source is replaced after three intervals, and not before', async (t) => {
   const world = await openSources(t);
@@ -233,12 +233,12 @@ t.test('SRC-18: a silent source is replaced after three intervals, and not befor
       [B, OFF],
     ]),
     ['a', 'a'],
-    'a copy that runs is taken at once',
+    'a running copy is accepted at once',
   );
 });
 
 t.test(
-  'SRC-18: a VM that is started elsewhere is taken over once its source has missed a round',
+  'SRC-18: a VM that starts elsewhere is taken over once its source has missed a round',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(5, [
@@ -266,7 +266,7 @@ t.test(
 );
 
 t.test(
-  'SRC-19: of two clones that run for ever the first is reported, with one commit in all',
+  'SRC-19: the first of two permanent clones is reported, with one commit in all',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(1, [
@@ -283,7 +283,7 @@ t.test(
       ),
       new Set(['a']),
     );
-    t.equal(world.host.appliedSequence(), sequence, 'a refused row commits nothing');
+    t.equal(world.host.appliedSequence(), sequence, 'a rejected row commits nothing');
     const { sources } = world.member().registry;
     t.match(sources.contested(), [{ project: PROJECT, vm: VM, source: A.name, other: B.name }]);
     t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 1 }]]);
@@ -295,7 +295,7 @@ t.test(
 );
 
 t.test(
-  'SRC-19: a definition that stayed behind is refused, and is no reason to doubt the readings',
+  'SRC-19: a left-over definition is rejected, and casts no doubt on the readings',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(6, [
@@ -312,7 +312,7 @@ t.test(
 );
 
 t.test(
-  'SRC-18: copies that run in turn take the VM from each other at most every three intervals',
+  'SRC-18: copies that run in turn take the VM over at most every three intervals',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(1, [
@@ -336,10 +336,10 @@ t.test(
   },
 );
 
-t.test('SRC-18: a key that has ended is replaced at once', async (t) => {
+t.test('SRC-18: a source whose key was revoked is replaced at once', async (t) => {
   const world = await openSources(t);
   await world.rounds(3, [[A, {}]]);
-  t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still speak');
+  t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still report');
   await world.host.submit({
     project: PROJECT,
     by,
@@ -358,16 +358,16 @@ t.test('SRC-18: the source is known after a restart and at another member', asyn
   ]);
   await world.clock.advance(600_000);
   const other = world.join();
-  t.notOk(await world.say(A, CRASHED, other), 'our own downtime is nobody’s silence');
+  t.notOk(await world.say(A, CRASHED, other), 'our own downtime is not a source’s silence');
   t.ok(await world.say(B, {}, other));
   for (let round = 0; round < 10; round++) {
     await world.clock.advance(ROUND_MS);
     t.ok(await world.say(B, {}, 0));
-    t.notOk(await world.say(A, {}, other), 'each through a member of its own');
+    t.notOk(await world.say(A, {}, other), 'each through its own member');
   }
 });
 
-t.test('SRC-18: when nobody was heard, nobody was silent', async (t) => {
+t.test('SRC-18: no source counts as silent while none could be received', async (t) => {
   const world = await openSources(t);
   await world.rounds(2, [
     [B, {}],
@@ -389,12 +389,12 @@ t.test(
     const atMs = world.clock.now();
     t.same(await world.rounds(4, [[B, OFF]]), ['', '', 'b', 'b']);
     t.ok(await world.say(A, { observedMs: atMs + 1_000 }), 'observed before B took over');
-    t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C was never asked');
+    t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C never had it');
     t.match(world.reportedBy(), { source: B.name });
   },
 );
 
-t.test('SRC-18: two first rows at one moment make one source', async (t) => {
+t.test('SRC-18: two first rows at the same moment give one source', async (t) => {
   const world = await openSources(t);
   const stored = await Promise.all([world.say(A), world.say(B)]);
   t.same(stored, [true, false]);
@@ -411,7 +411,7 @@ t.test(
   },
 );
 
-t.test('SRC-18: an agent reports its own series, whoever reports the VM', async (t) => {
+t.test('SRC-18: an agent reports its own series, whichever collector reports the VM', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [[A, {}]]);
   const agent: SenderReach = { name: 'vms/vm-1', datacenter: 'DC-1', vm: VM };
@@ -428,29 +428,32 @@ t.test('SRC-18: an agent reports its own series, whoever reports the VM', async 
   t.match(world.reportedBy(), { source: A.name, turn: 1 });
 });
 
-t.test('SRC-20: a source that no longer lists a VM leaves it to the one that has it', async (t) => {
-  const world = await openSources(t);
-  await world.rounds(3, [
-    [A, {}],
-    [B, {}],
-  ]);
-  const { sources } = world.member().registry;
-  const retireAs = async (name: string) =>
-    (await retireVms(world.host, { project: PROJECT, by, vms: [VM], sender: { name, sources } }))
-      .answer;
-  t.same(await retireAs(B.name), { retired: [], refused: [{ vm: VM, reason: 'OTHER_SOURCE' }] });
-  t.match(world.reportedBy(), { source: A.name }, 'another source’s VM is not its to retire');
-  t.match(await retireAs(A.name), { retired: [], refused: [{ reason: 'OTHER_SOURCE' }] });
-  t.same(await world.rounds(1, [[B, {}]]), ['b']);
-  await world.rounds(4, [[B, {}]]);
-  t.match(await retireAs(B.name), { retired: [VM] });
-  t.equal(world.source()?.value, 'retired');
-  await world.clock.advance(ROUND_MS);
-  t.ok(await world.say(C), 'whoever reports it next makes it a new VM');
-  t.match(world.reportedBy(), { source: C.name, turn: 3 });
-});
+t.test(
+  'SRC-20: a source that no longer lists a VM leaves it to the one that reports it',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(3, [
+      [A, {}],
+      [B, {}],
+    ]);
+    const { sources } = world.member().registry;
+    const retireAs = async (name: string) =>
+      (await retireVms(world.host, { project: PROJECT, by, vms: [VM], sender: { name, sources } }))
+        .answer;
+    t.same(await retireAs(B.name), { retired: [], refused: [{ vm: VM, reason: 'OTHER_SOURCE' }] });
+    t.match(world.reportedBy(), { source: A.name }, 'a source cannot retire another source’s VM');
+    t.match(await retireAs(A.name), { retired: [], refused: [{ reason: 'OTHER_SOURCE' }] });
+    t.same(await world.rounds(1, [[B, {}]]), ['b']);
+    await world.rounds(4, [[B, {}]]);
+    t.match(await retireAs(B.name), { retired: [VM] });
+    t.equal(world.source()?.value, 'retired');
+    await world.clock.advance(ROUND_MS);
+    t.ok(await world.say(C), 'the next report makes it a new VM');
+    t.match(world.reportedBy(), { source: C.name, turn: 3 });
+  },
+);
 
-t.test('SRC-21: no increase lies between the counters of two sources', async (t) => {
+t.test('SRC-21: no increase spans the counters of two sources', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [
     [A, { cpu: 10 }],
@@ -479,7 +482,7 @@ t.test('SRC-21: no increase lies between the counters of two sources', async (t)
     derive(rate, at('domain-1', 10, 0), at(after, value, 10_000), out);
   t.equal(between('domain-1', 20), 1);
   t.equal(between('domain-2', 5), 0.5, 'a boot begins at 0');
-  t.same(between('domain-1 @2', 20), Number.NaN, 'another source begins anywhere');
+  t.same(between('domain-1 @2', 20), Number.NaN, 'another source begins at any value');
   t.same(between('domain-1 @2', 5), Number.NaN);
   t.same(between('domain-2 @2', 5), Number.NaN);
 });
@@ -512,7 +515,7 @@ t.test('SRC-18: a claim is granted for a reason, and refused without one', async
   t.equal(
     granted({ copy: 'DOWN' }, { hasLeft: true }),
     'LEFT',
-    'nobody has it: what is known counts',
+    'it has no source: earlier knowledge counts',
   );
   const back = { sourceBefore: 'b', reason: 'RUNS_ELSEWHERE', sinceMs: 950_000 } as const;
   t.equal(granted({ presentCopy: 'DOWN' }, back), undefined, 'it was there a moment ago');

@@ -1,4 +1,4 @@
-/** The search for words of the old dialect: what it finds, where, and what it leaves alone. */
+/** The search for words of the old dialect: what it finds, where, and what it ignores. */
 import t from 'tap';
 import { oldWordsIn } from '../../../scripts/house/old-words.ts';
 import { commentShares, textParts } from '../../../scripts/house/text-kinds.ts';
@@ -36,7 +36,7 @@ t.test('documents and comments of .proto files are read by people', async (t) =>
   ]);
 });
 
-t.test('honest uses are left alone', async (t) => {
+t.test('honest uses are ignored', async (t) => {
   const honest = [
     'Two clocks cannot be told apart.',
     'It tells a late sample from an early one.',
@@ -50,13 +50,13 @@ t.test('honest uses are left alone', async (t) => {
   );
 });
 
-t.test('a stored name is left alone in the file that maps it, and nowhere else', async (t) => {
+t.test('a stored name is ignored in the file that maps it, and nowhere else', async (t) => {
   const module = "export const body = { kind: 'ownersTold', told: [], untold: [] };\n";
   t.same(oldWordsIn('actors/identity/access-notices.ts', module), []);
   t.equal(oldWordsIn('actors/identity/grants.ts', module).length, 2);
 });
 
-t.test('parts of a module keep their lines; types are code', async (t) => {
+t.test('parts of a module keep their lines; types count as code', async (t) => {
   const parts = textParts("/* one */\nconst a: 'two' = call('three', `four`);\ntype B = 'told';\n");
   t.same(
     parts.map(({ kind, line, text }) => [kind, line, text.trim()]),
@@ -70,7 +70,7 @@ t.test('parts of a module keep their lines; types are code', async (t) => {
   );
 });
 
-t.test('comments are lines without code, of the lines that are not empty', async (t) => {
+t.test('comment lines are lines without code, among those that are not empty', async (t) => {
   t.same(commentShares('/**\n * One.\n */\n\n  const a = 1; // x\n// y\n'), {
     lines: { comment: 4, all: 5 },
     characters: { comment: 3 + 6 + 2 + 4, all: 3 + 6 + 2 + 17 + 4 },

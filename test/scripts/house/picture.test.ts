@@ -1,4 +1,6 @@
-/** The picture of the house: what it draws of a checkout, and that its lines stay out of its cells. */
+/**
+ * The picture of the house: what it draws of a checkout, and that its lines do not cross its cells.
+ */
 import t from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { crossings, tracksOf } from '../../../scripts/house/picture/channels.ts';
@@ -37,7 +39,7 @@ const HOUSE = checkoutOf({
   'machines/delivery/delivery.ts': '',
 });
 
-t.test('a room that uses another on two floors has one arrow, to the higher one', async (t) => {
+t.test('a room that uses another on two floors gets one arrow, to the higher floor', async (t) => {
   const uses = gridOf(HOUSE).uses.map(
     ({ from, to, imports }) => `${from.floor}/${from.room} > ${to.floor}/${to.room} ${imports}`,
   );
@@ -51,7 +53,7 @@ t.test('a room that uses another on two floors has one arrow, to the higher one'
   ]);
 });
 
-t.test('no line runs through a cell but those at its ends', async (t) => {
+t.test('no line runs through a cell other than those at its ends', async (t) => {
   const grid = gridOf(HOUSE);
   const { routes, rowTops } = planOf(grid, 0);
   t.equal(routes.length, grid.uses.length);
@@ -74,7 +76,7 @@ t.test('no line runs through a cell but those at its ends', async (t) => {
 });
 
 t.test(
-  'the same checkout is the same picture: every cell, every arrow, the edges above',
+  'the same checkout gives the same picture: every cell, every arrow, the edges above',
   async (t) => {
     const picture = paintGrid(gridOf(HOUSE));
     t.equal(paintGrid(gridOf(HOUSE)), picture);
@@ -84,18 +86,15 @@ t.test(
   },
 );
 
-t.test(
-  'lines take the order in which they cross least, and share a track when far apart',
-  async (t) => {
-    const fromAbove = { above: [10, 40], below: [] };
-    const toBelow = { above: [], below: [20, 30] };
-    t.equal(crossings([0, 1], [fromAbove, toBelow]), 0);
-    t.equal(crossings([1, 0], [fromAbove, toBelow]), 2);
-    t.same(tracksOf([toBelow, fromAbove]), [1, 0], 'what comes from above lies above');
-    const apart = [
-      { above: [0], below: [10] },
-      { above: [90], below: [99] },
-    ];
-    t.same(tracksOf(apart), [0, 0]);
-  },
-);
+t.test('lines are ordered to cross least, and share a track if they are far apart', async (t) => {
+  const fromAbove = { above: [10, 40], below: [] };
+  const toBelow = { above: [], below: [20, 30] };
+  t.equal(crossings([0, 1], [fromAbove, toBelow]), 0);
+  t.equal(crossings([1, 0], [fromAbove, toBelow]), 2);
+  t.same(tracksOf([toBelow, fromAbove]), [1, 0], 'lines from above stay above');
+  const apart = [
+    { above: [0], below: [10] },
+    { above: [90], below: [99] },
+  ];
+  t.same(tracksOf(apart), [0, 0]);
+});

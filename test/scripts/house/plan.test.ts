@@ -1,4 +1,7 @@
-/** The check of the plan of rooms, and the circles it finds, on small checkouts of a few lines each. */
+/**
+ * The check of the plan of rooms, and the circles that it finds, on small checkouts of a few lines
+ * each.
+ */
 import t from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { circlesOf, fileCircles, folderCircles } from '../../../scripts/house/circles.ts';
@@ -32,7 +35,7 @@ t.test('a checkout that follows the plan has no findings', async (t) => {
   t.same(findings(files), []);
 });
 
-t.test('each way to leave the plan is one finding, with the file and what is wrong', async (t) => {
+t.test('each violation of the plan is one finding, with its file and reason', async (t) => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
     [
       { 'streams/telemetry/sample.ts': "import '../../actors/alerting/rules.ts';" },
@@ -59,7 +62,7 @@ t.test('each way to leave the plan is one finding, with the file and what is wro
   }
 });
 
-t.test('a room that is declared and on no floor is a finding', async (t) => {
+t.test('a declared room that is on no floor is a finding', async (t) => {
   t.same(placeFindings(checkoutOf(ALL), [...ORDER, 'billing']), [
     'billing is declared and is on no floor',
   ]);
@@ -73,13 +76,13 @@ t.test(
       'src/platform/http/page.ts': '',
       'src/platform/text.ts': "import { page } from './http/page.ts';",
     });
-    t.same(fileCircles(sources), [], 'no file imports itself in the end');
+    t.same(fileCircles(sources), [], 'no file imports itself indirectly');
     t.same(folderCircles(sources), [{ folder: 'src/platform', children: ['http/', 'text.ts'] }]);
   },
 );
 
 t.test(
-  'dependencies: imports of every kind and the entries of threads, none of packages',
+  'dependencies include imports of every kind and entries of threads, but no packages',
   async (t) => {
     const { sources } = checkoutOf({
       'src/a.ts': [
@@ -109,7 +112,7 @@ t.test(
   },
 );
 
-t.test('two circles that share no node are two, and a chain is none', async (t) => {
+t.test('two circles that share no node are two, and a chain is not a circle', async (t) => {
   const graph = new Map(
     Object.entries({ a: ['b'], b: ['c'], c: ['a', 'd'], d: ['e'], e: ['f'], f: ['e'] }),
   );

@@ -1,4 +1,4 @@
-/** Who and what gets into the busy project: an invitation, service accounts, and keys of each kind. */
+/** Access to the busy project: an invitation, service accounts, and keys of each kind. */
 import { randomUUID } from 'node:crypto';
 import type { Person } from './people.ts';
 
@@ -8,12 +8,15 @@ const DAY_SECONDS = 86_400;
 interface Access {
   readonly owner: Person;
   readonly viewer: Person;
-  /** `projects/demo`. */
+  /** Resource name of the project, `projects/demo`. */
   readonly projectName: string;
   readonly markup: (text: string) => string;
 }
 
-/** Two service accounts, one of them disabled, keys that end soon and late, and an invitation. */
+/**
+ * Creates two service accounts, one of them disabled, keys that end soon and late, and an
+ * invitation.
+ */
 export async function giveAccess({ owner, viewer, projectName, markup }: Access): Promise<void> {
   const make = (who: Person, method: string, request: object) =>
     who.call(method, { requestId: randomUUID(), ...request });

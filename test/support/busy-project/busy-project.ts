@@ -1,11 +1,11 @@
 /**
  * A running service with a project in which everything happens: 500 VMs, rules, incidents in each
  * state, deliveries with each outcome, trusted CI workflows, members of each role. It is started as
- * a user starts it, and filled through its API by collectors, keys and people, so that nothing is
- * there which a user could not have. Beside it stands a project in which nothing is.
+ * a user starts it, and collectors, keys and people fill it through its API, so it holds only what
+ * a user could have. It also has an empty project.
  *
- * Observations are an hour old and come in order, as a collector sends what it has kept: what they
- * lead to is decided by their own times.
+ * Observations are an hour old and arrive in order, as a collector sends its buffer. Their own
+ * times decide what follows.
  */
 import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -29,13 +29,13 @@ import {
 import { startPlatform, trustWorkflows } from './trusted-workflows.ts';
 
 export interface BusyOptions {
-  /** Default 500; at least 100, of which the first have a story. */
+  /** Number of VMs. Default 500; at least 100, because the first 100 have a story. */
   readonly vms?: number;
   /** Names, labels, notes and mounts contain markup, which must stay text. */
   readonly hasMarkup?: boolean;
-  /** File systems of each VM: each is an alert instance. Default 1. */
+  /** File systems of each VM, each an alert instance. Default 1. */
   readonly mounts?: number;
-  /** Those beyond the first are full: each is an open incident. */
+  /** Fills all file systems beyond the first: each is an open incident. */
   readonly areMountsFull?: boolean;
   readonly onProgress?: (what: string) => void;
 }
@@ -43,28 +43,28 @@ export interface BusyOptions {
 export interface BusyProject {
   readonly program: Program;
   readonly origin: string;
-  /** `projects/demo`. */
+  /** Resource name of the project, `projects/demo`. */
   readonly name: string;
-  /** A project without anything, of the same owner. */
+  /** An empty project of the same owner. */
   readonly empty: string;
   readonly owner: Person;
   readonly editor: Person;
   readonly viewer: Person;
-  /** One more round of readings, so that VMs do not become stale. */
+  /** Writes one more round of readings, so that VMs do not become stale. */
   report(): Promise<void>;
 }
 
 type Scope = { teardown(end: () => unknown): unknown };
 
 const ALERTS = 'monitoring.v1.AlertService';
-/** A request has 1 MiB at most. */
+/** A request has at most 1 MiB. */
 const REQUEST_BYTES = 900_000;
-/** VMs that something happens to: their whole hour is written. */
+/** VMs with a story: their whole hour is written. */
 const STORY_VMS = 100;
-/** Of the others, so much is written. */
+/** Length of the history of all other VMs, ms. */
 const CALM_MS = 5 * 60_000;
 
-/** Ends with the scope. Throws with what was refused. */
+/** Starts a busy project that ends with the scope. Throws with the first refusal. */
 export async function startBusyProject(
   scope: Scope,
   options: BusyOptions = {},
@@ -244,7 +244,10 @@ async function saveRules(
   });
 }
 
-/** Keys of the agents, by the number of their VM. The VMs are new until a hypervisor reports them. */
+/**
+ * Keys of the agents, by the number of their VM. The VMs are unknown until a hypervisor reports
+ * them.
+ */
 async function enrolAgents(owner: Person, program: Program): Promise<ReadonlyMap<number, string>> {
   const keys = new Map<number, string>();
   for (const n of [...story.expanded, story.invited]) {
@@ -265,7 +268,7 @@ interface Senders {
   readonly vms: number;
 }
 
-/** An hour of the VMs of the story, some minutes of the others, in the order of time. */
+/** Writes an hour of the VMs with a story, and some minutes of the others, in the order of time. */
 async function writeHistory(program: Program, senders: Senders, scenario: Scenario): Promise<void> {
   const times = Array.from(
     { length: HISTORY_MS / STEP_MS + 1 },
@@ -274,8 +277,8 @@ async function writeHistory(program: Program, senders: Senders, scenario: Scenar
   const calmFrom = times.findIndex((atMs) => scenario.nowMs - atMs <= CALM_MS);
   await writeRounds(program, { ...senders, vms: STORY_VMS }, times.slice(0, calmFrom), scenario);
   await writeRounds(program, senders, times.slice(calmFrom, -1), scenario);
-  // Who fires and recovers in what the evaluator reads at once is never reported: it has to fire
-  // before the last round, which brings the recoveries.
+  // An incident that fires and recovers within one read of the evaluator is never reported. It has
+  // to fire before the last round, which brings the recoveries.
   await untilFiring(program, [...story.cpuRecovered, ...story.diskRecovered]);
   await writeRounds(program, senders, times.slice(-1), scenario);
 }
@@ -352,7 +355,7 @@ async function actOn(
   for (const name of [of(snoozed), of(both)]) {
     await owner.call(`${ALERTS}/SnoozeIncident`, { name, requestId: randomUUID(), untilUnix });
   }
-  // Tomorrow: nothing of the story is kept from being sent.
+  // Tomorrow, so that it suppresses no notification of the story.
   await editor.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
     projectName: program.demo.projectName,
     requestId: randomUUID(),
@@ -364,8 +367,8 @@ async function actOn(
 }
 
 /**
- * An open incident of each of the VMs, once there is one. Asked for VM by VM, because others may be
- * thousands; those of further file systems are not of the story.
+ * Resolves with an open incident of each VM. Queries VM by VM, because there may be thousands of
+ * other incidents. Incidents of further file systems are not part of the story.
  */
 function untilFiring(program: Program, vms: readonly number[]): Promise<readonly Opened[]> {
   const ofVm = (n: number): Promise<Opened> =>

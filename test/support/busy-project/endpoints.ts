@@ -1,15 +1,15 @@
-/** Endpoints of webhooks on the loopback, one for each way a delivery can end. */
+/** Webhook endpoints on the loopback, one for each way in which a delivery can end. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export type Behaviour = 'accepts' | 'refuses' | 'is overloaded' | 'hangs up';
 
-/** Answers with markup: what a page shows of it must stay text. */
+/** Answers contain markup, which must stay text on every page. */
 const ANSWERS: Readonly<Record<Behaviour, (response: ServerResponse) => void>> = {
   accepts: (response) => void response.writeHead(204).end(),
   refuses: (response) => void response.writeHead(404).end('<b>no such hook</b><script>1</script>'),
   'is overloaded': (response) => void response.writeHead(503).end('<img src=x onerror=alert(1)>'),
-  // After it has read the request: nobody knows whether it was accepted.
+  // It has read the request, so the service cannot know whether it was accepted.
   'hangs up': (response) => void response.socket?.destroy(),
 };
 

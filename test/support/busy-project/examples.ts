@@ -1,6 +1,7 @@
 /**
- * An address of each page of routes.ts in a busy project, found through the API. Whoever looks at all
- * pages looks at these: a page that is added is looked at by itself, or its parameter is asked for.
+ * An example address of each page of routes.ts in a busy project, found through the API. Tests of
+ * all pages visit these addresses. A new page is included automatically, unless its parameter needs
+ * an example here.
  */
 import { type PageName, type PageRole, routes } from '../../../src/dashboard/routes.ts';
 import { accountOf, memberOf } from './access.ts';
@@ -10,14 +11,14 @@ import { vmId } from './readings.ts';
 
 export interface Example {
   readonly page: PageName;
-  /** The least role that may open it. */
+  /** Lowest role that may open it. */
   readonly role: PageRole;
   readonly path: string;
 }
 
 /**
- * In the order of the table, as they are for a person: by default the owner. Throws when a parameter
- * has no example here.
+ * Examples in the order of the table, as they are for a person, by default the owner. Throws if a
+ * parameter has no example here.
  */
 export async function exampleOfEachPage(
   busy: BusyProject,
@@ -45,7 +46,7 @@ async function parametersOf(
     vmName: `${busy.name}/vms/${vmId(0)}`,
   });
   const instance = await first(busy, 'ListAlertInstances', { states: ['FIRING'] });
-  // One that fails: it waits for its next attempt, or that is under way.
+  // States of a failing delivery: it waits for its next attempt, or makes it.
   const failing = ['WAITING', 'RECHECKING', 'SENDING'];
   const delivery = await first(busy, 'ListDeliveries', { states: failing });
   const destination = await first(busy, 'ListDestinations', {});
@@ -64,12 +65,12 @@ async function parametersOf(
     destination,
     rule,
     account: idOf(await accountOf(busy.owner, busy.name)),
-    // Everybody has keys of their own; those of others are for owners.
+    // Members see their own keys; only owners see those of others.
     member: idOf(await memberOf(person, busy.name)),
   };
 }
 
-/** Id of the first of a list. */
+/** Id of the first item of a list. */
 async function first({ program, name }: BusyProject, method: string, filter: object) {
   const request = { projectName: name, pageSize: 1, ...filter };
   const answer = await program.call(`monitoring.v1.AlertService/${method}`, request);
@@ -79,7 +80,7 @@ async function first({ program, name }: BusyProject, method: string, filter: obj
   return idOf(found);
 }
 
-/** Id of the first of a list of the owner's with such fields. */
+/** Id of the first item with these fields in a list of the owner's. */
 async function firstOfOwner(
   { owner, name }: BusyProject,
   method: string,

@@ -1,7 +1,7 @@
 /**
- * Destinations of a busy project beside those that its rules name: one of each chat, paused, with two
- * secrets at once, and mail whose recipients stand in each state. Recipients confirm and unsubscribe
- * by the links of their mails, as people do.
+ * Destinations of a busy project beside those that its rules name: one of each chat, a paused one,
+ * one with two secrets at once, and mail whose recipients are in each state. Recipients confirm and
+ * unsubscribe with the links in their mails, as people do.
  */
 import { randomUUID } from 'node:crypto';
 import { bodyOf, headerOf, type MailServer } from '../mail-server.ts';
@@ -15,12 +15,12 @@ interface Surroundings {
   readonly projectName: string;
   readonly owner: Person;
   readonly mail: MailServer;
-  /** Accepts everything. */
+  /** Endpoint that accepts everything. */
   readonly url: string;
   readonly markup: (text: string) => string;
 }
 
-/** Members who join for this, by what becomes of them; each proves the address by a mailed link. */
+/** Members who join for these destinations, by their later state. Each proves the address with a mailed link. */
 const MEMBERS = {
   confirms: 'annie@example.com',
   unsubscribes: 'joan@example.com',
@@ -69,7 +69,7 @@ async function createDestination(around: Surroundings, destination: object): Pro
   return (answer.destination as { name: string }).name;
 }
 
-/** Joins the project, then signs in by a link that the service mails, which proves the address. */
+/** Joins the project, then signs in with a mailed link, which proves the address. */
 async function join(around: Surroundings, email: string): Promise<void> {
   const { owner, projectName, origin, mail } = around;
   const request = { projectName, requestId: randomUUID(), email, role: 'VIEWER' };
@@ -99,7 +99,9 @@ async function unsubscribe(mail: MailServer, address: string): Promise<void> {
   await press(link, { 'List-Unsubscribe': 'One-Click' });
 }
 
-/** The button of a page that a mail leads to. Throws what was answered. */
+/**
+ * Presses the button of a page that a mail links to. Throws with the answer if it is not accepted.
+ */
 async function press(link: URL, fields: Readonly<Record<string, string>>): Promise<void> {
   const answer = await fetch(link.origin + link.pathname + link.search, {
     method: 'POST',
@@ -109,7 +111,7 @@ async function press(link: URL, fields: Readonly<Record<string, string>>): Promi
   if (!answer.ok) throw new Error(`${link.pathname} answered ${answer.status}`);
 }
 
-/** The link in the newest mail to an address whose subject begins so. */
+/** The link in the newest mail to an address whose subject has this prefix. */
 function linkIn(mail: MailServer, address: string, subject: string): Promise<string> {
   return until(`a mail to ${address}`, () =>
     mail.mails

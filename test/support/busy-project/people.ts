@@ -1,14 +1,17 @@
-/** People at a running service, as their browsers are: signed in by links, calling with a cookie. */
+/**
+ * People at a running service, with what their browsers do: they sign in with links and call with a
+ * cookie.
+ */
 import type { Answer } from '../program.ts';
 
 export interface Person {
-  /** Calls a method with the session's cookie. Throws unless it is answered 200. */
+  /** Calls a method with the session's cookie. Throws unless the status is 200. */
   call(method: string, request: object): Promise<Record<string, unknown>>;
   readonly cookie: { readonly name: string; readonly value: string };
 }
 
 /**
- * Uses up a one-time link, a sign-in's or an invitation's.
+ * Uses up a one-time link for sign-in or an invitation.
  * @param agent the User-Agent by which the session is known
  */
 export async function signInBy(link: string, agent = 'node'): Promise<Person> {
@@ -49,7 +52,7 @@ async function call(
   return bodyOf(method, { status: answer.status, body: JSON.parse(await answer.text()) });
 }
 
-/** Throws unless the answer is 200, with what was answered. */
+/** Body of an answer with status 200. Otherwise throws with the answer. */
 export function bodyOf(method: string, { status, body }: Pick<Answer, 'status' | 'body'>) {
   if (status === 200) return body;
   throw new Error(`${method} answered ${status}: ${JSON.stringify(body).slice(0, 300)}`);

@@ -1,7 +1,7 @@
 /**
- * The readings of the VMs of a busy project: an hour, every 30 s, up to now. Most are calm.
- * Some breach, recover, stop reporting, miss a quarter of an hour but for one reading, or report from
- * inside the guest. A function of VM and time: nothing is drawn by chance.
+ * Readings of the VMs of a busy project: an hour up to now, every 30 s. Most are calm. Some breach,
+ * recover, stop reporting, have a gap of a quarter of an hour with one reading in it, or report
+ * from inside the guest. They are a function of VM and time, without randomness.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { RowSchema } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
@@ -12,26 +12,26 @@ export const STEP_MS = 30_000;
 export const HISTORY_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** Which VMs, by number, the story is about. All others are calm. */
+/** VMs with a story, by number. All others are calm. */
 export const story = {
-  /** CPU above 90 % since then: critical incidents. */
+  /** CPU above 90 % ever since: critical incidents. */
   cpuFiring: [0, 1, 2, 3],
   /** Their last reading is good again. */
   cpuRecovered: [4, 5],
-  /** Breaches, but not for long enough yet. */
+  /** Breaches, but not yet for long enough. */
   cpuSustaining: [6, 7],
   memoryFiring: [10, 11, 12, 13, 14],
   diskFiring: [20, 21, 22],
   diskRecovered: [23],
   /** No reading since then. */
   stale: [30, 31, 32, 33, 34, 35],
-  /** Nothing for a quarter of an hour, but for one reading in the middle. */
+  /** A gap of a quarter of an hour, with one reading in the middle. */
   gap: 40,
   /** An agent inside the guest reports too. */
   expanded: [0, 50],
-  /** Enrolled, but no agent came. */
+  /** Enrolled, but without an agent yet. */
   invited: 51,
-  /** Of a data center without expanded monitoring. */
+  /** In a data center without expanded monitoring. */
   elsewhere: [60, 61, 62, 63, 64, 65, 66, 67, 68, 69],
   stopped: [70, 71],
 } as const;
@@ -43,7 +43,7 @@ export function vmId(n: number): string {
 
 const ROLES = ['web', 'db', 'cache', 'queue', 'build', 'mail', 'search', 'batch'];
 
-/** The name that people gave it; with markup, it must stay text everywhere. */
+/** Display name. With markup, it must stay text everywhere. */
 function displayNameOf(n: number, hasMarkup: boolean): string {
   const name = `${ROLES[n % ROLES.length]}-${String(Math.floor(n / ROLES.length) + 1).padStart(2, '0')}`;
   return hasMarkup ? `<b>${name}</b>` : name;
@@ -52,12 +52,12 @@ function displayNameOf(n: number, hasMarkup: boolean): string {
 export interface Scenario {
   readonly nowMs: number;
   readonly hasMarkup: boolean;
-  /** File systems of each VM; beyond the first all are full or all are calm. */
+  /** File systems of each VM. Those beyond the first are all full or all calm. */
   readonly mounts: number;
   readonly areMountsFull: boolean;
 }
 
-/** One VM's row at a time; undefined: it reported nothing then. */
+/** One VM's row at a time. Undefined: the VM reported nothing then. */
 export function rowOf(n: number, atMs: number, scenario: Scenario): Row | undefined {
   const agoMs = scenario.nowMs - atMs;
   if (isSilent(n, agoMs)) return undefined;
@@ -74,7 +74,7 @@ export function rowOf(n: number, atMs: number, scenario: Scenario): Row | undefi
   };
 }
 
-/** What the agent inside says at the time; it agrees with what the hypervisor says. */
+/** Row of the agent in the guest at a time. It agrees with the hypervisor's row. */
 export function guestRowOf(n: number, atMs: number): Row {
   const work = wave(n, atMs, 7 * MINUTE_MS);
   const available = memoryBytes(n) * (0.95 - calmMemoryRatio(n, atMs));
@@ -94,7 +94,7 @@ export function guestRowOf(n: number, atMs: number): Row {
 
 function isSilent(n: number, agoMs: number): boolean {
   if (isOneOf(story.stale, n)) return agoMs < 17 * MINUTE_MS;
-  // A hole in the deciding minutes of one incident, short enough to be tolerated.
+  // A gap in the deciding minutes of one incident, short enough to be tolerated.
   if (n === story.cpuFiring[0] && agoMs >= 2.9 * MINUTE_MS && agoMs < 3.4 * MINUTE_MS) return true;
   const isInGap = agoMs > 20 * MINUTE_MS && agoMs < 35 * MINUTE_MS;
   const isLone = Math.abs(agoMs - 27 * MINUTE_MS) < STEP_MS / 2;
@@ -105,7 +105,7 @@ function valuesOf(n: number, atMs: number, scenario: Scenario): NonNullable<Row[
   const agoMs = scenario.nowMs - atMs;
   const total = memoryBytes(n);
   const memory = memoryRatio(n, atMs, agoMs);
-  // Counters that grow with the time, also from one report to the next, at rates that vary.
+  // Counters that grow with time, also from one report to the next, at varying rates.
   const traffic = (atMs / 1000) * (40_000 + 900 * (n % 37)) + 2e6 * wave(n, atMs, 11 * MINUTE_MS);
   const device = { device: 'vda' };
   const card = { interface: 'eth0' };
@@ -122,7 +122,8 @@ function valuesOf(n: number, atMs: number, scenario: Scenario): NonNullable<Row[
 }
 
 function filesystems(n: number, agoMs: number, { mounts, areMountsFull, hasMarkup }: Scenario) {
-  // Full ones are mounted in the last minute: a storm of incidents, without an hour of its readings.
+  // Full file systems are mounted in the last minute: a storm of incidents without an hour of
+  // readings.
   const mounted = areMountsFull && agoMs > MINUTE_MS ? 1 : mounts;
   return Array.from({ length: mounted }, (_, mount) => {
     const name = mount === 0 ? '/' : `/srv/${hasMarkup ? '<i>' : ''}data${mount}`;
@@ -139,7 +140,7 @@ function filesystems(n: number, agoMs: number, { mounts, areMountsFull, hasMarku
 function cpuPercent(n: number, atMs: number, agoMs: number): number {
   const calm = 12 + (n % 40) + 8 * wave(n, atMs, 9 * MINUTE_MS);
   const busy = 93 + 5 * wave(n, atMs, 4 * MINUTE_MS);
-  // Alerting takes readings that are five minutes late at most.
+  // Alerting accepts readings that are at most five minutes late.
   if (isOneOf(story.cpuFiring, n)) return agoMs <= (4.5 - n / 4) * MINUTE_MS ? busy : calm;
   if (isOneOf(story.cpuRecovered, n)) {
     return agoMs < 12 * MINUTE_MS && agoMs > 0 ? busy : calm;
@@ -151,7 +152,7 @@ function memoryBytes(n: number): number {
   return 2 ** (32 + (n % 3));
 }
 
-/** Of a VM whose memory is not short. */
+/** Memory ratio of a VM that is not short of memory. */
 function calmMemoryRatio(n: number, atMs: number): number {
   return 0.3 + 0.01 * (n % 40) + 0.02 * wave(n, atMs, 15 * MINUTE_MS);
 }
@@ -168,7 +169,7 @@ function diskRatio(n: number, agoMs: number): number {
   return agoMs < 30 * MINUTE_MS && agoMs > 0 ? 0.85 : calm;
 }
 
-/** 0 to 1 and back, slower or faster with the VM. */
+/** Rises from 0 to 1 and returns, at a speed that depends on the VM. */
 function wave(n: number, atMs: number, periodMs: number): number {
   const turns = atMs / (periodMs * (1 + (n % 5) / 5)) + n / 7;
   return 0.5 + 0.4 * Math.sin(2 * Math.PI * turns) + 0.1 * Math.sin(17 * turns);

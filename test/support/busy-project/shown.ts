@@ -1,12 +1,12 @@
-/** When a page of the dashboard shows what it has to show, in Chromium. */
+/** Waits until a page of the dashboard shows its data, in Chromium. */
 import type { Page } from 'playwright-core';
 import { until } from '../program.ts';
 
-/** Resolves once a heading is there, nothing loads any more, and charts are drawn. */
+/** Resolves once a heading is displayed, loading has finished, and charts are drawn. */
 export async function showsItsData(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  // Asked from here: the policy of the pages refuses a function that waits in them. An expression,
-  // because it runs in the page: it has no types here.
+  // Polls from here, because the policy of the pages refuses a function that waits in them. It is
+  // an expression, because it runs in the page, which has no types here.
   await until(
     'nothing loads any more',
     async () =>
@@ -14,6 +14,6 @@ export async function showsItsData(page: Page): Promise<void> {
         `!document.querySelector('main .loading, main [aria-busy="true"]') && document.fonts.status === 'loaded'`,
       )) || undefined,
   );
-  // One more frame: what came last has been laid out.
+  // One more frame, for the layout of the newest elements.
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))');
 }

@@ -8,12 +8,12 @@ import { type Program, until } from '../program.ts';
 import { bodyOf, type Person } from './people.ts';
 
 const IAM = 'iam.v1.AutomationService';
-/** Of a connection whose refusals say that a claim is missing, not only another one. */
+/** Claims of a connection whose refusals can name a missing claim, not only a different one. */
 const IN_ENTERPRISE = { enterprise_id: '7' };
 
 type Scope = { teardown(end: () => unknown): unknown };
 
-/** The platform that the service is to know by `setting`; ends with the scope. */
+/** Starts the platform that the service is to trust by `setting`. It ends with the scope. */
 export async function startPlatform(scope: Scope): Promise<CiIssuer> {
   const platform = await startCiIssuer();
   scope.teardown(() => platform.close());
@@ -29,7 +29,7 @@ export async function trustWorkflows(
   const { projectName, baseUrl } = demo;
   const change = (method: string, request: object) =>
     owner.call(`${IAM}/${method}`, { requestId: randomUUID(), ...request });
-  // A job has no key: an Authorization header would be refused.
+  // A job sends no key: an Authorization header would be refused.
   const asJob = async (method: string, request: object) => {
     const answer = await fetch(`${baseUrl}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -47,7 +47,7 @@ export async function trustWorkflows(
   });
   const capabilities = ['monitoring.read', 'monitoring.write'];
 
-  /** Observed, and waiting for review. */
+  /** Observes a workflow, which then waits for review. */
   async function observe(displayName: string, claims: ClaimChanges) {
     const asked = { serviceAccountName, displayName: markup(displayName), capabilities };
     const { setupId, pairingCode } = await change('StartCiVerification', asked);

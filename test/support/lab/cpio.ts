@@ -1,23 +1,23 @@
 /**
  * An archive in cpio's "new ASCII" format, which the Linux kernel unpacks as its first root folder
- * (Documentation/driver-api/early-userspace/buffer-format.rst). It is written here because a machine
- * without the program `cpio` can then make one, and everything in it belongs to root.
+ * (Documentation/driver-api/early-userspace/buffer-format.rst). Written by hand, so that a machine
+ * without the program `cpio` can create one, and everything in it belongs to root.
  */
 export interface InArchive {
-  /** From the root, without a leading `/`; after the folders that hold it. */
+  /** Path from the root, without a leading `/`. Follows the entries of its parent folders. */
   readonly path: string;
   /** Permissions. */
   readonly mode: number;
-  /** Absent: a folder. */
+  /** Content of a file; absent: a folder. */
   readonly content?: Uint8Array;
 }
 
 const FOLDER = 0o040_000;
 const FILE = 0o100_000;
-/** The kernel reads up to an entry of this name. */
+/** Name of the last entry that the kernel reads. */
 const LAST = 'TRAILER!!!';
 
-/** The archive of these entries, in their order. */
+/** Archive of these entries, in their order. */
 export function archiveOf(entries: readonly InArchive[]): Buffer {
   const numbered = entries.map((entry, i) => entryOf(entry, i + 1));
   return Buffer.concat([
@@ -38,7 +38,7 @@ function entryOf({ path, mode, content }: InArchive, inode: number): Buffer {
     0, // time
     content?.length ?? 0,
     ...[0, 0], // device of the file system
-    ...[0, 0], // device that it is
+    ...[0, 0], // device number of a device file
     name.length,
     0, // checksum, unused in this format
   ];
@@ -49,7 +49,7 @@ function entryOf({ path, mode, content }: InArchive, inode: number): Buffer {
   ]);
 }
 
-/** Both the name and the content end at a multiple of four bytes. */
+/** Pads the name and the content to a multiple of four bytes. */
 function padded(bytes: Uint8Array): Buffer {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }

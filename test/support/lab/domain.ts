@@ -1,11 +1,11 @@
 /** The definition of a virtual machine for libvirt (https://libvirt.org/formatdomain.html). */
 export interface Domain {
   readonly name: string;
-  /** From 1, its own in the lab: for its addresses. */
+  /** Number of the VM in its lab, from 1, for its addresses. */
   readonly number: number;
   readonly vcpus: number;
   readonly memoryMib: number;
-  /** Files, by absolute path: its disk, and what its kernel prints. */
+  /** Absolute paths of its disk and of its kernel's output. */
   readonly disk: string;
   readonly console: string;
   /** Folder of the kernel and the initramfs. */
@@ -13,8 +13,8 @@ export interface Domain {
 }
 
 /**
- * Software emulation, which runs on every machine, also inside a virtual one. The balloon reports the
- * guest's memory only with a period, and a network has counters only on a bridge.
+ * Software emulation, which runs on every machine, even inside a virtual one. The balloon reports
+ * the guest's memory only with a period, and a network has counters only on a bridge.
  */
 export function domainXml(domain: Domain): string {
   const { name, number, vcpus, memoryMib, disk, console, image } = domain;

@@ -1,7 +1,7 @@
 /**
- * What every guest of the lab boots from: a kernel of Debian, an initramfs with busybox, the virtio
- * drivers and the QEMU guest agent, and an empty disk. `npm run components -- install vm-lab` makes
- * it once; nothing of it is installed on this machine.
+ * Image that every guest of the lab boots from: a Debian kernel, an initramfs with busybox, the
+ * virtio drivers and the QEMU guest agent, and an empty disk. `npm run components -- install
+ * vm-lab` creates it once and installs nothing of it on this machine.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { archiveOf, type InArchive } from './cpio.ts';
 
-/** Packages that the host needs; the image needs those of `GUEST_PACKAGES` as well. */
+/** Packages that the host needs. The image also needs those of `GUEST_PACKAGES`. */
 export const HOST_PACKAGES = [
   'qemu-system-x86',
   'libvirt-daemon',
@@ -27,11 +27,11 @@ export const HOST_PACKAGES = [
   'e2fsprogs',
 ];
 
-/** Suite of the packages that are unpacked for the image: one kernel for all machines. */
+/** Suite of the packages that are unpacked for the image: the same kernel on all machines. */
 export const GUEST_SUITE = 'bookworm';
 export const GUEST_PACKAGES = ['linux-image-cloud-amd64', 'qemu-guest-agent', 'busybox-static'];
 
-/** In the order of loading: `insmod` resolves no dependencies. */
+/** In loading order, because `insmod` resolves no dependencies. */
 const MODULES = [
   'virtio_ring',
   'virtio',
@@ -46,14 +46,16 @@ const MODULES = [
   'virtio_balloon',
 ];
 
-/** The loader searches it. */
+/** Folder that the loader searches. */
 const LIBRARIES = 'lib/x86_64-linux-gnu';
 const DISK_BYTES = 64 * 2 ** 20;
-/** Folders of programs for which the PATH of a user has no place. */
+/** Folders of programs that are not in a user's PATH. */
 const SYSTEM_PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
 const guestFolder = fileURLToPath(new URL('guest', import.meta.url));
 
-/** Folder of the image in the cache. Its name follows from its sources, so a stale one is not used. */
+/**
+ * Folder of the image in the cache. Its name depends on its sources, so a stale one is not used.
+ */
 export function labImage(cache: string): string {
   const sources = [fileURLToPath(import.meta.url), ...guestFiles().map(({ path }) => path)];
   const hash = createHash('sha256');
@@ -61,15 +63,15 @@ export function labImage(cache: string): string {
   return join(cache, 'vm-lab', `image-${hash.digest('hex').slice(0, 12)}`);
 }
 
-/** True when QEMU and libvirt are installed. */
+/** True if QEMU and libvirt are installed. */
 export function hasHostPrograms(): boolean {
   const programs = ['/usr/sbin/libvirtd', '/usr/bin/virsh', '/usr/bin/qemu-system-x86_64'];
   return programs.every(existsSync);
 }
 
 /**
- * Makes the image in `image`, an empty folder: `vmlinuz`, `initrd.gz`, `disk.img` and `busybox`.
- * Throws with the reason, e.g. when this machine lacks a library of the guest agent.
+ * Creates the image in `image`, an empty folder: `vmlinuz`, `initrd.gz`, `disk.img` and `busybox`.
+ * Throws with the reason, for example if this machine lacks a library of the guest agent.
  * @param unpacked the guest packages, unpacked into one folder
  */
 export function makeImage(unpacked: string, image: string): void {
@@ -110,7 +112,7 @@ function guestFiles(): { path: string; to: string }[] {
   }));
 }
 
-/** The libraries of this machine that a program loads, and their loader, which has its own folder. */
+/** Libraries of this machine that a program loads, and their loader, which has its own folder. */
 function librariesOf(program: string): { path: string; to: string }[] {
   const printed = execFileSync('ldd', [program], { encoding: 'utf8' });
   const missing = /^\s*(\S+) => not found/m.exec(printed)?.[1];
@@ -124,7 +126,7 @@ function librariesOf(program: string): { path: string; to: string }[] {
   });
 }
 
-/** Modules of the kernel, numbered in the order of loading. Absent ones are built into it. */
+/** Kernel modules, numbered in loading order. Missing ones are built into the kernel. */
 function modulesOfRoot(unpacked: string, busybox: string): InArchive[] {
   return MODULES.flatMap((name, i) => {
     const [path] = globSync(`lib/modules/**/${name}.ko{,.xz}`, { cwd: unpacked });

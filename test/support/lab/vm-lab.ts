@@ -1,7 +1,7 @@
 /**
  * Real tiny virtual machines for a test: QEMU in software emulation under a libvirtd of their own.
- * Each lab has its own folder, so labs beside each other neither see nor stop each other. Everything
- * ends with the test, also when the test is killed: see `libvirtd.sh`.
+ * Each lab has its own folder, so parallel labs neither see nor stop each other. Everything ends
+ * with the test, even if the test is killed: see `libvirtd.sh`.
  *
  *     test ── virsh ──► libvirtd ──► QEMU ──► guest: kernel, busybox, guest agent
  *                       └── namespaces of their own ──┘
@@ -21,7 +21,7 @@ import { type Domain, domainXml } from './domain.ts';
 
 export interface Shape {
   readonly vcpus: number;
-  /** At least 96, which the kernel and the image need. */
+  /** Memory, MiB. The kernel and the image need at least 96. */
   readonly memoryMib: number;
 }
 
@@ -29,25 +29,25 @@ export interface VmLab {
   /** Address of its libvirtd, which starts with the first VM. */
   readonly uri: string;
   /**
-   * Boots a VM, and resolves when its guest agent answers. A VM that has stopped boots again with the
-   * shape and the disk that it had.
+   * Boots a VM and resolves once its guest agent answers. A stopped VM boots again with its
+   * previous shape and disk.
    */
   start(vm: string, shape?: Shape): Promise<void>;
   /** Runs a `virsh` command on the lab, e.g. `virsh('suspend', 'web1')`. Resolves with its output. */
   virsh(...words: readonly string[]): Promise<string>;
   /** Starts a load or a fault inside the guest; the file `guest/load` has the kinds. */
   load(vm: string, kind: Load, amount?: number): Promise<void>;
-  /** Stops the QEMU process for some seconds: a hypervisor that does not answer. */
+  /** Stops the QEMU process for some seconds, like a hypervisor that does not answer. */
   freeze(vm: string, seconds: number): void;
-  /** Kills the QEMU process: an unexpected end. */
+  /** Kills the QEMU process, as an unexpected end. */
   crash(vm: string): void;
 }
 
-/** Seconds, but for `fill`, which takes MiB, and `rest`, which takes nothing. */
+/** The amount is in seconds, except that `fill` takes MiB and `rest` takes nothing. */
 export type Load = 'burn' | 'rest' | 'fill' | 'agent-off' | 'agent-hang';
 
 const SMALL: Shape = { vcpus: 1, memoryMib: 128 };
-/** A boot takes four seconds. On a machine, the first one asks QEMU for what it can do: ten more. */
+/** A boot takes 4 s. The first one on a machine also queries QEMU's capabilities, for 10 s more. */
 const START_MS_MAX = 120_000;
 const COMMAND_MS_MAX = 60_000;
 const POLL_MS = 200;
@@ -55,10 +55,12 @@ const POLL_MS = 200;
 const execute = promisify(execFile);
 const script = fileURLToPath(new URL('libvirtd.sh', import.meta.url));
 
-/** Opens a lab without VMs. The end of the test ends its VMs and its libvirtd, and removes its files. */
+/**
+ * Opens a lab without VMs. The end of the test stops its VMs and libvirtd, and removes its files.
+ */
 export async function openVmLab(t: Test): Promise<VmLab> {
   const image = componentPath('vm-lab');
-  // Short: a Unix socket's path has 107 characters.
+  // Short, because the path of a Unix socket has at most 107 characters.
   const folder = await mkdtemp(join(tmpdir(), 'lab-'));
   const lab = new Lab(folder, image);
   t.teardown(async () => {
@@ -129,7 +131,7 @@ class Lab implements VmLab {
     await this.#until('libvirtd', isReady, join(this.#folder, 'libvirtd.log'));
   }
 
-  /** The definition stays when the VM stops, and with it its UUID. */
+  /** The definition and its UUID stay when the VM stops. */
   async #define(vm: string, { vcpus, memoryMib }: Shape): Promise<void> {
     const disk = join(this.#folder, `${vm}.img`);
     const console = join(this.#folder, `${vm}.log`);
@@ -145,7 +147,7 @@ class Lab implements VmLab {
     await this.virsh('define', file);
   }
 
-  /** Resolves when `probe` returns something; rejects with the end of `log` when it is too late. */
+  /** Resolves once `probe` returns a value. Rejects with the end of `log` after the deadline. */
   async #until(what: string, probe: () => Promise<unknown>, log: string): Promise<void> {
     const endMs = performance.now() + START_MS_MAX;
     while ((await probe()) === undefined) {
@@ -159,7 +161,7 @@ class Lab implements VmLab {
     }
   }
 
-  /** Process id of a running VM's QEMU, as this machine counts. */
+  /** Process id of a running VM's QEMU, in this machine's namespace. */
   #qemuOf(vm: string): number {
     const disk = join(this.#folder, `${vm}.img`);
     const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && opens(name, disk));
@@ -174,15 +176,15 @@ function opens(pid: string, disk: string): boolean {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
     return words.startsWith('/usr/bin/qemu-system') && words.includes(disk);
   } catch {
-    return false; // It has ended meanwhile.
+    return false; // It has ended in the meantime.
   }
 }
 
 interface Libvirtd {
   hasEnded(): boolean;
-  /** All that it has written to its standard error. */
+  /** Everything written to its standard error. */
   said(): string;
-  /** Resolves when it and all VMs have ended. */
+  /** Resolves once it and all VMs have ended. */
   end(): Promise<void>;
 }
 
@@ -192,14 +194,14 @@ async function startLibvirtd(folder: string, image: string): Promise<Libvirtd> {
   const log = join(folder, 'libvirtd.log');
   await writeFile(join(folder, 'libvirtd.conf'), LIBVIRTD_CONFIG.replace('LOG', log));
   const cache = join(dirname(image), 'libvirt');
-  // Its first process is process 1: when that ends, the kernel ends all others of the namespace.
+  // The child is process 1 of its namespace. When it ends, the kernel ends all others in there.
   const child: ChildProcess = spawn(
     'unshare',
     [
       ...['--mount', '--net', '--pid', '--fork', '--mount-proc'],
       ...['sh', script, folder, cache, join(image, 'busybox')],
     ],
-    // A Ctrl-C that reaches the test ends it, which closes the pipe.
+    // A Ctrl-C that reaches the test ends the test, which closes the pipe.
     { stdio: ['pipe', 'ignore', 'pipe'], detached: true },
   );
   const exited = once(child, 'exit');
@@ -218,7 +220,7 @@ async function startLibvirtd(folder: string, image: string): Promise<Libvirtd> {
   };
 }
 
-/** The namespaces separate the guests; libvirt's own means would need more of the machine. */
+/** The namespaces separate the guests. Libvirt's own means would require more of the machine. */
 const QEMU_CONFIG = `user = "+0"
 group = "+0"
 dynamic_ownership = 0

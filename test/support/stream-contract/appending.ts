@@ -6,7 +6,7 @@ import type { StreamContractHarness } from './harness.ts';
 
 export const appendingContracts: readonly Contract[] = [
   {
-    title: 'ensure makes a stream once, and refuses an existing one that would keep less',
+    title: 'ensure creates a stream once and rejects an existing one that would keep less',
     async run(t, harness) {
       const { spec, append } = await newStream(harness);
       const { identity, ...empty } = await harness.stream.state(spec.name);
@@ -26,7 +26,7 @@ export const appendingContracts: readonly Contract[] = [
         await t.rejects(harness.stream.compare({ ...spec, ...changes }), StreamMisconfigured);
       }
       const lessAsked = await harness.stream.ensure({ ...spec, duplicateWindowMs: 30_000 });
-      t.equal(lessAsked.identity, identity, 'a stream that keeps more is fine');
+      t.equal(lessAsked.identity, identity, 'a stream that keeps more is accepted');
       const aged = await newStream(harness, { maxAgeMs: 3_600_000 });
       await t.rejects(
         harness.stream.ensure({ ...aged.spec, maxAgeMs: 7_200_000 }),
@@ -35,19 +35,19 @@ export const appendingContracts: readonly Contract[] = [
       await t.rejects(
         harness.stream.append({ stream: spec.name, subject: 'elsewhere', data: new Uint8Array() }),
         StreamMisconfigured,
-        'a subject the stream does not take',
+        'a subject that the stream does not accept',
       );
       const absent = { stream: 'ABSENT', subject: 'absent.a', data: new Uint8Array(1) };
       await t.rejects(harness.stream.append(absent), StreamMisconfigured, 'no such stream');
       await t.rejects(harness.stream.state('ABSENT'), StreamMisconfigured);
       const unmade = { ...spec, name: 'ABSENT', subjects: ['absent.*'] };
-      t.equal(await harness.stream.compare(unmade), undefined, 'comparing makes nothing');
+      t.equal(await harness.stream.compare(unmade), undefined, 'a comparison creates nothing');
       await t.rejects(harness.stream.state('ABSENT'), StreamMisconfigured);
       await t.rejects(collect(harness.stream, { stream: 'ABSENT' }), StreamMisconfigured);
     },
   },
   {
-    title: 'a stream can be made to continue another one, and is then as any other',
+    title: 'a stream can be created to continue another one, and then behaves like any other',
     async run(t, harness) {
       const name = 'CONTINUED';
       const spec: StreamSpec = {
@@ -63,13 +63,13 @@ export const appendingContracts: readonly Contract[] = [
       t.same(await harness.stream.append(append), { kind: 'appended', sequence: 41 });
       const other = { identity: 'another', firstSequence: 1 };
       const found = { ...state, lastSequence: 41, messages: 1 };
-      t.same(await harness.stream.ensure(spec, other), found, 'one that is there stays as it is');
+      t.same(await harness.stream.ensure(spec, other), found, 'an existing stream is unchanged');
     },
   },
   {
-    title: 'a message id stores once inside its window, also after the message is gone',
+    title: 'a message id is stored once within its window, even after the message is removed',
     async run(t, harness) {
-      // On a busy machine a window of this length may be over too soon: then the next one is tried.
+      // On a busy machine a window of this length may end too soon. Then a longer one is tried.
       for (let windowMs = 800; ; windowMs *= 3) {
         const stream = await newStream(harness, { duplicateWindowMs: windowMs });
         const fromMs = harness.clock.elapsed();
@@ -106,7 +106,7 @@ export const appendingContracts: readonly Contract[] = [
         rows.delete(row);
         rows.set(row, text);
       }
-      t.same([...rows.values()], ['b1', 'a2'], 'also after a crash');
+      t.same([...rows.values()], ['b1', 'a2'], 'even after a crash');
       const subject = `contract.${name}.b`;
       await harness.stream.truncate({ stream: name, belowSequence: 4, subject });
       // A copy may lag: an erasure is acknowledged before it reaches all copies.
@@ -119,7 +119,7 @@ export const appendingContracts: readonly Contract[] = [
       await t.rejects(harness.stream.ensure(everything), StreamMisconfigured);
       const log = await newStream(harness);
       const table = { ...log.spec, lastOfSubject: true };
-      await t.rejects(harness.stream.ensure(table), StreamMisconfigured, 'a log is no table');
+      await t.rejects(harness.stream.ensure(table), StreamMisconfigured, 'a log is not a table');
     },
   },
   {
@@ -129,10 +129,14 @@ export const appendingContracts: readonly Contract[] = [
       const expecting = (subject: string, expectedLastSubjectSequence: number) =>
         append(subject, `after ${expectedLastSubjectSequence}`, { expectedLastSubjectSequence });
       const wrong = { kind: 'wrongLastSequence' };
-      t.same(await expecting('a', 1), wrong, 'an empty subject takes 0 only');
+      t.same(await expecting('a', 1), wrong, 'an empty subject accepts only 0');
       t.same(await expecting('a', 0), { kind: 'appended', sequence: 1 });
       t.same(await expecting('a', 0), wrong);
-      t.same(await expecting('b', 0), { kind: 'appended', sequence: 2 }, 'subjects are apart');
+      t.same(
+        await expecting('b', 0),
+        { kind: 'appended', sequence: 2 },
+        'subjects are independent',
+      );
       t.same(await expecting('a', 2), wrong, "another subject's sequence");
       t.same(await expecting('a', 1), { kind: 'appended', sequence: 3 });
       t.same(await append('a', 'unconditional'), { kind: 'appended', sequence: 4 });
@@ -142,7 +146,7 @@ export const appendingContracts: readonly Contract[] = [
   },
   {
     title:
-      'a retry with the same id and expectation is duplicate or wrongLastSequence, stored once',
+      'a retry with the same id and expectation is duplicate or wrongLastSequence, and stored once',
     async run(t, harness) {
       const { append, all } = await newStream(harness);
       const retried = { messageId: 'commit-1', expectedLastSubjectSequence: 0 };
@@ -153,13 +157,14 @@ export const appendingContracts: readonly Contract[] = [
         t.ok(['duplicate', 'wrongLastSequence'].includes(outcome.kind), outcome.kind);
         if (outcome.kind === 'duplicate') t.equal(outcome.sequence, 1);
       }
-      // What a caller does after either: look forward from the sequence it expected.
+      // A caller does this after either outcome: it reads forward from the sequence that it
+      // expected.
       const found = await all({ from: { sequence: 0 + 1 } });
       t.same(found, ['one', 'someone else']);
     },
   },
   {
-    title: 'once truncation has emptied a subject only an expected sequence of 0 is accepted',
+    title: 'a subject that truncation has emptied accepts only an expected sequence of 0',
     async run(t, harness) {
       const { name, append } = await newStream(harness);
       await append('quiet', 'one');
@@ -172,8 +177,7 @@ export const appendingContracts: readonly Contract[] = [
     },
   },
   {
-    title:
-      'concurrent appends keep the expectation of each subject: one wins, and chains stay whole',
+    title: 'of concurrent appends with one expectation one wins, and chains stay whole',
     async run(t, harness) {
       const { topic, append, all } = await newStream(harness);
       const race = Array.from({ length: 64 }, (_, i) =>
@@ -204,7 +208,10 @@ export const appendingContracts: readonly Contract[] = [
   },
 ];
 
-/** Two ids, each more than once, also after their messages are gone; what became of each append. */
+/**
+ * Two ids, each more than once, even after their messages are removed, with the outcome of each
+ * append.
+ */
 async function appendAgain(
   harness: StreamContractHarness,
   { name, append }: Awaited<ReturnType<typeof newStream>>,

@@ -1,10 +1,13 @@
-/** Contracts of the stream port about durable consumers, work queues, crashes and the close. */
+/** Contracts of the stream port about durable consumers, work queues, crashes and closing. */
 import { StreamMisconfigured, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { until } from '../program.ts';
 import { type Contract, deliveries, EVENT_MS, newStream, text } from './contract.ts';
 import type { StreamContractHarness } from './harness.ts';
 
-/** State of a work queue; in a cluster what was settled goes once the copies know of it. */
+/**
+ * Waits for the state of a work queue. A cluster removes settled messages once the copies know of
+ * it.
+ */
 function left(harness: StreamContractHarness, stream: string, messages: number) {
   return until(`${messages} messages are left in ${stream}`, async () => {
     const state = await harness.stream.state(stream);
@@ -14,7 +17,8 @@ function left(harness: StreamContractHarness, stream: string, messages: number) 
 
 export const consumingContracts: readonly Contract[] = [
   {
-    title: 'a durable consumer gets each message once, in order, and goes on after what it settled',
+    title:
+      'a durable consumer gets each message once, in order, and continues after its settled ones',
     async run(t, harness) {
       const { append, consumer, topic } = await newStream(harness);
       for (let i = 1; i <= 5; i++) await append('job', `m${i}`, { messageId: `id-${i}` });
@@ -40,7 +44,7 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'nak delivers again after its delay, term and ack never, and the count grows',
+    title: 'nak redelivers after its delay, term and ack never do, and the count grows',
     async run(t, harness) {
       const { append, consumer } = await newStream(harness);
       for (const name of ['acked', 'termed', 'postponed', 'at once']) await append('job', name);
@@ -65,7 +69,7 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a delivery neither acknowledged nor refused comes again after the ack-wait',
+    title: 'an unsettled delivery is redelivered after the ack-wait',
     async run(t, harness) {
       const { name, append, consumer } = await newStream(harness, { retention: 'workQueue' });
       await append('job', 'slow');
@@ -85,7 +89,7 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a slow consumer holds at most maxAckPending and loses nothing; nak keeps its place',
+    title: 'a slow consumer holds at most maxAckPending and loses nothing; nak keeps its slot',
     async run(t, harness) {
       const { append, consumer } = await newStream(harness);
       await Promise.all(Array.from({ length: 60 }, (_, i) => append('job', `m${i + 1}`)));
@@ -96,7 +100,7 @@ export const consumingContracts: readonly Contract[] = [
       await out[0]?.nak(600);
       const back = await received.next();
       const placed = { sequence: back.sequence, count: back.deliveryCount };
-      t.match(placed, { sequence: 1, count: 2 }, 'a postponed message holds its place');
+      t.match(placed, { sequence: 1, count: 2 }, 'a postponed message keeps its slot');
       const seen: number[] = [];
       for (const delivery of [back, ...out.slice(1)]) {
         seen.push(delivery.sequence);
@@ -108,13 +112,13 @@ export const consumingContracts: readonly Contract[] = [
         await delivery.ack();
       }
       const numbers = Array.from({ length: 60 }, (_, i) => i + 1);
-      t.same(new Set(seen), new Set(numbers), 'each exactly once settled');
+      t.same(new Set(seen), new Set(numbers), 'each is settled exactly once');
       t.equal(seen.length, new Set(seen).size);
       await receiver.close();
     },
   },
   {
-    title: 'deliveries have no maximum: a message refused twelve times still comes, until term',
+    title: 'deliveries have no maximum: a message is redelivered after twelve naks, until term',
     async run(t, harness) {
       const { append, consumer } = await newStream(harness, { retention: 'workQueue' });
       await append('job', 'poison');
@@ -131,7 +135,8 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a receiver whose loop throws ends alone; what it held comes again after the ack-wait',
+    title:
+      'a receiver whose loop throws ends alone; its messages are redelivered after the ack-wait',
     async run(t, harness) {
       const { append, consumer } = await newStream(harness);
       for (const message of ['a', 'b']) await append('job', message);
@@ -195,7 +200,7 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'after a crash everything acknowledged is there once, and positions are kept',
+    title: 'after a crash everything acknowledged is stored once, and positions are kept',
     async run(t, harness) {
       const { name, append, consumer, all } = await newStream(harness);
       const before = await harness.stream.state(name);
@@ -208,7 +213,7 @@ export const consumingContracts: readonly Contract[] = [
       await (await received.next()).nak(600);
       await (await received.next()).term();
       await received.next();
-      // JetStream writes a consumer's position to disk up to 0.1 s late.
+      // JetStream writes a consumer's position to disk up to 0.1 s later.
       await harness.pass(500);
       await harness.crash();
       await receiver.close();
@@ -231,7 +236,7 @@ export const consumingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a closed adapter ends its reads and consumers and refuses appends',
+    title: 'a closed adapter ends its reads and consumers and rejects appends',
     async run(t, harness) {
       const { name, append, consumer, topic } = await newStream(harness);
       await append('a', 'one');

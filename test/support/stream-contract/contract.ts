@@ -1,4 +1,4 @@
-/** Tools of the stream contract: a stream of their own, its messages, deliveries. */
+/** Tools of the stream contract: a stream for each contract, its messages, deliveries. */
 import type { Test } from 'tap';
 import type {
   Append,
@@ -12,20 +12,20 @@ import type {
 } from '../../../streams/platform/stream.ts';
 import type { StreamContractHarness } from './harness.ts';
 
-/** One thing every adapter does; on a stream of its own. */
+/** One behaviour of every adapter, tested on its own stream. */
 export interface Contract {
   readonly title: string;
   readonly run: (t: Test, harness: StreamContractHarness) => Promise<void>;
 }
 
-/** What has to come and has not after this, ms, has failed; on a busy machine much is late. */
+/** Deadline of an event, ms. It allows for the delays of a busy machine. */
 export const EVENT_MS = 120_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 let streams = 0;
 
-/** A new stream with a name of its own; `topic` makes subjects in it. */
+/** Creates a stream with a name of its own; `topic` makes subjects in it. */
 export async function newStream(harness: StreamContractHarness, changes: Partial<StreamSpec> = {}) {
   const name = `CONTRACT_${process.pid}_${++streams}`;
   const spec: StreamSpec = {
@@ -71,7 +71,9 @@ export function text(message: StreamMessage): string {
   return decoder.decode(message.data);
 }
 
-/** Deliveries one at a time. `next` may be awaited in parts: it is the same one until it comes. */
+/**
+ * Deliveries one at a time. `next` may be awaited repeatedly: it stays the same until it arrives.
+ */
 export function deliveries(harness: StreamContractHarness, consumer: Consumer) {
   const iterator = consumer[Symbol.asyncIterator]();
   let waiting: Promise<IteratorResult<Delivery>> | undefined;

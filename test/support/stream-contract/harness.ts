@@ -1,4 +1,4 @@
-/** The surroundings of an adapter that the stream contract needs. */
+/** The environment of an adapter that the stream contract needs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type Clock, systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
@@ -12,17 +12,17 @@ export interface StreamContractHarness {
   /** The adapter under test; another object after a crash of an embedded one. */
   readonly stream: Stream;
   readonly clock: Clock;
-  /** Result of `promise`, or undefined when it has none after `ms`. */
+  /** Result of `promise`, or undefined if it has none after `ms`. */
   within<T>(ms: number, promise: Promise<T>): Promise<T | undefined>;
-  /** Lets `ms` go by. */
+  /** Lets `ms` pass. */
   pass(ms: number): Promise<void>;
-  /** What holds the messages dies without warning and comes back on the same store. */
+  /** The holder of the messages dies without warning and restarts on the same store. */
   crash(): Promise<void>;
   /** A second adapter on the same store. */
   another(): Promise<Stream>;
 }
 
-/** A virtual clock and a folder: time passes on request, a crash is an open without a close. */
+/** A virtual clock and a folder: time passes on request, and a crash is an open without a close. */
 export function embeddedHarness(
   folder: string,
 ): StreamContractHarness & { close(): Promise<void> } {
@@ -57,7 +57,7 @@ export function embeddedHarness(
   };
 }
 
-/** The wall clock and a real server: a crash is a SIGKILL, and a restart on the same store. */
+/** The wall clock and a real server: a crash is a SIGKILL and a restart on the same store. */
 export function jetStreamHarness(
   server: NatsServer,
 ): Promise<StreamContractHarness & { close(): Promise<void> }> {
@@ -70,7 +70,7 @@ export function jetStreamHarness(
   );
 }
 
-/** The same on three servers: one after another is killed and started again. */
+/** The same on three servers, which are killed and restarted one after another. */
 export function clusterHarness(
   cluster: NatsCluster,
 ): Promise<StreamContractHarness & { close(): Promise<void> }> {
@@ -104,7 +104,7 @@ async function harnessOf(
     pass,
     async crash() {
       await crash();
-      await until('the stream is there again', () => {
+      await until('the stream is available again', () => {
         return stream.health().state === 'available' || undefined;
       });
     },

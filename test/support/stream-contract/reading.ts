@@ -1,10 +1,10 @@
-/** Contracts of the stream port about reading and keeping: order, tails, replay, retention. */
+/** Contracts of the stream port about reading and retention: order, tails, replay, limits. */
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
 import { type Contract, collect, EVENT_MS, newStream, text } from './contract.ts';
 
 export const readingContracts: readonly Contract[] = [
   {
-    title: 'messages are read in the order of their sequences, whole, by subject and by pattern',
+    title: 'messages are read whole, in the order of their sequences, by subject and by pattern',
     async run(t, harness) {
       const { name, topic, append, all } = await newStream(harness);
       const outcomes: AppendOutcome[] = [];
@@ -40,7 +40,8 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a read follows the live tail until it is closed, and untilEnd stops where it began',
+    title:
+      'a read follows the live tail until it is closed, and untilEnd stops at the end as of its start',
     async run(t, harness) {
       const { name, topic, append } = await newStream(harness);
       await append('a', 'one');
@@ -62,7 +63,7 @@ export const readingContracts: readonly Contract[] = [
       });
       const burst = Array.from({ length: 100 }, (_, i) => append('a', `burst ${i}`));
       for (let i = 0; i < 100; i++) t.equal((await next())?.sequence, i + 4);
-      // A copy may show a message before its leader has acknowledged it.
+      // A copy may return a message before its leader has acknowledged it.
       await Promise.all(burst);
       const last = iterator.next();
       await tail.close();
@@ -77,7 +78,7 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a read breaks off cleanly when its loop ends early',
+    title: 'a read ends cleanly when its loop ends early',
     async run(t, harness) {
       const { name, append, all } = await newStream(harness);
       for (let i = 1; i <= 10; i++) await append('a', `m${i}`);
@@ -92,7 +93,7 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'a payload of 256 KiB comes back unchanged',
+    title: 'a payload of 256 KiB is returned unchanged',
     async run(t, harness) {
       const { name, topic } = await newStream(harness);
       const data = Uint8Array.from({ length: 256 * 1024 }, (_, i) => (i * 31) % 251);
@@ -102,7 +103,7 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'replay from a time begins with the first message stored then or later',
+    title: 'replay from a time begins with the first message stored at or after it',
     async run(t, harness) {
       const { name, append, all } = await newStream(harness);
       for (const group of ['a', 'b', 'c']) {
@@ -119,7 +120,7 @@ export const readingContracts: readonly Contract[] = [
   },
   {
     title:
-      'truncation removes what lies below, of all subjects or of one, and reads begin after it',
+      'truncation removes all earlier messages, of all subjects or of one, and reads begin after it',
     async run(t, harness) {
       const { name, topic, append, all } = await newStream(harness);
       for (let i = 1; i <= 10; i++) await append(i % 2 ? 'odd' : 'even', `m${i}`);
@@ -133,11 +134,11 @@ export const readingContracts: readonly Contract[] = [
       await stream.truncate({ stream: name, belowSequence: 11 });
       t.match(await stream.state(name), { firstSequence: 11, lastSequence: 10, messages: 0 });
       t.same(await all(), []);
-      t.match(await append('odd', 'm11'), { sequence: 11 }, 'sequences are never used again');
+      t.match(await append('odd', 'm11'), { sequence: 11 }, 'sequences are never reused');
     },
   },
   {
-    title: 'a truncation beyond the end moves no sequence and touches no other stream',
+    title: 'a truncation beyond the end changes no sequence and no other stream',
     async run(t, harness) {
       const one = await newStream(harness);
       const other = await newStream(harness);
@@ -150,7 +151,7 @@ export const readingContracts: readonly Contract[] = [
     },
   },
   {
-    title: 'messages past the age limit go by themselves',
+    title: 'messages past the age limit expire by themselves',
     async run(t, harness) {
       const [maxAgeMs, duplicateWindowMs] = [1_000, 500];
       const { name, append } = await newStream(harness, { maxAgeMs, duplicateWindowMs });
@@ -158,7 +159,7 @@ export const readingContracts: readonly Contract[] = [
       await append('a', 'old');
       const state = () => harness.stream.state(name);
       while ((await state()).messages > 0) await harness.pass(100);
-      t.ok(harness.clock.elapsed() - fromMs >= maxAgeMs, 'not before');
+      t.ok(harness.clock.elapsed() - fromMs >= maxAgeMs, 'not earlier');
       t.match(await state(), { messages: 0, firstSequence: 2, lastSequence: 1 });
       t.match(await append('a', 'new'), { sequence: 2 });
     },

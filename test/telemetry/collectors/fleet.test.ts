@@ -1,6 +1,6 @@
 /**
- * A fleet's mapping and placements: which project a domain belongs to, what a move and a migration do,
- * and what a mistake in the mapping says. Domains are recorded ones; time is virtual.
+ * A fleet's mapping and placements: the project of a domain, the effects of a move and a migration,
+ * and the errors of a wrong mapping. Domains are recorded; time is virtual.
  */
 import t, { type Test } from 'tap';
 import { Fleet, type FleetSink } from '../../../actors/telemetry/collectors/fleet/fleet.ts';
@@ -69,7 +69,7 @@ t.test('SRC-12: a domain belongs to the project of the first matching rule', (t)
   t.end();
 });
 
-t.test('SRC-12: an invalid mapping is refused with the line of each mistake', (t) => {
+t.test('SRC-12: an invalid mapping is rejected with the line of each mistake', (t) => {
   const { uuid } = fleetDomain(1);
   t.same(
     problemsOf(`source host-a
@@ -103,7 +103,7 @@ name late project shop`),
   t.end();
 });
 
-/** A running fleet over recorded libvirts, and what reached its sink. */
+/** A running fleet over recorded libvirts, and the rows that reached its sink. */
 function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState) {
   const clock = new VirtualClock(START_MS);
   /** `project vm source state`, as written. */
@@ -145,7 +145,7 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
   const settle = async () => {
     for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
   };
-  /** What was written in the rounds of one interval. */
+  /** Rows written in the rounds of one interval. */
   const round = async (): Promise<string[]> => {
     await settle();
     written.length = 0;
@@ -167,42 +167,39 @@ t.test('SRC-21: the boot id of a domain names its host', async (t) => {
   world.libvirts[B] = [web];
   for (let i = 0; i < 5; i++) await world.round();
   const after = world.boots.get('web') ?? '';
-  t.equal(before.split(' ')[0], after.split(' ')[0], 'libvirt’s number of it is the same');
+  t.equal(before.split(' ')[0], after.split(' ')[0], 'it has the same number in libvirt');
   t.not(originOf(before), originOf(after));
   t.not(originOf(before), '');
 });
 
-t.test(
-  'SRC-12: rows go to their project, and unmatched domains are listed and not sent',
-  async (t) => {
-    const text = `${sources}metadata urn:svc:project\nname w* project shop`;
-    const world = open(t, text, { [A]: [web, old], [B]: [{ ...db, project: 'blog' }] });
-    await world.settle();
-    t.same(world.written.sort(), ['blog db B RUNNING', 'shop web A RUNNING']);
-    t.same(world.fleet.status().unmatched, [
-      { vm: old.uuid, name: 'old', source: 'libvirt qemu+ssh://[redacted]@host-a/system' },
-    ]);
-    t.same(world.fleet.status().projects, { shop: 1, blog: 1 });
-    await world.fleet.take(parseMapping(`${text}\nname old project blog`));
-    t.same(await world.round(), ['blog db B RUNNING', 'blog old A RUNNING', 'shop web A RUNNING']);
-    t.same(world.fleet.status().unmatched, []);
-    await world.fleet.take(parseMapping(text));
-    await world.round();
-    world.libvirts[A] = [web, { ...old, isUnread: true }];
-    await world.round();
-    t.equal(world.fleet.status().unmatched.length, 1, 'it was not read in this round');
-    delete world.libvirts[A];
-    await world.round();
-    t.equal(world.fleet.status().unmatched.length, 1, 'a host that is silent says nothing of it');
-    world.libvirts[A] = [web];
-    await world.round();
-    await world.round();
-    t.same(world.fleet.status().unmatched, [], 'it is not there any more');
-    t.same(world.retired, []);
-  },
-);
+t.test('SRC-12: rows go to their project; unmatched domains are listed but not sent', async (t) => {
+  const text = `${sources}metadata urn:svc:project\nname w* project shop`;
+  const world = open(t, text, { [A]: [web, old], [B]: [{ ...db, project: 'blog' }] });
+  await world.settle();
+  t.same(world.written.sort(), ['blog db B RUNNING', 'shop web A RUNNING']);
+  t.same(world.fleet.status().unmatched, [
+    { vm: old.uuid, name: 'old', source: 'libvirt qemu+ssh://[redacted]@host-a/system' },
+  ]);
+  t.same(world.fleet.status().projects, { shop: 1, blog: 1 });
+  await world.fleet.take(parseMapping(`${text}\nname old project blog`));
+  t.same(await world.round(), ['blog db B RUNNING', 'blog old A RUNNING', 'shop web A RUNNING']);
+  t.same(world.fleet.status().unmatched, []);
+  await world.fleet.take(parseMapping(text));
+  await world.round();
+  world.libvirts[A] = [web, { ...old, isUnread: true }];
+  await world.round();
+  t.equal(world.fleet.status().unmatched.length, 1, 'it was not read in this round');
+  delete world.libvirts[A];
+  await world.round();
+  t.equal(world.fleet.status().unmatched.length, 1, 'a silent host proves nothing about it');
+  world.libvirts[A] = [web];
+  await world.round();
+  await world.round();
+  t.same(world.fleet.status().unmatched, [], 'it no longer exists');
+  t.same(world.retired, []);
+});
 
-t.test('SRC-13: a moved domain is retired in its old project once that is possible', async (t) => {
+t.test('SRC-13: a moved domain is retired in its old project as soon as possible', async (t) => {
   const text = `${sources}metadata urn:svc:project\nname * project shop`;
   const world = open(t, text, { [A]: [web, db], [B]: [] });
   await world.settle();
@@ -222,7 +219,7 @@ t.test('SRC-13: a moved domain is retired in its old project once that is possib
   world.libvirts[A] = [web, db];
   await world.fleet.take(parseMapping(`${sources}name db project third\nname * project shop`));
   const rows = await world.round();
-  // The rows of the round before waited, for the project that they were observed for.
+  // Rows of the previous round waited, for the project in which they were observed.
   t.same(rows, [
     'blog db A RUNNING',
     'shop web A RUNNING',
@@ -253,7 +250,7 @@ t.test('SRC-13: a move while the collector was down is detected after its start'
 t.test('SRC-14: a migrated VM is reported by its current host without a gap', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [old] });
   await world.settle();
-  // Both list it while its memory is copied, then the old host keeps its definition.
+  // Both hosts list it while its memory is copied. Then the old host keeps its definition.
   world.libvirts[B] = [old, web];
   t.same(await world.round(), ['shop db A RUNNING', 'shop old B RUNNING', 'shop web A RUNNING']);
   world.libvirts[A] = [db, { ...web, isOn: false }];
@@ -265,15 +262,15 @@ t.test('SRC-14: a migrated VM is reported by its current host without a gap', as
   t.ok((await world.round()).includes('shop web B RUNNING'));
   world.libvirts[A] = [db];
   for (let i = 0; i < 4; i++) t.ok((await world.round()).includes('shop web B RUNNING'));
-  t.same(world.retired, [], 'it is not gone');
-  // This one is undefined at its old host at once.
+  t.same(world.retired, [], 'it still exists');
+  // Its old host undefines this one at once.
   world.libvirts[A] = [];
   world.libvirts[B] = [old, web, db];
   await world.round();
   t.ok((await world.round()).includes('shop db B RUNNING'));
 });
 
-t.test('SRC-14: a VM that no host lists is retired, and a silent host retires none', async (t) => {
+t.test('SRC-14: a VM that no host lists is retired, but a silent host retires none', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, old], [B]: [db] });
   await world.settle();
   delete world.libvirts[B];
@@ -284,26 +281,29 @@ t.test('SRC-14: a VM that no host lists is retired, and a silent host retires no
   for (let i = 0; i < 4; i++) await world.round();
   t.same(world.retired, [`shop ${old.uuid}`]);
   await world.fleet.take(parseMapping(`source ${A}\nname * project shop`));
-  t.equal(world.fleet.status().sources.length, 1, 'a source that is taken out is not read');
+  t.equal(world.fleet.status().sources.length, 1, 'a source that was removed is not read');
 });
 
-t.test('SRC-12: a domain with unreadable metadata waits, and no wider rule takes it', async (t) => {
-  const text = `${sources}metadata urn:svc:project\nname * project shop`;
-  const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
-  await world.settle();
-  t.same(world.written, [], 'virsh failed: what has no element is not known either');
-  t.match(world.fleet.status().sources[0]?.faults, [
-    { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
-  ]);
-  world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
-  t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
-  world.libvirts[A] = [{ ...web, project: null }, db, old];
-  t.same(
-    await world.round(),
-    ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
-    'it stays as it was',
-  );
-});
+t.test(
+  'SRC-12: a domain with unreadable metadata waits, and no broader rule matches it',
+  async (t) => {
+    const text = `${sources}metadata urn:svc:project\nname * project shop`;
+    const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
+    await world.settle();
+    t.same(world.written, [], 'virsh failed: a missing element is unknown, too');
+    t.match(world.fleet.status().sources[0]?.faults, [
+      { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
+    ]);
+    world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
+    t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
+    world.libvirts[A] = [{ ...web, project: null }, db, old];
+    t.same(
+      await world.round(),
+      ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
+      'it is unchanged',
+    );
+  },
+);
 
 t.test('SRC-13: a domain that returns before its retirement stays', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
@@ -326,20 +326,24 @@ t.test('SRC-14: a definition left behind by a migration is not a stopped VM', as
   world.libvirts[A] = [behind, db];
   t.same(await world.round(), ['shop db A RUNNING']);
   world.libvirts[B] = [web];
-  t.same(await world.round(), ['shop db A RUNNING', 'shop web B RUNNING'], 'the next round has it');
+  t.same(
+    await world.round(),
+    ['shop db A RUNNING', 'shop web B RUNNING'],
+    'the next round includes it',
+  );
   const fresh = open(t, `${sources}name * project shop`, { [A]: [behind, db], [B]: [] });
   await fresh.settle();
-  t.same(fresh.written, ['shop db A RUNNING'], 'nor after a start');
+  t.same(fresh.written, ['shop db A RUNNING'], 'nor after a restart');
 });
 
-t.test('a project that is refused holds up no other, and its rows wait for it', async (t) => {
+t.test('a refused project delays no other, and its rows wait for it', async (t) => {
   const text = `source ${A}\nname web project shop\nname db project blog`;
   const world = open(t, text, { [A]: [web, db] });
   const source = () => world.fleet.status().sources[0];
   await world.settle();
   world.gate.refused = 'shop';
   for (let i = 0; i < 4; i++) {
-    t.same(await world.round(), ['blog db A RUNNING'], 'each round once, and at once');
+    t.same(await world.round(), ['blog db A RUNNING'], 'once per round, and without delay');
   }
   t.match(source(), {
     waitingRows: 4,
@@ -347,7 +351,7 @@ t.test('a project that is refused holds up no other, and its rows wait for it', 
   });
   world.gate.refused = '';
   const shop = Array.from({ length: 5 }, () => 'shop web A RUNNING');
-  t.same(await world.round(), ['blog db A RUNNING', ...shop], 'none is lost');
+  t.same(await world.round(), ['blog db A RUNNING', ...shop], 'no row is lost');
   t.match(source(), { waitingRows: 0, droppedRows: 0, faults: [] });
 
   world.gate.refused = 'shop';
@@ -357,7 +361,7 @@ t.test('a project that is refused holds up no other, and its rows wait for it', 
   t.equal((await world.round()).length, 1 + 20, 'the newest twenty were kept');
 });
 
-t.test('placements that could not be written are written later, and hold up no rows', async (t) => {
+t.test('placements that could not be written are written later, and delay no rows', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
   await world.settle();
   t.equal(world.states.length, 1);

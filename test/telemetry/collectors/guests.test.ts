@@ -1,5 +1,5 @@
 /**
- * File systems as guest agents report them, and the cost of agents that are mute, off or absent: on
+ * File systems as guest agents report them, and the cost of agents that are mute, off or absent, on
  * recorded text and a virtual clock.
  */
 import t from 'tap';
@@ -49,7 +49,7 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   }));
   await plain.read(never);
   await later.advance(120_000);
-  t.equal(few.length, 1, 'agents are asked only where that is wanted');
+  t.equal(few.length, 1, 'agents are queried only if this is enabled');
   const refused = world(() => ({
     code: 1,
     stderr: 'error: operation forbidden: read only access prevents virDomainGetGuestInfo\n',
@@ -68,7 +68,7 @@ t.test('SRC-03: a mute agent returns no text, backs off and delays no other agen
       t.equal(
         script,
         `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
-        'libvirt itself is asked not to wait for ever',
+        'libvirt itself gets a timeout',
       );
       return vm === DB ? { stdout: recording('guestinfo') } : { afterMs: 3_000 };
     },
@@ -82,7 +82,7 @@ t.test('SRC-03: a mute agent returns no text, backs off and delays no other agen
   }
   t.equal(askedAt[DB]?.length, 21, 'each interval');
   const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
-  t.same(gaps, [0, 2, 4, 8], 'rounds between two questions to the mute one');
+  t.same(gaps, [0, 2, 4, 8], 'rounds between two queries of the mute agent');
   t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
   t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /said nothing/ }]);
   await source.close();
@@ -114,8 +114,8 @@ t.test(
     for (let round = 0; round < 8; round++) {
       const { rows } = await source.read(never);
       const answered = rows.filter((row) => row.values.length > 0).length;
-      // Until each has been asked once nobody knows which are mute.
-      if (round > 1) t.equal(answered, 10, `all that answer are fresh in round ${round}`);
+      // Until each has been queried once, the mute ones are unknown.
+      if (round > 1) t.equal(answered, 10, `all responsive agents are fresh in round ${round}`);
       await clock.advance(30_000);
     }
     t.ok(most <= 10, `at most 8 + 2 at once: ${most}`);
@@ -123,34 +123,37 @@ t.test(
   },
 );
 
-t.test('SRC-06: agents that are off, not configured or of a stopped VM are reported', async (t) => {
-  for (const said of [
-    'Guest agent is not responding: QEMU guest agent is not connected',
-    'argument unsupported: QEMU guest agent is not configured',
-    'Requested operation is not valid: domain is not running',
-  ]) {
-    const { source, clock } = world(
-      async (command) =>
-        command.args.includes('-r')
-          ? { stdout: recording('running') }
-          : { code: 1, stderr: `error: ${said}\n` },
-      { fileSystems: true },
-    );
-    await source.read(never);
-    await clock.advance(30_000);
-    const { faults, rows } = await source.read(never);
-    t.equal(rows.length, 2);
-    t.match(faults[0]?.message, said);
-    await source.close();
-  }
-});
+t.test(
+  'SRC-06: an agent is reported if it is off, not configured or in a stopped VM',
+  async (t) => {
+    for (const said of [
+      'Guest agent is not responding: QEMU guest agent is not connected',
+      'argument unsupported: QEMU guest agent is not configured',
+      'Requested operation is not valid: domain is not running',
+    ]) {
+      const { source, clock } = world(
+        async (command) =>
+          command.args.includes('-r')
+            ? { stdout: recording('running') }
+            : { code: 1, stderr: `error: ${said}\n` },
+        { fileSystems: true },
+      );
+      await source.read(never);
+      await clock.advance(30_000);
+      const { faults, rows } = await source.read(never);
+      t.equal(rows.length, 2);
+      t.match(faults[0]?.message, said);
+      await source.close();
+    }
+  },
+);
 
-t.test('a virsh that could not be run for an agent is a fault, and is run again', async (t) => {
+t.test('a virsh that could not be started for an agent is a fault, and is retried', async (t) => {
   let questions = 0;
   const { source, clock } = world(
     async (command) => {
       if (command.args.includes('-r')) return { stdout: recording('running') };
-      // One of each VM.
+      // The first call for each VM.
       if (questions++ < 2) throw new Error('no memory');
       return { stdout: recording('guestinfo') };
     },
@@ -197,7 +200,7 @@ t.test('SRC-07, SRC-09: commands name no domain, and none taints or changes one'
   ]);
 });
 
-t.test('readings of an agent are given once, and not after an interval', async (t) => {
+t.test('readings of an agent are used once, and not after an interval', async (t) => {
   let answers = true;
   const { source, clock } = world(
     async (command) => {
@@ -214,17 +217,17 @@ t.test('readings of an agent are given once, and not after an interval', async (
   t.equal(await fresh(), 0);
   await clock.advance(29_000);
   t.equal(await fresh(), 2);
-  t.equal(await fresh(), 0, 'not again');
+  t.equal(await fresh(), 0, 'not reused');
   answers = true;
   await clock.advance(60_000);
   answers = false;
   await clock.advance(70_000);
-  t.equal(await fresh(), 0, 'no round came for it in time');
+  t.equal(await fresh(), 0, 'no round fetched it in time');
   await source.close();
 });
 
 t.test(
-  'guest file systems without size or use, full by nature or hidden are not listed',
+  'guest file systems that lack size or use, are always full or are hidden are not listed',
   async (t) => {
     const fields = (i: number, fs: Record<string, string | number>): string =>
       Object.entries(fs)
@@ -249,7 +252,9 @@ t.test(
   },
 );
 
-/** As virsh prints them: name, mount point, type, size, use, and the device of the disk where there is one. */
+/**
+ * Output of virsh: name, mount point, type, size, use, and the device of the disk if there is one.
+ */
 function guestInfo(
   ...listed: readonly (readonly [
     name: string,
@@ -279,7 +284,7 @@ const mountsOf = (text: string) =>
 t.test('MEAS-14: one file system of a guest is one series, wherever it is mounted', async (t) => {
   const cases = [
     {
-      name: 'bind mounts of folders and files, as containers have them',
+      name: 'bind mounts of folders and files, as containers use them',
       text: guestInfo(
         ['vda1', '/etc/hostname', 'ext4', 100_000, 97_000],
         ['vda1', '/', 'ext4', 100_000, 97_000],
@@ -289,7 +294,7 @@ t.test('MEAS-14: one file system of a guest is one series, wherever it is mounte
       mounts: ['/'],
     },
     {
-      name: 'subvolumes of btrfs, and ties by name',
+      name: 'subvolumes of btrfs, and ties decided by name',
       text: guestInfo(
         ['vda2', '/srv', 'btrfs', 100_000, 97_000],
         ['vda2', '/opt', 'btrfs', 100_000, 97_000],
@@ -305,7 +310,7 @@ t.test('MEAS-14: one file system of a guest is one series, wherever it is mounte
       mounts: ['C:\\'],
     },
     {
-      name: 'an agent that names no file system, but its disk',
+      name: 'an agent that does not name the file system, only its disk',
       text: guestInfo(
         ['', '/', 'ext4', 100_000, 97_000, '/dev/vda1'],
         ['', '/a', 'ext4', 100_000, 97_000, '/dev/vda1'],
@@ -314,7 +319,7 @@ t.test('MEAS-14: one file system of a guest is one series, wherever it is mounte
       mounts: ['/', '/b'],
     },
     {
-      name: 'different devices of one size, and image files on loop devices',
+      name: 'different devices of the same size, and image files on loop devices',
       text: guestInfo(
         ['vda1', '/', 'ext4', 100_000, 97_000],
         ['vdb1', '/data', 'ext4', 100_000, 97_000],
@@ -324,7 +329,7 @@ t.test('MEAS-14: one file system of a guest is one series, wherever it is mounte
       mounts: ['/', '/data', '/image'],
     },
     {
-      name: 'a project quota, which fills up by itself',
+      name: 'a project quota, which fills up independently',
       text: guestInfo(
         ['vda1', '/', 'xfs', 100_000, 97_000],
         ['vda1', '/var/lib/docker/volumes/q', 'xfs', 5_000, 4_900],
@@ -332,7 +337,7 @@ t.test('MEAS-14: one file system of a guest is one series, wherever it is mounte
       mounts: ['/', '/var/lib/docker/volumes/q'],
     },
     {
-      name: 'neither a name nor a disk: nothing says that two are one',
+      name: 'neither a name nor a disk: nothing shows that two are the same',
       text: guestInfo(['', '/', 'ext4', 100_000, 97_000], ['', '/a', 'ext4', 100_000, 97_000]),
       mounts: ['/', '/a'],
     },

@@ -1,6 +1,6 @@
 /**
- * This host as a source: the kernel's text as recorded, text that is broken in the ways seen on
- * real machines, and the machine that the test runs on.
+ * This host as a source: recorded text of the kernel, text that is broken in ways seen on real
+ * machines, and the machine that runs the test.
  */
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -46,18 +46,21 @@ t.test('a series key sorts its labels and escapes their values as Prometheus doe
   );
 });
 
-t.test('/proc/stat gives busy seconds without idle, iowait, steal or guest twice', async (t) => {
-  t.same(parseStat(await recording('stat')), {
-    busySeconds: 146.55,
-    vcpus: 2,
-    processesRunning: 1,
-  });
-  // user 100 already holds guest 40, nice 10 holds guest_nice 5; idle, iowait, steal are no work.
-  const stat = 'cpu  100 10 30 9000 800 7 3 600 40 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
-  t.same(parseStat(stat), { busySeconds: 1.5, vcpus: 1 });
-});
+t.test(
+  '/proc/stat gives busy seconds without idle, iowait, steal or guest counted twice',
+  async (t) => {
+    t.same(parseStat(await recording('stat')), {
+      busySeconds: 146.55,
+      vcpus: 2,
+      processesRunning: 1,
+    });
+    // user 100 includes guest 40, nice 10 includes guest_nice 5; idle, iowait, steal are not work.
+    const stat = 'cpu  100 10 30 9000 800 7 3 600 40 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
+    t.same(parseStat(stat), { busySeconds: 1.5, vcpus: 1 });
+  },
+);
 
-t.test('/proc/stat that is empty, short or garbage gives no reading, not a zero', async (t) => {
+t.test('an empty, short or broken /proc/stat gives no reading, not a zero', async (t) => {
   for (const text of ['', 'cpu', 'cpu  1 2 3', 'cpu  1 2 x 4 5 6 7 8', 'cpu  -1 2 3 4 5 6 7']) {
     t.same(parseStat(text), {}, JSON.stringify(text));
   }
@@ -78,20 +81,20 @@ t.test('MEAS-02: memory used is total minus free memory, page cache included', a
   });
 });
 
-t.test('/proc/meminfo with a line missing leaves out what depends on it', async (t) => {
+t.test('a missing line of /proc/meminfo leaves out the readings that depend on it', async (t) => {
   t.same(parseMeminfo('MemTotal: 100 kB\n').baseline, [['svc_vm_memory_total_bytes', 102_400]]);
   const { baseline, expanded } = parseMeminfo('MemTotal: lots kB\nSwapTotal: 5 kB\nSwapFree: kB');
   t.same({ baseline, expanded }, { baseline: [], expanded: [] });
   t.same(
     parseMeminfo('MemTotal: 1 kB\nMemFree: 2 kB').baseline.map(([key]) => key),
     ['svc_vm_memory_total_bytes', 'svc_vm_memory_free_bytes'],
-    'more free than there is: nothing is known about used',
+    'more free than total: used is unknown',
   );
   t.equal(parseLoadavg('0.42 0.20 0.10 2/125 8003\n'), 0.42);
   t.equal(parseLoadavg('much'), undefined);
 });
 
-t.test('/proc/diskstats counts whole disks only, a sector is 512 bytes', async (t) => {
+t.test('/proc/diskstats counts whole disks only, with sectors of 512 bytes', async (t) => {
   const whole = [
     'loop0',
     'ram0',
@@ -118,7 +121,7 @@ t.test('/proc/diskstats counts whole disks only, a sector is 512 bytes', async (
   t.same(parseDiskstats(await recording('diskstats'), []), [], 'no /sys/block: no disk is known');
 });
 
-t.test('/proc/net/dev counts cards, and without any what software did not make', async (t) => {
+t.test('/proc/net/dev counts network cards, or else interfaces that are not virtual', async (t) => {
   const text = await recording('net-dev');
   const names = (cards: string[]): string[] =>
     parseNetDev(text, new Set(cards)).map(([key]) => key.replace(/.*interface="(.*)"}/, '$1'));
@@ -130,7 +133,7 @@ t.test('/proc/net/dev counts cards, and without any what software did not make',
   ]);
 });
 
-t.test('counters about to wrap and just wrapped are returned as read, finite', async (t) => {
+t.test('counters before and after a wrap are returned as read, and finite', async (t) => {
   const before = parseNetDev(await recording('net-dev'), new Set(['eth1']));
   t.same(
     before.map(([, value]) => value),
@@ -140,11 +143,11 @@ t.test('counters about to wrap and just wrapped are returned as read, finite', a
   t.same(
     after.map(([, value]) => value),
     [5, 7],
-    'a drop: the reader of history sees a reset',
+    'a drop: readers of history see a reset',
   );
 });
 
-t.test('mounts are real file systems, each once, at the shortest path', async (t) => {
+t.test('mounts are real file systems, each once, at its shortest path', async (t) => {
   t.same(parseMountinfo(await recording('mountinfo')), [
     { mountpoint: '/', fstype: 'ext4', remote: false },
     { mountpoint: '/srv/my data', fstype: 'xfs', remote: false },
@@ -172,7 +175,7 @@ t.test('MEAS-14: folders of one NFS export, and subvolumes, are one file system'
   );
 });
 
-t.test('a file system is as full as ordinary programs find it', async (t) => {
+t.test('the use of a file system is that seen by ordinary programs', async (t) => {
   t.same(parseStatLine('4096 1000 400 350 /srv/my data'), {
     path: '/srv/my data',
     sizeBytes: 950 * 4_096,
@@ -183,7 +186,7 @@ t.test('a file system is as full as ordinary programs find it', async (t) => {
   }
 });
 
-t.test('a dead network mount costs its own reading only, and is not asked again', async (t) => {
+t.test('a dead network mount loses only its own reading, and is not queried again', async (t) => {
   const asked: string[][] = [];
   const run: RunCommand = (command, clock) => {
     asked.push(command.args.slice(4));
@@ -195,13 +198,13 @@ t.test('a dead network mount costs its own reading only, and is not asked again'
     { mountpoint: '/backup', fstype: 'nfs4', remote: true },
   ];
   const reader = createFileSystemReader({
-    // A process beyond signals: its end is never seen.
+    // A process that ignores signals: its end is never observed.
     run: async (command, clock) => {
       const outcome = await run(command, clock);
       return outcome.kind === 'killed' ? { ...outcome, gone: new Promise(() => {}) } : outcome;
     },
     clock: systemClock,
-    // The local one is asked by a real process, which a busy machine starts late.
+    // A real process queries the local one, and starts late on a busy machine.
     deadlineMs: 1_000,
   });
   for (const round of [1, 2]) {
@@ -212,13 +215,13 @@ t.test('a dead network mount costs its own reading only, and is not asked again'
   t.same(asked, [['/'], ['/backup'], ['/']]);
 });
 
-t.test('without a free descriptor a mount has a fault, and is asked again later', async (t) => {
+t.test('without a free descriptor a mount has a fault and is retried later', async (t) => {
   const { without, after } = await withoutDescriptors('stat');
   t.match(without, { values: 0, faults: [{ reason: 'INCOMPLETE', message: /EMFILE/ }] });
   t.same(after, { values: 2, faults: [] });
 });
 
-t.test('a mount whose process could not be run at all is asked again', async (t) => {
+t.test('a mount whose process could not be started is retried', async (t) => {
   let rounds = 0;
   const reader = createFileSystemReader({
     run: async (command, clock) => {
@@ -234,7 +237,7 @@ t.test('a mount whose process could not be run at all is asked again', async (t)
 });
 
 t.test(
-  'a host without some of its files reports the others, and says which are missing',
+  'a host without some of its files reports the rest, and names the missing ones',
   async (t) => {
     const clock = new VirtualClock(1_700_000_000_000);
     const texts: Record<string, string> = {
@@ -271,7 +274,7 @@ t.test(
   },
 );
 
-t.test('identity is a hash of the machine-id, or is made once and kept', async (t) => {
+t.test('identity is a hash of the machine-id, or is generated once and kept', async (t) => {
   const folder = await mkdtemp(`${tmpdir()}/host-id-`);
   t.teardown(() => rm(folder, { recursive: true }));
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -292,27 +295,31 @@ t.test('identity is a hash of the machine-id, or is made once and kept', async (
   t.equal(await loadHostIdentity({ ...options, random: seededRandom(3) }), id);
 });
 
-t.test('this machine: baseline series alone, and real; CPU rises under load', async (t) => {
-  const source = createHostSource({ clock: systemClock, vm: 'this' });
-  const first = await source.read(never);
-  const end = performance.now() + 400;
-  while (performance.now() < end) Math.hypot(end, 1);
-  const second = await source.read(never);
-  await source.close();
-  t.same(first.faults, []);
-  const [before, after] = [first.rows[0], second.rows[0]];
-  const cpu = 'svc_vm_cpu_seconds_total';
-  const risen = (valueIn(after, cpu) ?? 0) - (valueIn(before, cpu) ?? 0);
-  t.ok(risen >= 0.3, `0.4 s of one busy CPU are seen: ${risen}`);
-  t.ok((after?.sequence ?? 0) > (before?.sequence ?? 0));
-  t.match(after?.bootId, /^[0-9a-f-]{36}$/);
-  t.ok((after?.vcpus ?? 0) >= 1);
-  const names = new Set(after?.values.map(([key]) => key.split('{')[0]));
-  for (const name of ['memory_total_bytes', 'memory_used_bytes', 'memory_free_bytes']) {
-    t.ok(names.has(`svc_vm_${name}`), name);
-  }
-  for (const name of EXPANDED_SERIES) t.notOk(names.has(name), `${name} is opted into`);
-  t.ok(after?.values.every(([, value]) => Number.isFinite(value) && value >= 0));
-  const keys = after?.values.map(([key]) => key) ?? [];
-  t.equal(new Set(keys).size, keys.length, 'each series once');
-});
+t.test(
+  'this machine has only baseline series with real values, and CPU rises under load',
+  async (t) => {
+    const source = createHostSource({ clock: systemClock, vm: 'this' });
+    const first = await source.read(never);
+    const end = performance.now() + 400;
+    while (performance.now() < end) Math.hypot(end, 1);
+    const second = await source.read(never);
+    await source.close();
+    t.same(first.faults, []);
+    const [before, after] = [first.rows[0], second.rows[0]];
+    const cpu = 'svc_vm_cpu_seconds_total';
+    const risen = (valueIn(after, cpu) ?? 0) - (valueIn(before, cpu) ?? 0);
+    t.ok(risen >= 0.3, `0.4 s of one busy CPU are observed: ${risen}`);
+    t.ok((after?.sequence ?? 0) > (before?.sequence ?? 0));
+    t.match(after?.bootId, /^[0-9a-f-]{36}$/);
+    t.ok((after?.vcpus ?? 0) >= 1);
+    const names = new Set(after?.values.map(([key]) => key.split('{')[0]));
+    for (const name of ['memory_total_bytes', 'memory_used_bytes', 'memory_free_bytes']) {
+      t.ok(names.has(`svc_vm_${name}`), name);
+    }
+    for (const name of EXPANDED_SERIES)
+      t.notOk(names.has(name), `${name} requires expanded monitoring`);
+    t.ok(after?.values.every(([, value]) => Number.isFinite(value) && value >= 0));
+    const keys = after?.values.map(([key]) => key) ?? [];
+    t.equal(new Set(keys).size, keys.length, 'each series once');
+  },
+);

@@ -1,6 +1,7 @@
 /**
- * The libvirt source's counters on recorded text, one test for each trap met on real machines; the
- * traps of guest agents are in guests.test.ts, the real thing in test/long/telemetry/collectors/lab.test.ts.
+ * The libvirt source's counters on recorded text, with one test for each trap found on real
+ * machines. The traps of guest agents are in guests.test.ts; real machines are in
+ * test/long/telemetry/collectors/lab.test.ts.
  */
 import t from 'tap';
 import type { RunCommand } from '../../../actors/telemetry/collectors/command.ts';
@@ -50,15 +51,15 @@ t.test('running VMs give the baseline series, in the units of the catalogue', as
   });
 });
 
-t.test('SRC-02: a stopped VM has a state and no counters, as cpu.time is libvirtd’s', async (t) => {
+t.test('SRC-02: a stopped VM has a state but no counters, as cpu.time is libvirtd’s', async (t) => {
   const text = recording('stopped-crashed');
-  t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording shows the trap');
+  t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording contains the trap');
   const reading = await readOnce(text);
   t.same(reading.faults, []);
   const web = rowOf(reading, WEB);
   t.match(web, { state: 'CRASHED', stateReason: 'crashed', values: [], bootId: '' });
   t.match(rowOf(reading, DB), { state: 'STOPPED', stateReason: 'destroyed', values: [] });
-  t.notOk('vcpus' in (web ?? {}), 'no vCPU is observed where none runs');
+  t.notOk('vcpus' in (web ?? {}), 'no vCPU is observed in a stopped VM');
 });
 
 t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
@@ -83,17 +84,17 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
       names(web).some((name) => /disk|memory/.test(name)),
       `absent, not zero: ${round}`,
     );
-    t.ok(names(web).includes('cpu_seconds_total'), 'what the kernel knows is there');
+    t.ok(names(web).includes('cpu_seconds_total'), 'readings from the kernel are present');
     t.ok(names(rowOf(beside, DB)).includes('disk_read_bytes_total'), 'the other VM is complete');
   }
   frozen = false;
   t.same((await source.read(never)).faults, []);
   await source.read(never);
-  t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full questions again');
+  t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full queries again');
 });
 
 t.test(
-  'SRC-04: a block with missing keys is reported although virsh returned in time',
+  'SRC-04: a block with missing keys is reported even if virsh returned in time',
   async (t) => {
     let text = recording('running');
     const { source } = world(() => ({ stdout: text }));
@@ -128,10 +129,10 @@ t.test(
     t.same(await memory(), [], 'never');
     const paused = [recording('paused'), recording('paused-later')];
     const updates = paused.map((each) => /last-update=(\d+)/.exec(each)?.[1]);
-    t.equal(updates[0], updates[1], 'recorded: in a paused VM the update stands still');
+    t.equal(updates[0], updates[1], 'recorded: a paused VM does not update');
     moveTo(RUNNING_UPDATE + 321);
     text = text.replace(/balloon\.unused=\d+/g, 'balloon.unused=99999999');
-    t.same(await memory(), [], 'more unused than there is');
+    t.same(await memory(), [], 'more unused than total');
   },
 );
 
@@ -156,7 +157,7 @@ t.test('SRC-07: user-mode networking has no series, not a zero', async (t) => {
   t.equal(odd?.vcpus, 1, 'one of two possible vCPUs is plugged in');
 });
 
-t.test('names with quotes, blanks and a header inside are one domain’s name', async (t) => {
+t.test('names with quotes, spaces and a header inside are each one domain’s name', async (t) => {
   const reading = await readOnce(recording('odd'));
   t.equal(reading.rows.length, 3);
   const odd = reading.rows.find((row) => row.state === 'RUNNING');
@@ -173,7 +174,7 @@ t.test('SRC-08: a hypervisor that knows only states gives only states', async (t
   t.notOk('vcpus' in (reading.rows[0] ?? {}));
 });
 
-t.test('a name that changes hands between the parts mixes no two VMs', async (t) => {
+t.test('a name that moves to another VM during a read mixes no two VMs', async (t) => {
   const text = recording('running');
   const [first = '', ...rest] = text.split(/(?<=web1\n)/);
   const swapped = first.replace(WEB, '00000000-0000-4000-8000-000000000001') + rest.join('');
@@ -186,11 +187,11 @@ t.test('a name that changes hands between the parts mixes no two VMs', async (t)
   );
   t.match(reading.faults, [{ reason: 'INCOMPLETE', message: /"web1" started, stopped/ }]);
   const twice = text.replaceAll("'db1'", "'web1'");
-  t.same(parseStatistics(twice).domains, [], 'two blocks of one name are nobody’s');
+  t.same(parseStatistics(twice).domains, [], 'two blocks with one name belong to no VM');
 });
 
 t.test(
-  'one vCPU without its time gives no CPU seconds: a part would look like a reset',
+  'one vCPU without its time gives no CPU seconds, because a part would look like a reset',
   async (t) => {
     const text = recording('running').replace(/ {2}vcpu\.1\.time=.*\n/, '');
     const reading = await readOnce(text);
@@ -200,7 +201,7 @@ t.test(
 );
 
 t.test(
-  'libvirt that is missing, down, closed to us or incomprehensible says what to do',
+  'a libvirt that is missing, down, forbidden or unreadable is reported with a remedy',
   async (t) => {
     const cases: [Answer, { reason: string; message: RegExp }][] = [
       [{ kind: 'missing' }, { reason: 'SOURCE_MISSING', message: /install libvirt-clients/ }],
@@ -232,7 +233,7 @@ t.test(
     t.same(
       await readOnce(''),
       { rows: [], faults: [], listed: new Set() },
-      'no domains is no fault',
+      'no domains is not a fault',
     );
     const clock = new VirtualClock(0);
     const run: RunCommand = async () => ({

@@ -1,4 +1,4 @@
-/** When a source is asked and what becomes of its rows, on a virtual clock; and child processes. */
+/** When a source is read, and the fate of its rows, on a virtual clock; and child processes. */
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
 import type {
@@ -31,7 +31,7 @@ const row = (observedMs: number): ObservedRow => ({
   values: [],
 });
 
-/** A world of one collector: what is read, what arrives, what is reported. */
+/** A world of one collector: readings, arrived rows, reports. */
 function world(read: (clock: VirtualClock) => Promise<Reading>, sink?: RowSink) {
   const clock = new VirtualClock(START);
   const arrived: number[] = [];
@@ -63,7 +63,7 @@ function world(read: (clock: VirtualClock) => Promise<Reading>, sink?: RowSink) 
 const sleep = (clock: VirtualClock, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.wakeAfter(ms, resolve));
 
-/** Starts and lets the first round get as far as it can before time moves. */
+/** Starts it, and runs the first round as far as possible before time advances. */
 async function begin(options: CollectorOptions): Promise<Collector> {
   const collector = startCollector(options);
   await new Promise<void>((resolve) => void setImmediate(resolve));
@@ -101,7 +101,7 @@ t.test('SRC-16: a reading that cannot be stored is left out, and hides no fault'
   await collector.stop();
 });
 
-t.test('ticks lie on multiples of the interval plus the phase of the source', async (t) => {
+t.test('ticks are at multiples of the interval plus the phase of the source', async (t) => {
   const { clock, arrived, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }));
   const collector = await begin(options);
   await clock.advance(95_000);
@@ -114,12 +114,12 @@ t.test('ticks lie on multiples of the interval plus the phase of the source', as
   t.not(phaseOf('host', INTERVAL), phaseOf('libvirt', INTERVAL));
   t.equal(delayToTick(1_000_000, 1_000, 0), 1_000);
   t.equal(delayToTick(1_000_400, 1_000, 500), 100);
-  t.equal(delayToTick(1_000_499, 1_000, 500), 1_001, 'woken a moment early: this was the tick');
+  t.equal(delayToTick(1_000_499, 1_000, 500), 1_001, 'woken slightly early: this was the tick');
   t.equal(collector.status().skippedTicks, 0);
 });
 
 t.test(
-  'a round longer than the interval overlaps with none, missed ticks are skipped',
+  'a round longer than the interval overlaps with no other, and missed ticks are skipped',
   async (t) => {
     let running = 0;
     let most = 0;
@@ -133,7 +133,7 @@ t.test(
     const collector = await begin(options);
     await clock.advance(200_000);
     t.equal(most, 1);
-    t.equal(arrived.length, 2, 'nothing was made up for the ticks between');
+    t.equal(arrived.length, 2, 'no rows were made up for the skipped ticks');
     t.equal(collector.status().skippedTicks, 4);
     const stopping = collector.stop();
     await clock.advance(70_000);
@@ -142,7 +142,7 @@ t.test(
 );
 
 t.test(
-  'a fault is reported each time, with its start and count, and ends with a good round',
+  'a fault is reported each time with its start and count, and ends with a good round',
   async (t) => {
     let bad = true;
     const { clock, faults, options } = world(async () => {
@@ -169,7 +169,7 @@ t.test(
 );
 
 t.test(
-  'MEAS-05: rows that the sink refuses keep their times and arrive in order later',
+  'MEAS-05: rows that the sink refuses keep their times and arrive later, in order',
   async (t) => {
     const arrived: number[] = [];
     let up = false;
@@ -205,7 +205,7 @@ t.test('the queue is bounded: the oldest rows are discarded, counted and reporte
   await collector.stop();
 });
 
-t.test('a sink that never answers stops neither the rounds nor the stop', async (t) => {
+t.test('a sink that never answers blocks neither the rounds nor the stop', async (t) => {
   let calls = 0;
   const { clock, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
     observe: () => {
@@ -223,7 +223,7 @@ t.test('a sink that never answers stops neither the rounds nor the stop', async 
 });
 
 t.test(
-  'stop ends the round under way, delivers what waits and closes the source once',
+  'stop ends the current round, delivers waiting rows and closes the source once',
   async (t) => {
     const stop = new AbortController();
     const { clock, arrived, faults, state, options } = world(async (c) => {
@@ -236,62 +236,59 @@ t.test(
     await Promise.all([collector.stop(), collector.stop()]);
     t.ok(state.aborted);
     t.same(arrived, [1_000]);
-    t.same(faults, [], 'being cut off by ourselves is no fault');
+    t.same(faults, [], 'a round that we cut off is not a fault');
     t.equal(state.closed, 1);
     await clock.advance(100_000);
     t.equal(collector.status().rounds, 1);
   },
 );
 
-t.test(
-  'a command answers, is missing, takes too long or prints too much, each distinguished',
-  async (t) => {
-    const run = (script: string, options = {}) =>
-      runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
-    t.match(await run('echo out; echo err >&2; exit 3'), {
-      kind: 'exited',
-      code: 3,
-      stdout: 'out\n',
-      stderr: 'err\n',
-    });
-    t.match(
-      await runCommand({ file: 'no-such-program', args: [], deadlineMs: 1_000 }, systemClock),
-      {
-        kind: 'missing',
-      },
-    );
-    t.match(await run('yes', { outputBytesMax: 1_000 }), { kind: 'killed', because: 'output' });
-    t.match(await run('kill -9 $$'), { kind: 'failed', error: /SIGKILL/ });
-    const stop = new AbortController();
-    const aborted = run('sleep 30', { signal: stop.signal });
-    stop.abort();
-    t.match(await aborted, { kind: 'killed', because: 'aborted' });
-  },
-);
+t.test('a command’s answer, absence, timeout and excessive output are distinguished', async (t) => {
+  const run = (script: string, options = {}) =>
+    runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
+  t.match(await run('echo out; echo err >&2; exit 3'), {
+    kind: 'exited',
+    code: 3,
+    stdout: 'out\n',
+    stderr: 'err\n',
+  });
+  t.match(await runCommand({ file: 'no-such-program', args: [], deadlineMs: 1_000 }, systemClock), {
+    kind: 'missing',
+  });
+  t.match(await run('yes', { outputBytesMax: 1_000 }), { kind: 'killed', because: 'output' });
+  t.match(await run('kill -9 $$'), { kind: 'failed', error: /SIGKILL/ });
+  const stop = new AbortController();
+  const aborted = run('sleep 30', { signal: stop.signal });
+  stop.abort();
+  t.match(await aborted, { kind: 'killed', because: 'aborted' });
+});
 
-t.test('a command whose start the kernel refuses has failed, and rejects nothing', async (t) => {
-  // Longer than Linux takes for one argument: spawn itself throws.
+t.test('a command that the kernel refuses to start fails, and rejects nothing', async (t) => {
+  // Longer than Linux accepts for one argument: spawn itself throws.
   const args = ['x'.repeat(1_000_000)];
   const outcome = await runCommand({ file: 'true', args, deadlineMs: 10_000 }, systemClock);
   await outcome.gone;
   t.match(outcome, { kind: 'failed', error: /E2BIG/, stdout: '' });
 });
 
-t.test('at the deadline a command ends with all it started, unresponsive ones too', async (t) => {
-  const startedMs = performance.now();
-  const outcome = await runCommand(
-    {
-      file: 'sh',
-      args: ['-c', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $$ $!; wait'],
-      deadlineMs: 200,
-    },
-    systemClock,
-  );
-  await outcome.gone;
-  t.match(outcome, { kind: 'killed', because: 'deadline' });
-  t.ok(performance.now() - startedMs < 3_000);
-  for (const pid of outcome.stdout.trim().split(' ')) {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
-    t.match(stat, /^gone$|\) Z /, `process ${pid}`);
-  }
-});
+t.test(
+  'at the deadline a command ends with all its children, even unresponsive ones',
+  async (t) => {
+    const startedMs = performance.now();
+    const outcome = await runCommand(
+      {
+        file: 'sh',
+        args: ['-c', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $$ $!; wait'],
+        deadlineMs: 200,
+      },
+      systemClock,
+    );
+    await outcome.gone;
+    t.match(outcome, { kind: 'killed', because: 'deadline' });
+    t.ok(performance.now() - startedMs < 3_000);
+    for (const pid of outcome.stdout.trim().split(' ')) {
+      const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
+      t.match(stat, /^gone$|\) Z /, `process ${pid}`);
+    }
+  },
+);

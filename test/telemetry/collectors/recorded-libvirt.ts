@@ -1,6 +1,6 @@
 /**
- * A libvirt source whose virsh is given: what it prints, and after how long. The texts were
- * recorded from real machines (libvirt 9.0, QEMU 7.2) in the conditions that their names say.
+ * A libvirt source with a scripted virsh: its output, and the time it takes. The texts were
+ * recorded from real machines (libvirt 9.0, QEMU 7.2) in the conditions that their names describe.
  */
 import { readFile } from 'node:fs/promises';
 import type {
@@ -19,7 +19,7 @@ import {
 } from '../../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 
-/** Read ahead: on a virtual clock a read in the middle of an answer would take no time at all. */
+/** Read in advance: on a virtual clock, a read during an answer would take no time. */
 const texts = new Map(
   await Promise.all(
     ['running', 'paused', 'paused-later', 'hang-nowait', 'stopped-crashed', 'odd', 'guestinfo'].map(
@@ -34,13 +34,13 @@ export const recording = (name: string): string => texts.get(name) ?? '';
 export const never = new AbortController().signal;
 export const WEB = 'a2e91e4a-be58-4981-b274-2c2f975194b0';
 export const DB = '397f0cd5-70e3-43e3-88cb-ae5007c03448';
-/** web1's last balloon update in `running`, Unix seconds; it was recorded a moment later. */
+/** web1's last balloon update in `running`, Unix seconds. It was recorded a moment later. */
 export const RUNNING_UPDATE = 1_795_253_305;
 export const RECORDED_MS = RUNNING_UPDATE * 1_000 + 1_000;
 
 export type Answer = Partial<CommandOutcome> & { readonly afterMs?: number };
 
-/** A source whose virsh gives these answers, one a call, and keeps what it was asked. */
+/** A source whose virsh gives these answers, one per call, and records its commands. */
 export function world(
   answer: (command: Command, call: number) => Answer | Promise<Answer>,
   options: Partial<LibvirtSourceOptions> = {},
@@ -72,7 +72,7 @@ export function world(
   return { source, clock, asked };
 }
 
-/** One reading of a recording by a source that has seen nothing before. */
+/** One reading of a recording by a source without earlier readings. */
 export async function readOnce(stdout: string): Promise<Reading> {
   return world(() => ({ stdout })).source.read(never);
 }

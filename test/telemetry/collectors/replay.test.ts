@@ -1,4 +1,4 @@
-/** Traces as a source, on a virtual clock; and what real traces contain (EVAL-23, EVAL-24). */
+/** Traces as a source, on a virtual clock, and properties of real traces (EVAL-23, EVAL-24). */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
@@ -19,7 +19,7 @@ ${START_MS / 1000 + 600};\t4;\t10400;\tNaN;\tNaN;\t4096.0;\tInfinity;\t1.0;\t2.0
 ${START_MS / 1000 + 900};\t0;\t0.0;\t0.0;\t97.0;\t4096.0;\t1024.0;\t1.0;\t2.0;\t3.0;\t4.0
 `;
 
-t.test('a trace gives percent, memory and capacity as written, nothing made up', async (t) => {
+t.test('a trace gives percent, memory and capacity as written, and nothing made up', async (t) => {
   const { rows, skippedLines } = parseTrace(CSV, 'vm-1');
   t.equal(skippedLines, 1);
   t.match(rows[0], { vm: 'vm-1', observedMs: START_MS, vcpus: 2, state: 'RUNNING' });
@@ -28,13 +28,13 @@ t.test('a trace gives percent, memory and capacity as written, nothing made up',
     ['svc_vm_memory_total_bytes', 4_194_304],
     ['svc_vm_memory_used_bytes', 0],
   ]);
-  t.equal(rows[1]?.vcpus, 4, 'a resize is what the row says');
-  t.same(rows[2]?.values, [['svc_vm_memory_total_bytes', 4_194_304]], 'NaN is no reading');
-  t.match(rows[3], { state: 'STOPPED', values: [] }, 'off: its left-over 97 % is no reading');
+  t.equal(rows[1]?.vcpus, 4, 'a resize follows the row');
+  t.same(rows[2]?.values, [['svc_vm_memory_total_bytes', 4_194_304]], 'NaN is not a reading');
+  t.match(rows[3], { state: 'STOPPED', values: [] }, 'off: its left-over 97 % is not a reading');
   t.notOk(rows[3] && 'vcpus' in rows[3]);
 });
 
-t.test('a replay plays at its speed, times as recorded, and keeps gaps', async (t) => {
+t.test('a replay plays at its speed, with recorded times, and keeps gaps', async (t) => {
   const clock = new VirtualClock(1_000);
   const { rows } = parseTrace(CSV, 'vm-1');
   const other = rows.map((row) => ({ ...row, vm: 'vm-2' }));
@@ -65,7 +65,7 @@ t.test('a replay plays at its speed, times as recorded, and keeps gaps', async (
   t.same(await nothing.read(never), { rows: [], faults: [] });
 });
 
-/** A folder's trace of one VM, played through the loop at one row of clock time each 300 s. */
+/** Plays a folder's trace of one VM through the loop, one row per 300 s of the clock. */
 async function play(folder: string, vms: readonly number[]): Promise<ObservedRow[]> {
   const traces = `${componentPath('shared folder')}/data/traces/bitbrains-rnd/${folder}`;
   const recordings = vms.map((vm) => {
@@ -93,7 +93,7 @@ async function play(folder: string, vms: readonly number[]): Promise<ObservedRow
 t.test('a real trace keeps its outage and its resizes', needs('shared folder'), async (t) => {
   const rows = await play('2013-07-14_8d', [286]);
   const gaps = rows.map((row, i) => row.observedMs - (rows[i - 1] ?? row).observedMs);
-  t.ok(Math.max(...gaps) > 30 * 3_600_000, 'silent for 30 h: no row was made for it');
+  t.ok(Math.max(...gaps) > 30 * 3_600_000, 'silent for 30 h: no row was made up');
   const vcpus = rows.map((row) => row.vcpus).filter((now, i, all) => now !== all[i - 1]);
   t.same(vcpus, [2, 1]);
   t.ok(rows.every((row) => row.values.every(([, value]) => Number.isFinite(value))));
@@ -106,7 +106,7 @@ t.test(
     const rows = await play('2013-09-16_8d', [37]);
     t.ok(rows.length > 2_000);
     t.equal(new Set(rows.map((row) => JSON.stringify(row.values))).size, 1, 'bit-identical');
-    t.equal(new Set(rows.map((row) => row.observedMs)).size, rows.length, 'fresh times');
+    t.equal(new Set(rows.map((row) => row.observedMs)).size, rows.length, 'new times');
     t.ok(rows.every((row) => row.state === 'RUNNING'));
   },
 );

@@ -1,4 +1,7 @@
-/** Rows of sources as they can be stored: what is cut or left out is named, and the rest goes on. */
+/**
+ * Rows of sources in storable form: each reading that is cut or left out is named, and the rest is
+ * passed on.
+ */
 
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
@@ -32,14 +35,14 @@ const row = (change: Partial<ObservedRow> = {}): ObservedRow => ({
   ...change,
 });
 
-/** What a row becomes alone. */
+/** Storable form of a single row. */
 function fitted(change: Partial<ObservedRow>) {
   const { rows, faults, leftOut } = storableRows([row(change)]);
   const [stored] = rows;
   return { row: stored?.row, named: stored?.row.leftOut ?? [], fault: faults[0], leftOut };
 }
 
-t.test('SRC-16: a row that can be stored is passed on as it is', (t) => {
+t.test('SRC-16: a storable row is passed on unchanged', (t) => {
   const observed = row({ values: [[CPU, 0], mount('/'), ['own_series', -1.5]] });
   const { rows, faults, leftOut } = storableRows([observed]);
   t.equal(rows[0]?.row, observed);
@@ -53,10 +56,10 @@ t.test('SRC-16: a reading that cannot be stored is left out, counted and named',
     ['a mount path of two lines', mount('/a\nb'), 'BAD_LABEL'],
     ['a control character', mount('/a\u0007'), 'BAD_LABEL'],
     ['half a surrogate pair', mount('/a\ud800'), 'BAD_LABEL'],
-    ['no number', [CPU, Number.NaN], 'NOT_FINITE'],
-    ['an infinite one', [CPU, Number.POSITIVE_INFINITY], 'NOT_FINITE'],
-    ['a series twice', mount('/'), 'BAD_SERIES'],
-    ['a name that is none', ['cpu seconds', 1], 'BAD_SERIES'],
+    ['not a number', [CPU, Number.NaN], 'NOT_FINITE'],
+    ['an infinite number', [CPU, Number.POSITIVE_INFINITY], 'NOT_FINITE'],
+    ['a repeated series', mount('/'), 'BAD_SERIES'],
+    ['an invalid name', ['cpu seconds', 1], 'BAD_SERIES'],
     ['a key that is not canonical', [`${FS}{b="1",a="2"}`, 1], 'BAD_SERIES'],
     ['a reserved name', ['svc_vm_running', 1], 'RESERVED_NAME'],
     ['a reserved label', [seriesKey('own', { vm: 'x' }), 1], 'RESERVED_NAME'],
@@ -72,18 +75,18 @@ t.test('SRC-16: a reading that cannot be stored is left out, counted and named',
   t.end();
 });
 
-t.test('SRC-16: names are cut to what can be stored, between code points', (t) => {
+t.test('SRC-16: names are cut to a storable length, between code points', (t) => {
   const displayName = `${'x'.repeat(199)}😀${'y'.repeat(50)}`;
   const found = fitted({ displayName, stateReason: 'a\nb' });
   t.equal(found.row?.displayName, 'x'.repeat(199));
-  t.equal(found.row?.stateReason, 'a b', 'a break is no reason to name anything');
+  t.equal(found.row?.stateReason, 'a b', 'a line break is replaced without a report');
   t.match(found.named, [{ series: 'displayName', reason: 'BAD_FIELD', message: /251 characters/ }]);
   t.equal(found.leftOut, 1);
   t.match(fitted({ vcpus: 1.5 }).row, { vcpus: undefined, values: [[CPU, 1]] });
   t.end();
 });
 
-t.test('SRC-16: a row is left out whole only where nothing of it would be true', (t) => {
+t.test('SRC-16: a whole row is left out only if nothing in it would be true', (t) => {
   for (const change of [
     { vm: 'my vm' },
     { vm: 'x'.repeat(129) },
@@ -97,7 +100,7 @@ t.test('SRC-16: a row is left out whole only where nothing of it would be true',
   t.end();
 });
 
-t.test('SRC-16: more series than a row may have are cut, and their number is named', (t) => {
+t.test('SRC-16: series beyond the maximum of a row are cut, and their number is named', (t) => {
   const many = Array.from({ length: 1_200 }, (_, i) => mount(`/${i}`));
   const found = fitted({ values: many });
   t.equal(found.row?.values.length, 1_000);
@@ -135,7 +138,7 @@ const anyRow = fc.record({
   ),
 });
 
-t.test('SRC-16: the service rejects nothing of a row that a source passes on', async (t) => {
+t.test('SRC-16: the service rejects nothing in a row that a source passes on', async (t) => {
   const world = await startRpcWorld(t);
   const passed = async (changes: readonly Partial<ObservedRow>[]) => {
     const { rows } = storableRows(changes.map((change) => row(change)));

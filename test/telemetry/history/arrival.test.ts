@@ -1,7 +1,7 @@
 /**
- * Samples in any order: hours and days late, twice, contradicting each other, with series that come
- * and go, over flushes, merging, dropping and crashes at any point. What is read is held against
- * plain maps of what was first kept; nothing that happens in the background may change it.
+ * Samples in any order: hours and days late, repeated, contradicting each other, with intermittent
+ * series, over flushes, merging, dropping and crashes at any point. Reads are compared with plain
+ * maps of the first stored values, which no background work may change.
  */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,13 +16,13 @@ import { tries } from '../../support/tries.ts';
 
 const RUNS = tries(100, 25);
 const VMS = ['a', 'b', 'c'] as const;
-/** Observations lie on a grid, so that many rows of a log have the same time. */
+/** Observations are on a grid, so that many rows of a log have the same time. */
 const GRID_MS = 1.5 * HOUR;
 const SERIES_MAX = 6;
 
 interface ArrivingRow {
   readonly vm: (typeof VMS)[number];
-  /** How late, in steps of the grid; the largest is the very edge of retention. */
+  /** Lateness in steps of the grid. The largest is exactly at the limit of retention. */
   readonly late: number;
   readonly boot: string;
   readonly vcpus: number;
@@ -64,7 +64,7 @@ interface KeptRow {
   conflicted: boolean;
 }
 
-/** What was first kept, by VM and time. */
+/** First stored values, by VM and time. */
 class Oracle {
   readonly #vms = new Map<string, Map<number, KeptRow>>();
 
@@ -120,13 +120,13 @@ function plain(rows: VmRows): unknown[] {
   }));
 }
 
-/** A history and its oracle, taken through the steps. */
+/** A history and its oracle, which run through the steps. */
 class World {
   readonly history: ThreadlessHistory;
   readonly #oracle = new Oracle();
   readonly #arrived: { readonly rows: readonly ArrivingRow[]; readonly atMs: number }[] = [];
   #nowMs = START;
-  /** Rows with a conflict that were read, at all looks. */
+  /** Number of conflicting rows in all reads. */
   conflicts = 0;
 
   constructor(folder: string) {
@@ -144,7 +144,7 @@ class World {
     else this.history.crash();
   }
 
-  /** What differs from the oracle; undefined = nothing. */
+  /** Difference from the oracle; undefined = none. */
   fault(): string | undefined {
     for (const vm of VMS) {
       const rows = this.history.read(vm, this.#nowMs);
@@ -156,10 +156,10 @@ class World {
     return undefined;
   }
 
-  /** An earlier batch comes once more, as after an answer that was lost. */
+  /** An earlier batch arrives again, as after a lost answer. */
   #again(which: number): void {
     const before = this.#arrived[which % Math.max(1, this.#arrived.length)];
-    // Ingest refuses what has become older than retention meanwhile.
+    // Ingest refuses rows that are now older than retention.
     if (before !== undefined && this.#nowMs === before.atMs) this.#arrive(before.rows, before.atMs);
   }
 
@@ -169,10 +169,10 @@ class World {
     for (const { vm, late, boot, vcpus, state, values } of rows) {
       const observedMs = Math.max(
         Math.floor(atMs / GRID_MS - late) * GRID_MS,
-        // The very edge, where a row is still accepted.
+        // Exactly at the limit, where a row is still accepted.
         atMs - RETENTION_MS,
       );
-      // Devices are named by the day, so that names fall out of retention.
+      // Devices are named after the day, so that names expire with retention.
       const day = Math.floor(observedMs / (24 * HOUR));
       const named = values.map(([series, value]) => {
         return [series < 3 ? `s${series}` : `rx{interface="veth${day}-${series}"}`, value] as const;
@@ -195,7 +195,7 @@ class World {
   }
 }
 
-t.test('whatever the order of arrival, the first row kept is read', async (t) => {
+t.test('the first stored row is read, whatever the order of arrival', async (t) => {
   const folder = t.testdir();
   const counts = { compactedDays: 0, droppedChunks: 0, conflicts: 0 };
   await fc.assert(

@@ -1,7 +1,7 @@
 /**
- * Chunks come back bit for bit whatever the columns are, one series without the others, and damaged
- * ones are refused. Columns are drawn in the shapes that the codec treats differently: constants,
- * decimals, counters with resets, noise, holes.
+ * Chunks are decoded bit for bit, whatever their columns; one series is decoded without the others;
+ * damaged chunks are rejected. Columns have the shapes that the codec treats differently:
+ * constants, decimals, counters with resets, noise, gaps.
  */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ const hard = fc.constantFrom(
 const double = fc.double({ noNaN: true, noDefaultInfinity: true });
 const count = { minLength: 1, maxLength: 400 };
 
-/** A counter that is sometimes set back, in units of `unit`. */
+/** A counter that is sometimes reset, in units of `unit`. */
 const counter = fc
   .tuple(
     fc.constantFrom(1, 512, 4096, 0.01, 1e-9),
@@ -51,7 +51,7 @@ function fill([value, length]: [number, number]): number[] {
   return new Array<number>(length).fill(value);
 }
 
-/** A column with holes: NaN where the mask (repeated) is false, one value at least. */
+/** A column with gaps: NaN where the mask (repeated) is false, with at least one value. */
 const column = fc.tuple(values, fc.array(fc.boolean(), { maxLength: 9 })).map(([list, mask]) => {
   const holed = list.map((value, i) => ((mask[i % mask.length] ?? true) ? value : Number.NaN));
   return Float64Array.from(holed.every(Number.isNaN) ? list : holed);
@@ -66,7 +66,7 @@ function roundTrip(list: Float64Array): Float64Array {
   return again;
 }
 
-t.test('columns at the bound of exact whole numbers are read back bit for bit', async (t) => {
+t.test('columns at the bound of exact integers are read back bit for bit', async (t) => {
   const max = Number.MAX_SAFE_INTEGER;
   const bounds = [
     [0, 2 ** 53, 0],
@@ -80,7 +80,7 @@ t.test('columns at the bound of exact whole numbers are read back bit for bit', 
     t.strictSame(roundTrip(Float64Array.from(list)), Float64Array.from(list));
 });
 
-t.test('any column is read back bit for bit, absent values absent', async (t) => {
+t.test('any column is read back bit for bit, with absent values absent', async (t) => {
   fc.assert(
     fc.property(column, (list) => isDeepStrictEqual(roundTrip(list), list)),
     { numRuns: tries(3000) },
@@ -88,7 +88,7 @@ t.test('any column is read back bit for bit, absent values absent', async (t) =>
   t.throws(() => writeColumn(new ByteWriter(), Float64Array.of(Number.NaN)), RangeError);
 });
 
-t.test('steady readings of a day take less than a byte and a half each', async (t) => {
+t.test('steady readings of a day take less than 1.5 bytes each', async (t) => {
   const size = (make: (i: number) => number) => {
     const writer = new ByteWriter();
     writeColumn(
@@ -133,7 +133,7 @@ const vmRows: fc.Arbitrary<VmRows> = fc
     });
   });
 
-/** A dictionary as the store has one. */
+/** A dictionary like the store's. */
 function dictionary() {
   const keys: string[] = [];
   const idOf = (key: string) => (keys.includes(key) ? keys.indexOf(key) : keys.push(key) - 1);
@@ -155,7 +155,7 @@ t.test('any rows of a VM are read back equal, and one series without the others'
     }),
     { numRuns: tries(500) },
   );
-  t.throws(() => encodeChunk(noRows(), () => 0), RangeError, 'no rows are no chunk');
+  t.throws(() => encodeChunk(noRows(), () => 0), RangeError, 'no rows make no chunk');
 });
 
 t.test('statistics equal those of the decoded values, in short and in long chunks', async (t) => {
@@ -181,7 +181,7 @@ t.test('statistics equal those of the decoded values, in short and in long chunk
   t.same({ resets, count, sum }, { resets: 2, count: 4, sum: 13 });
 });
 
-t.test('a chunk cut short or altered in one bit is refused', async (t) => {
+t.test('a chunk that is truncated or altered in one bit is rejected', async (t) => {
   const sample = fc.sample(vmRows, { numRuns: 5, seed: 11 });
   for (const rows of sample) {
     const bytes = encodeChunk(rows, dictionary().idOf);

@@ -1,6 +1,6 @@
 /**
- * Memory of the head: memory comes back with what leaves it, no project takes another's share,
- * and what finds no room is an error until it has been taken in from the log.
+ * Memory of the head. Rows that leave the head free their memory, no project takes another's share,
+ * and rows that do not fit cause an error until they are read from the log.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -39,7 +39,7 @@ function batchOf(rows: readonly Row[], receivedMs = START) {
   return builder.build(receivedMs);
 }
 
-/** All of a head's rows are in chunks. */
+/** Marks all of a head's rows as stored in chunks. */
 function flushed(head: Head, sequence: number): void {
   const vms = head.pending();
   head.beginFlush(vms);
@@ -49,7 +49,7 @@ function flushed(head: Head, sequence: number): void {
   }
 }
 
-t.test('texts that leave the head give their memory back, whatever they were', async (t) => {
+t.test('texts that leave the head free their memory, whatever their content', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   let used = 0;
   for (let round = 0; round < 60; round++) {
@@ -66,7 +66,11 @@ t.test('texts that leave the head give their memory back, whatever they were', a
     flushed(head, (round + 1) * 200);
     if (round === 9) used = head.bytes.reserved;
   }
-  t.equal(head.bytes.reserved, used, `flat from the tenth round to the sixtieth: ${used} bytes`);
+  t.equal(
+    head.bytes.reserved,
+    used,
+    `constant from the tenth round to the sixtieth: ${used} bytes`,
+  );
   const reader = new HeadReader(head.share);
   const place = reader.find('demo', 'vm');
   t.ok(place);
@@ -74,12 +78,16 @@ t.test('texts that leave the head give their memory back, whatever they were', a
   const { boot, strings } = reader.read(place).rows;
   t.match(strings[boot.at(-1) ?? 0], /^boot 12000 /);
   head.release(Infinity);
-  t.equal(head.bytes.used, 0, 'a VM that left holds nothing');
+  t.equal(head.bytes.used, 0, 'a VM that left holds no memory');
   t.equal(reader.find('demo', 'vm'), undefined);
-  t.same(reader.read(place).rows.timesMs.length, 0, 'nor is it read by who remembers its place');
+  t.same(
+    reader.read(place).rows.timesMs.length,
+    0,
+    'and a reader that remembers its slot does not read it',
+  );
 });
 
-t.test('an entry that another VM has taken is not read as the one before', async (t) => {
+t.test('an entry that another VM reuses is not read as the previous one', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   const reader = new HeadReader(head.share);
   head.append(batchOf([row({ observedMs: 1, project: 'a', vm: 'v' })]), {
@@ -101,7 +109,7 @@ t.test('an entry that another VM has taken is not read as the one before', async
 });
 
 t.test(
-  'rows, texts and series are read as they came, whatever is flushed and forgotten',
+  'rows, texts and series are read as they arrived, whatever is flushed and forgotten',
   async () => {
     const step = fc.record({
       kind: fc.constantFrom('row', 'row', 'row', 'flush', 'release'),
@@ -158,14 +166,14 @@ t.test(
   },
 );
 
-t.test('a thread that reads while texts and VMs come and go never reads a wrong one', async (t) => {
+t.test('a thread that reads while texts and VMs change never reads a wrong one', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   const control = new Int32Array(new SharedArrayBuffer(8));
   const entry = new URL('../../support/text-hammer.ts', import.meta.url);
   const worker = new Worker(entry, { workerData: { share: head.share, control } });
   const answer = once(worker, 'message');
   await once(worker, 'online');
-  // Bounded by the reader's progress, not by time; the writer's own bound ends a test that hangs.
+  // Bounded by the reader's progress, not by time. The writer's own bound ends a test that hangs.
   for (let i = 1; i <= 400_000 && Atomics.load(control, 1) < 3000; i++) {
     const vm = `vm ${i % 7}`;
     const texts = { boot: `${vm} boot ${Math.floor(i / 40)}`, stateReason: `${vm} why ${i % 90}` };
@@ -205,12 +213,12 @@ t.test('a project past its bound is refused, and its neighbours are not', async 
   );
   const neighbours = Array.from({ length: 10 }, (_, i) => row({ observedMs: 1, project: `n${i}` }));
   head.append(batchOf(neighbours), { partition: 1, sequence: 3000 });
-  t.equal(head.refused().length, 1, 'they have room');
+  t.equal(head.refused().length, 1, 'they fit');
   t.equal(head.vms.filter(({ project }) => project !== 'hostile').length, 10);
 });
 
 t.test(
-  'many projects that fill all memory stay within it, and one that has little finds room',
+  'many projects that fill all memory stay within it, and a small project still fits',
   async (t) => {
     const head = new Head({ flushedSequenceOf: () => 0, bytesMax: 4 * MIB });
     let sequence = 0;
@@ -225,12 +233,12 @@ t.test(
     t.ok(used <= max && head.counts.refused > 0, `${used} of ${max} bytes`);
     fill('neighbour', 10);
     t.notOk(head.refused().some(({ project }) => project === 'neighbour'));
-    t.equal(head.counts.added + head.counts.refused, sequence, 'each row is in, or refused');
+    t.equal(head.counts.added + head.counts.refused, sequence, 'each row is stored or refused');
   },
 );
 
 /**
- * A head of 16 MiB, in which a project has 4 MiB, and a way to put rows with long labels into it.
+ * A head of 16 MiB, in which a project has 4 MiB, and a function that adds rows with long labels.
  */
 function sharedHead(projectBytes = 4 * MIB) {
   const head = new Head({
@@ -262,7 +270,7 @@ t.test(
       for (let i = 0; i < 2000; i++) put(`hostile ${n}`, `vm ${i}`, `${i} ${'l'.repeat(1500)}`);
     }
     const { used, bound } = head.quota('honest');
-    t.ok(head.bytes.used > 0.75 * head.bytes.max, `${head.bytes.used} bytes are taken`);
+    t.ok(head.bytes.used > 0.75 * head.bytes.max, `${head.bytes.used} bytes are used`);
     t.ok(used < (15 / 16) * bound, `${used} of ${bound} bytes`);
     put('honest', 'vm 1', 'one more');
     put('honest', 'new');
@@ -270,7 +278,7 @@ t.test(
   },
 );
 
-t.test('a project that is alone has all the memory but a reserve', async (t) => {
+t.test('a project that is alone has all the memory except a reserve', async (t) => {
   const { head, put } = sharedHead(16 * MIB);
   for (let i = 0; i < 5000 && head.bytes.used < 0.76 * head.bytes.max; i++) put('demo', `vm ${i}`);
   const { used, bound } = head.quota('demo');
@@ -279,7 +287,7 @@ t.test('a project that is alone has all the memory but a reserve', async (t) => 
 });
 
 t.test(
-  'a year of reboots leaves memory flat and everything within retention readable',
+  'a year of reboots leaves memory constant and everything within retention readable',
   async (t) => {
     const folder = t.testdir();
     const clock = new VirtualClock(START);
@@ -312,16 +320,16 @@ t.test(
         sequence: ++sequence,
       });
       clock.jump(DAY);
-      // As the background does: a flush an hour, upkeep a minute.
+      // As the background does: a flush per hour, upkeep per minute.
       await history.flush();
       history.release();
       if (day % 30 === 29) await history.retain(clock.now());
       if (day === 30) reserved = history.stats().headBytes.reserved;
     }
     const { headBytes, refused, vms: inHead } = history.stats();
-    t.equal(headBytes.reserved, reserved, `flat after the first month: ${reserved} bytes`);
+    t.equal(headBytes.reserved, reserved, `constant after the first month: ${reserved} bytes`);
     t.equal(refused, 0);
-    t.ok(inHead <= vms + 8, `${inHead} VMs are in the head, 372 have been`);
+    t.ok(inHead <= vms + 8, `${inHead} VMs are in the head, of 372 ever`);
     const read = history.readNow({
       project: 'demo',
       vm: 'vm 3',
@@ -356,7 +364,7 @@ t.test('rows that did not fit make reads fail until they are read from the log',
     recent: (project) => view.recent({ project, vm: 'vm', fromMs: START }),
     newest: (project) => view.newest(project, 'vm', START + 1000),
     newestTime: (project) => view.newestTime({ project, ...at }),
-    'a VM never seen': (project) => view.newest(project, 'nobody', START + 1000),
+    'an unknown VM': (project) => view.newest(project, 'nobody', START + 1000),
     columns: (project) => columns.missing.whole(project, all.fromMs, all.toMs, () => 1),
   };
   const incomplete = { name: 'HistoryError', reason: 'INCOMPLETE', retryable: true };
@@ -368,26 +376,26 @@ t.test('rows that did not fit make reads fail until they are read from the log',
   t.equal(
     view.read({ project: 'demo', ...all, toMs: START + 10 }).timesMs.length,
     11,
-    'what is in is read',
+    'stored rows are read',
   );
   t.equal(
     history.takeAgain('demo', log[599] as never, { partition: PARTITION, sequence: 1 }),
     true,
   );
 
-  // As the sample pipeline does, with flushes between.
+  // As the sample pipeline does, with flushes in between.
   let rounds = 0;
   for (; history.refused().length > 0 && rounds < 50; rounds++) {
     await history.flush();
     const from = history.refused()[0]?.firstSequence ?? 0;
-    t.ok(history.floor(PARTITION) <= from, 'the floor waits for what is not in');
+    t.ok(history.floor(PARTITION) <= from, 'the floor waits for rows that are not stored');
     history.release();
     for (let sequence = from; sequence <= 600; sequence++) {
       const batch = log[sequence - 1] as (typeof log)[number];
       if (!history.takeAgain('demo', batch, { partition: PARTITION, sequence })) break;
     }
   }
-  t.same(history.refused(), [], `all is in after ${rounds} rounds`);
+  t.same(history.refused(), [], `all rows are stored after ${rounds} rounds`);
   t.equal(view.read({ project: 'demo', ...all }).timesMs.length, 600);
   await history.flush();
   t.equal(history.floor(PARTITION), 601);

@@ -1,6 +1,6 @@
 /**
- * The head's memory under fire: a thread that reads while rows are appended, inserted, dropped and
- * moved sees whole rows only; and a read that a flush overtakes misses nothing.
+ * The head's memory under load: a thread that reads while rows are appended, inserted, dropped and
+ * moved sees only whole rows, and a read that a flush overtakes misses nothing.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import { HistoryView } from '../../../sqlite/telemetry/history/store/history-vie
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import type { HammerReport } from '../../support/head-hammer.ts';
 
-/** Long enough for the reader to be overtaken many times; a busy machine needs longer. */
+/** Long enough for the reader to be overtaken many times. A busy machine needs longer. */
 const HAMMER_MS = 1500;
 const HAMMER_MS_MAX = 10_000;
 const READS_MIN = 200;
 const PARTITION = 1;
 
-/** A row whose every value is its number; its series change every few thousand rows. */
+/** A row in which every value is its number. Its series change every few thousand rows. */
 function rowOf(number: number) {
   const kind = Math.floor(number / 3000) % 20;
   const series = Array.from({ length: 6 }, (_, n) => (n < 3 ? `s${n}` : `s${n}{kind="${kind}"}`));
@@ -44,7 +44,7 @@ function appendRow(head: Head, builder: BatchBuilder, number: number, sequence: 
 }
 
 t.test(
-  'a reader of the head never sees half a row while it is written as fast as can be',
+  'a reader of the head never sees half a row while rows are written at full speed',
   async (t) => {
     const head = new Head({ flushedSequenceOf: () => 0 });
     const control = new Int32Array(new SharedArrayBuffer(8));
@@ -74,55 +74,53 @@ t.test(
     t.same(report.faults, []);
     t.ok(
       report.reads >= READS_MIN,
-      `${report.reads} reads of ${report.rows} rows while ${number} were made`,
+      `${report.reads} reads of ${report.rows} rows during ${number} writes`,
     );
     t.ok(head.bytes.used < 200_000, `memory stays bounded: ${head.bytes.used} bytes`);
     await worker.terminate();
   },
 );
 
-t.test(
-  'rows that are flushed and dropped in the middle of a read are in it all the same',
-  async (t) => {
-    const head = new Head({ flushedSequenceOf: () => 0 });
-    const path = join(t.testdir(), 'history.db');
-    const database = openHistoryFile(path);
-    const writer = new ChunkWriter(database, new HeadReader(head.share));
-    const view = new HistoryView({ path, head: head.share });
-    const builder = new BatchBuilder();
-    const flush = () => {
-      const vms = head.pending();
-      head.beginFlush(vms);
-      const targets = vms.map(targetOf);
-      for (const { slot, sequence } of writer.flush(targets).flushed) {
-        const vm = head.vmAt(slot);
-        if (vm !== undefined) head.endFlush(vm, sequence);
-        vm?.slab.dropFlushed();
-      }
-    };
-    for (let i = 1; i <= 100; i++) appendRow(head, builder, i, i);
-    flush();
-    for (let i = 101; i <= 400; i++) appendRow(head, builder, i, i);
-    let flushes = 0;
-    // Asked between two chunks of the read: the moment a flush in another thread may commit.
-    const overtake = () => {
-      if (flushes++ === 0) flush();
-      return false;
-    };
-    const request = { project: 'demo', vm: 'vm', fromMs: 0, toMs: 1e9 };
-    const { timesMs } = view.read(request, overtake);
-    t.equal(flushes, 1);
-    const reader = new HeadReader(head.share);
-    const place = reader.find('demo', 'vm');
-    t.ok(
-      place !== undefined && reader.read(place).rows.timesMs.length < 100,
-      'the head has let go of most',
-    );
-    t.same(
-      [...timesMs],
-      Array.from({ length: 400 }, (_, i) => i + 1),
-    );
-    view.close();
-    database.close();
-  },
-);
+t.test('rows that are flushed and dropped during a read are still part of it', async (t) => {
+  const head = new Head({ flushedSequenceOf: () => 0 });
+  const path = join(t.testdir(), 'history.db');
+  const database = openHistoryFile(path);
+  const writer = new ChunkWriter(database, new HeadReader(head.share));
+  const view = new HistoryView({ path, head: head.share });
+  const builder = new BatchBuilder();
+  const flush = () => {
+    const vms = head.pending();
+    head.beginFlush(vms);
+    const targets = vms.map(targetOf);
+    for (const { slot, sequence } of writer.flush(targets).flushed) {
+      const vm = head.vmAt(slot);
+      if (vm !== undefined) head.endFlush(vm, sequence);
+      vm?.slab.dropFlushed();
+    }
+  };
+  for (let i = 1; i <= 100; i++) appendRow(head, builder, i, i);
+  flush();
+  for (let i = 101; i <= 400; i++) appendRow(head, builder, i, i);
+  let flushes = 0;
+  // Called between two chunks of the read: the moment at which a flush in another thread may
+  // commit.
+  const overtake = () => {
+    if (flushes++ === 0) flush();
+    return false;
+  };
+  const request = { project: 'demo', vm: 'vm', fromMs: 0, toMs: 1e9 };
+  const { timesMs } = view.read(request, overtake);
+  t.equal(flushes, 1);
+  const reader = new HeadReader(head.share);
+  const place = reader.find('demo', 'vm');
+  t.ok(
+    place !== undefined && reader.read(place).rows.timesMs.length < 100,
+    'the head has dropped most rows',
+  );
+  t.same(
+    [...timesMs],
+    Array.from({ length: 400 }, (_, i) => i + 1),
+  );
+  view.close();
+  database.close();
+});

@@ -1,6 +1,6 @@
 /**
- * VMs with more rows in a day than a chunk holds, and VMs that cannot be flushed: neither keeps the
- * rows of others out of chunks, nor the floors and upkeep from going on.
+ * VMs with more rows in a day than a chunk holds, and VMs that cannot be flushed. Neither delays
+ * the rows of other VMs, their floors or upkeep.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -74,21 +74,21 @@ t.test('a day with more rows than a chunk holds is flushed and kept in several',
   await history.close();
 
   const again = openStore({ folder });
-  t.same([again.floor(PARTITION), again.floor(3)], [2, 3], 'nothing is read from the log again');
+  t.same([again.floor(PARTITION), again.floor(3)], [2, 3], 'nothing is reread from the log');
   assertWhole(t, again, busy);
   assertWhole(t, again, calm);
-  // A second chunk of the calm one's day.
+  // A second chunk for the same day of the calm VM.
   const more = { ...calm, fromMs: YESTERDAY + calm.count, count: 2 };
   again.append(rowsOf(more), { partition: 3, sequence: 3 });
   await again.flush();
   t.match(await again.retain(START), { compactedDays: 1, damagedDays: 0, more: false });
-  t.equal(again.stats().waitingDays, 0, 'the day that is too long is not waited for');
+  t.equal(again.stats().waitingDays, 0, 'the day that is too long delays nothing');
   t.match(await again.stored(), { chunks: 2 + 1 });
   assertWhole(t, again, busy);
   await again.close();
 });
 
-t.test('a VM that cannot be flushed holds its own floor only, and is named', async (t) => {
+t.test('a VM that cannot be flushed holds only its own floor, and is named', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: 1 });
@@ -101,9 +101,9 @@ t.test('a VM that cannot be flushed holds its own floor only, and is named', asy
     partition: PARTITION,
     sequence: 5,
   });
-  // Of the same group, with a series that the refused one has named before.
+  // In the same group, with a series that the refused one has named before.
   history.append(batchOf({ at: 0, values: { y: 2 }, vm: 'good' }), { partition: 4, sequence: 6 });
-  // The clock is virtual, the writing thread is not.
+  // The clock is virtual, but the writing thread is not.
   const until = (isReached: () => boolean) =>
     untilEvent(String(isReached), async () => {
       if (isReached()) return true;

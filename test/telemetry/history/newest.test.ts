@@ -1,6 +1,6 @@
 /**
- * The newest row of a VM, wherever its rows are: in the head, in chunks, in both, or nowhere any
- * more. Times are held against an oracle over all rows.
+ * The newest row of a VM, wherever its rows are: in the head, in chunks, in both, or no longer
+ * stored. Times are compared with an oracle over all rows.
  */
 import * as fc from 'fast-check';
 import t from 'tap';
@@ -12,7 +12,7 @@ import { tries } from '../../support/tries.ts';
 
 let sequence = 0;
 
-/** One row of a VM; each is an entry of the log. */
+/** Appends one row of a VM as an entry of the log. */
 function append(history: History, vm: string, observedMs: number, value = 1, state = 1): void {
   const builder = new BatchBuilder();
   builder.add({
@@ -30,29 +30,36 @@ function append(history: History, vm: string, observedMs: number, value = 1, sta
   history.append(builder.build(START), { partition: PARTITION, sequence: ++sequence });
 }
 
-t.test('the newest row is known from chunks alone, and a late one is not it', async (t) => {
-  const folder = t.testdir();
-  const first = openStore({ folder });
-  for (let i = 0; i <= 120; i++) append(first, 'vm-1', START + i * 30_000, i);
-  await first.flush();
-  await first.close();
-  const history = openStore({ folder });
-  const view = new HistoryView(history.share);
-  const now = START + HOUR + 10_000;
-  const newest = () => view.newest('demo', 'vm-1', now);
-  t.equal(newest()?.observedMs, START + HOUR);
-  t.equal(newest()?.columns.timesMs.length, 4, 'no more than rates need is kept of it');
-  append(history, 'vm-1', START + HOUR / 2 + 1);
-  t.equal(newest()?.observedMs, START + HOUR, 'a row that comes late');
-  append(history, 'vm-1', START + HOUR + 5_000, 7);
-  t.equal(newest()?.observedMs, START + HOUR + 5_000, 'a row that comes now');
-  t.equal(view.newest('demo', 'vm-1', START + 7 * DAY + HOUR)?.observedMs, START + HOUR + 5_000);
-  t.equal(view.newest('demo', 'vm-1', START + 8 * DAY), undefined, 'what is not kept is not known');
-  t.equal(view.newest('demo', 'nobody', now), undefined);
-  t.equal(view.newest('other', 'vm-1', now), undefined);
-  view.close();
-  await history.close();
-});
+t.test(
+  'the newest row is known from chunks alone, and a late row does not replace it',
+  async (t) => {
+    const folder = t.testdir();
+    const first = openStore({ folder });
+    for (let i = 0; i <= 120; i++) append(first, 'vm-1', START + i * 30_000, i);
+    await first.flush();
+    await first.close();
+    const history = openStore({ folder });
+    const view = new HistoryView(history.share);
+    const now = START + HOUR + 10_000;
+    const newest = () => view.newest('demo', 'vm-1', now);
+    t.equal(newest()?.observedMs, START + HOUR);
+    t.equal(newest()?.columns.timesMs.length, 4, 'only as much of it is kept as rates need');
+    append(history, 'vm-1', START + HOUR / 2 + 1);
+    t.equal(newest()?.observedMs, START + HOUR, 'a late row');
+    append(history, 'vm-1', START + HOUR + 5_000, 7);
+    t.equal(newest()?.observedMs, START + HOUR + 5_000, 'a row on time');
+    t.equal(view.newest('demo', 'vm-1', START + 7 * DAY + HOUR)?.observedMs, START + HOUR + 5_000);
+    t.equal(
+      view.newest('demo', 'vm-1', START + 8 * DAY),
+      undefined,
+      'values that are not kept are unknown',
+    );
+    t.equal(view.newest('demo', 'nobody', now), undefined);
+    t.equal(view.newest('other', 'vm-1', now), undefined);
+    view.close();
+    await history.close();
+  },
+);
 
 t.test(
   'MEAS-10: the last state is found behind rows that report none, wherever it is',
@@ -84,7 +91,7 @@ t.test(
   },
 );
 
-t.test('when a VM was last observed before any moment is what all its rows say', async (t) => {
+t.test('the last observation of a VM before any moment matches all its rows', async (t) => {
   const history = openStore({ folder: t.testdir() });
   const view = new HistoryView(history.share);
   let vms = 0;
@@ -96,7 +103,7 @@ t.test('when a VM was last observed before any moment is what all its rows say',
       const vm = `vm-${vms++}`;
       for (const [i, rows] of flushes.entries()) {
         for (const hour of rows) append(history, vm, START + hour * HOUR);
-        // The last rows stay in the head alone.
+        // The last rows stay in the head only.
         if (i < 3) await history.flush();
       }
       const times = flushes.flat().map((hour) => START + hour * HOUR);

@@ -1,4 +1,4 @@
-/** Flushes that do not wait for their hour: of a project that has taken most of what it may have. */
+/** Flushes that do not wait for their hour, because a project has used most of its memory. */
 import t from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
@@ -7,7 +7,7 @@ import { until } from '../../support/program.ts';
 
 const BOUND = 2 ** 20;
 
-t.test('a project short of memory is flushed early, its neighbour in its time', async (t) => {
+t.test('a project short of memory is flushed early, its neighbour on time', async (t) => {
   const clock = new VirtualClock(START);
   const history = openStore({ folder: t.testdir(), clock, background: true });
   history.boundProjects({ of: () => ({ headBytes: BOUND }) });
@@ -37,14 +37,14 @@ t.test('a project short of memory is flushed early, its neighbour in its time', 
   const before = history.stats();
   t.equal(before.refused, 0);
 
-  // One look of the flusher; its thread answers in its own time.
+  // One check of the flusher. Its thread answers later.
   await clock.advance(10_000);
   await until('its VMs are in chunks', () => history.stats().pendingVms <= 100 || undefined);
   const after = history.stats();
-  t.equal(after.pendingVms, 100, 'all of its VMs, and only those, are in chunks');
+  t.equal(after.pendingVms, 100, 'its VMs are all in chunks, and no others');
   t.notOk(isPressed(), `${history.quota('full').used} of ${BOUND} bytes`);
   t.equal(history.refused().length, 0);
   const range = { project: 'full', vm: 'vm 7', fromMs: START, toMs: START + sequence };
   const read = await history.read(range);
-  t.ok(read.timesMs.length > 1, `${read.timesMs.length} rows are read all the same`);
+  t.ok(read.timesMs.length > 1, `${read.timesMs.length} rows are still read`);
 });

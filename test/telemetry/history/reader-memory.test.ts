@@ -1,6 +1,6 @@
 /**
- * The memory of a thread that reads history: as much as what is stored and in the head needs,
- * however many VMs, series and boots have come and gone.
+ * The memory of a thread that reads history is proportional to the stored rows and the head,
+ * however many VMs, series and boots have existed.
  *
  * Own process: it measures the heap, and collects garbage on demand.
  */
@@ -18,7 +18,7 @@ import { openQueries } from '../../support/queries-on-history.ts';
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-t.test('VMs that came and went leave nothing behind, and one that returns is read', async (t) => {
+t.test('former VMs leave nothing behind, and one that returns is read', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   const view = new ColumnView({ share: history.share, cacheBytesMax: 2 ** 20 });
@@ -55,13 +55,13 @@ t.test('VMs that came and went leave nothing behind, and one that returns is rea
   await world.close();
 });
 
-t.test('a VM that was forgotten and still has its number in the file is read again', async (t) => {
+t.test('a forgotten VM that still has its number in the file is read again', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   for (let day = 0; day <= 20; day++) {
     const at = day * DAY;
     world.append({ at, vm: 'kept', values: { x: day } });
-    // The newest number stays in the file whatever becomes of its VM.
+    // The newest number stays in the file, whatever happens to its VM.
     if (day === 1 || day === 20) world.append({ at, vm: 'newest', values: { x: day } });
     await history.flush();
     const count = day === 1 || day === 20 ? 2 : 1;
@@ -91,7 +91,7 @@ t.test('an unused value is freed, and a used one stays the same object', (t) => 
   });
 });
 
-t.test('names of series are remembered within a bound, and are right beyond it', (t) => {
+t.test('names of series are cached within a bound, and are right beyond it', (t) => {
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
   database.exec('CREATE TABLE series (id INTEGER PRIMARY KEY, key TEXT)');
   const add = database.prepare('INSERT INTO series VALUES (?, ?)');
@@ -108,7 +108,7 @@ t.test('names of series are remembered within a bound, and are right beyond it',
   t.end();
 });
 
-t.test('a boot id is the same number on every thread, and another for another', (t) => {
+t.test('a boot id has the same number on every thread, and another id has another number', (t) => {
   t.equal(bootNumber('boot 1'), bootNumber('boot 1'));
   t.ok(Number.isNaN(bootNumber('')));
   const numbers = new Set(Array.from({ length: 20_000 }, (_, i) => bootNumber(`boot ${i}`)));

@@ -1,4 +1,7 @@
-/** Rows that were accepted while the head had no room are not lost, whatever happens before they are in. */
+/**
+ * Rows that were accepted while the head was full are not lost, whatever happens before they are
+ * stored.
+ */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -9,7 +12,7 @@ import { START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
 import { tries } from '../../support/tries.ts';
 
-// Wide rows: four fill a page, and a few pages the head.
+// Wide rows: four fill a page, and a few pages fill the head.
 const series = Array.from({ length: 100 }, (_, i) => `x${i}`);
 const values = series.map((_, i) => i);
 
@@ -38,7 +41,8 @@ t.test('no interleaving of refusals, flushes, restarts and recoveries loses a ro
     isAll: fc.boolean(),
   });
   const all = { movesFloors: true, isAll: true };
-  // A VM that had no room for its first row, has a later one stored, and is read from the log again.
+  // A VM whose first row did not fit, whose later row is stored, and which is then reread from the
+  // log.
   const refusedBeforeKnown = [
     ...['c', 'b', 'a'].map((vm) => ({ kind: 'row', vm, ...all })),
     ...['flush', 'release', 'row', 'flush', 'crash', 'flush', 'crash'].map((kind) => ({

@@ -1,6 +1,6 @@
 /**
- * Seven days of retention: nothing older is answered wherever it lies, chunks, memory, names and
- * the file's room are given back, and a VM that comes back after that is whole again.
+ * Seven days of retention: nothing older is returned, wherever it is stored. Chunks, memory, names
+ * and file space are freed, and a VM that returns afterwards is complete again.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -24,7 +24,7 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-/** Puts batches into a store, each an entry of its log. */
+/** Appends batches to a store, each as an entry of its log. */
 function appender(history: History, first = 1) {
   let sequence = first;
   return (...rows: SmallRow[]): number => {
@@ -36,11 +36,11 @@ function appender(history: History, first = 1) {
 async function timesOf(t: Test, history: History, vm: string): Promise<number[]> {
   const request = { ...everything, vm };
   const { timesMs } = await history.read(request);
-  t.same([...history.readNow(request).timesMs], [...timesMs], 'both ways of reading agree');
+  t.same([...history.readNow(request).timesMs], [...timesMs], 'both reads agree');
   return Array.from(timesMs, (timeMs) => timeMs - START);
 }
 
-t.test('a sample of exactly seven days ago is read, one a millisecond older is not', async (t) => {
+t.test('a sample of exactly seven days ago is read; one a millisecond older is not', async (t) => {
   const clock = new VirtualClock(START);
   const history = openStore({ folder: t.testdir(), clock });
   const append = appender(history);
@@ -48,20 +48,20 @@ t.test('a sample of exactly seven days ago is read, one a millisecond older is n
   for (const at of times) append({ at, values: { x: at } });
   t.same(await timesOf(t, history, 'a'), times.slice(1), 'in the head');
   await history.flush();
-  t.same(await timesOf(t, history, 'a'), times.slice(1), 'in a chunk that has all of them');
-  t.equal((await history.retain(START)).droppedChunks, 0, 'which is still there');
+  t.same(await timesOf(t, history, 'a'), times.slice(1), 'in a chunk that contains all of them');
+  t.equal((await history.retain(START)).droppedChunks, 0, 'which is still stored');
   await clock.advance(1);
   t.same(await timesOf(t, history, 'a'), times.slice(2), 'a millisecond later');
   await clock.advance(1);
   t.same(await timesOf(t, history, 'a'), times.slice(3));
   await clock.advance(7 * DAY);
-  t.same(await timesOf(t, history, 'a'), [], 'a week later, of the rows that stay in memory too');
+  t.same(await timesOf(t, history, 'a'), [], 'a week later, also for the rows that stay in memory');
   t.equal((await history.retain(clock.now())).droppedChunks, 2);
   t.equal((await history.stored()).chunks, 0);
   await history.close();
 });
 
-t.test('a chunk goes, whole, when its last row is older than seven days', async (t) => {
+t.test('a chunk is dropped as a whole once its last row is older than seven days', async (t) => {
   const history = openStore({ folder: t.testdir() });
   const append = appender(history);
   const day = Math.floor(START / DAY) * DAY - START;
@@ -94,7 +94,7 @@ t.test('memory of silent VMs, of names of series and VMs, and of cells is freed'
     append(...rows.map((row) => ({ ...row, vm: `vm-${vm}` })));
   }
   const fullBytes = history.stats().headBytes.used;
-  // The clock is virtual, the writing thread is not: a call of ours waits for those before it.
+  // The clock is virtual, but the writing thread is not: a call here waits for earlier ones.
   const pass = async (ms: number) => {
     for (let i = 0; i < 12; i++) {
       await clock.advance(ms / 12);
@@ -117,13 +117,13 @@ t.test('memory of silent VMs, of names of series and VMs, and of cells is freed'
   await history.flush();
   await history.retain(clock.now());
   const after = await history.stored();
-  t.match(after, { vms: 1, chunks: 1 }, 'only what was observed since is left');
-  t.ok(after.seriesKeys <= 2, `of 2000 names ${after.seriesKeys} are left`);
+  t.match(after, { vms: 1, chunks: 1 }, 'only later observations are left');
+  t.ok(after.seriesKeys <= 2, `${after.seriesKeys} of 2000 names are left`);
   const database = openHistoryFileForReading(join(folder, HISTORY_FILE));
   const known = database.prepare('SELECT id, vm FROM vms').all();
-  t.same(known, [{ id: 41, vm: 'new' }], 'no number is ever given out again');
+  t.same(known, [{ id: 41, vm: 'new' }], 'no number is ever reused');
   database.close();
-  t.ok(history.stats().headBytes.used <= 2 * 4096 + 200, 'and one VM has memory');
+  t.ok(history.stats().headBytes.used <= 2 * 4096 + 200, 'and one VM uses memory');
   t.ok(before.fileBytes > 900_000 && after.fileBytes < 200_000, `${before.fileBytes} bytes before`);
 
   const at = 8 * DAY + 6 * HOUR;
@@ -139,9 +139,9 @@ t.test('memory of silent VMs, of names of series and VMs, and of cells is freed'
     const withDays = [...columns.vmsOf('demo').values()].filter((vm) => vm.days().length > 0);
     t.same(withDays.map(({ vm }) => vm).sort(), ['never-seen', 'new', 'vm-3'], title);
   };
-  t.same(await timesOf(t, history, 'vm-3'), [at], 'a VM that comes back, in the head');
+  t.same(await timesOf(t, history, 'vm-3'), [at], 'a VM that returns, in the head');
   await history.flush();
-  look('whoever knew the old numbers does not take them for the new');
+  look('a reader with the old numbers does not confuse them with new ones');
   await history.close();
   view.close();
   columns.close();

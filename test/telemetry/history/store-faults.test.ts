@@ -1,6 +1,6 @@
 /**
- * The history store when something is wrong or at its bound: damaged chunks, a full head, writes
- * that fail, VMs without rows. What could not be stored comes back from the log.
+ * The history store with faults or at its bounds: damaged chunks, a full head, failing writes, VMs
+ * without rows. Rows that could not be stored are read again from the log.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import {
 } from '../../support/history-from-log.ts';
 
 t.test(
-  'DUR-16: a damaged chunk is found by check, refused by read and skipped by merging',
+  'DUR-16: a damaged chunk is found by check, rejected by read and skipped by merging',
   async (t) => {
     const folder = t.testdir();
     const history = openStore({ folder });
@@ -58,7 +58,7 @@ t.test(
   },
 );
 
-t.test('a VM without rows has none, each time it is asked', async (t) => {
+t.test('a VM without rows has none, however often it is read', async (t) => {
   const history = openStore({ folder: t.testdir() });
   const unknown = { ...everything, vm: 'unknown', fromMs: START, toMs: START + DAY };
   for (let i = 0; i < 6; i++) {
@@ -67,7 +67,7 @@ t.test('a VM without rows has none, each time it is asked', async (t) => {
   await history.close();
 });
 
-t.test('in the background rows are flushed after their hour and floors follow', async (t) => {
+t.test('in the background rows are flushed after their hour, and floors follow', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: HOUR });
@@ -77,7 +77,7 @@ t.test('in the background rows are flushed after their hour and floors follow', 
     partition: PARTITION,
     sequence: 11,
   });
-  // The clock is virtual, the writing thread is not: a call of ours waits for those before it.
+  // The clock is virtual, but the writing thread is not: a call here waits for earlier ones.
   const pass = async (minutes: number) => {
     for (let i = 0; i < minutes * 6; i++) {
       await clock.advance(10_000);
@@ -91,8 +91,8 @@ t.test('in the background rows are flushed after their hour and floors follow', 
   await pass(12);
   t.equal(history.floor(PARTITION), 12);
   t.equal(history.stats().flushedVms, 2);
-  t.equal(history.floor(3), 51, 'entries without rows are passed');
-  t.equal(history.floor(4), 1, 'a partition never seen starts at the first');
+  t.equal(history.floor(3), 51, 'entries without rows are skipped');
+  t.equal(history.floor(4), 1, 'an unknown partition starts at the first');
   t.equal(history.stats().pendingVms, 0);
   await history.close();
   await t.rejects(history.read({ ...everything, vm: 'a' }), {
@@ -101,7 +101,7 @@ t.test('in the background rows are flushed after their hour and floors follow', 
   });
 });
 
-t.test('a full head refuses rows, counts them and takes them in after a restart', async (t) => {
+t.test('a full head refuses rows, counts them and stores them after a restart', async (t) => {
   const folder = t.testdir();
   const log = Array.from({ length: 600 }, (_, i) => batchOf({ at: i * 1000, values: { x: i } }));
   const history = openStore({ folder, headBytesMax: 3 * 4096 + 100 });
@@ -111,7 +111,7 @@ t.test('a full head refuses rows, counts them and takes them in after a restart'
   await history.flush();
   replay(history, log.slice(0, 450), 401);
   await history.flush();
-  t.equal(history.stats().added, added + 50, 'there is room again after a flush');
+  t.equal(history.stats().added, added + 50, 'new rows fit after a flush');
   t.equal(history.floor(PARTITION), added + 1, 'the floor stays before the first refused row');
   t.ok(history.stats().pendingVms === 0);
   await history.close();

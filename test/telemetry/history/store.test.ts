@@ -1,5 +1,5 @@
 /**
- * The history store as its users see it: what was appended is read back exactly once, from memory
+ * The history store as its users see it: each appended row is read back exactly once, from memory
  * or disk, through flushes, restarts, merging and retention.
  */
 import { statSync } from 'node:fs';
@@ -25,7 +25,7 @@ import {
 } from '../../support/history-from-log.ts';
 
 t.test(
-  'seven days of a VM are read back exactly, from memory, from hours, from days',
+  'seven days of a VM are read back exactly, from memory, from hours and from days',
   async (t) => {
     const folder = t.testdir();
     const history = openStore({ folder });
@@ -41,7 +41,7 @@ t.test(
     t.ok(isDeepStrictEqual(plain(history.readNow(request)), want), 'in the same thread');
     await history.flush();
     const { compactedDays } = await history.retain(START);
-    t.equal(compactedDays, 7, 'the seven days that are over are merged');
+    t.equal(compactedDays, 7, 'the seven completed days are merged');
     t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from days');
     const names = ['svc_vm_load1', 'svc_vm_network_receive_bytes_total'];
     const some = await history.read({ ...request, names, fromMs: START - HOUR, toMs: START - 1 });
@@ -63,7 +63,7 @@ t.test('a store rebuilt from its floor equals one that never stopped', async (t)
   let floor = 1;
   for (let stop = 40; stop <= log.length; stop += 40) {
     const history = openStore({ folder });
-    t.ok(history.floor(PARTITION) >= floor, 'a floor never goes back');
+    t.ok(history.floor(PARTITION) >= floor, 'a floor never moves back');
     floor = history.floor(PARTITION);
     replay(history, log.slice(0, stop), floor);
     if (stop % 80 === 0) await history.flush();
@@ -74,7 +74,7 @@ t.test('a store rebuilt from its floor equals one that never stopped', async (t)
     }
     await history.close();
   }
-  t.equal(floor, 161, 'the last start read only what was not flushed');
+  t.equal(floor, 161, 'the last start read only rows that were not flushed');
   const again = openStore({ folder });
   replay(again, log, again.floor(PARTITION));
   for (const vm of vms) {
@@ -85,7 +85,7 @@ t.test('a store rebuilt from its floor equals one that never stopped', async (t)
   await never.close();
 });
 
-t.test('the log read again from the beginning adds no row and no chunk', async (t) => {
+t.test('a log that is reread from the beginning adds no row and no chunk', async (t) => {
   const folder = t.testdir();
   const log = [
     ...fleetRows({ vms: 2, fromMs: START, toMs: START + HOUR, stepMs: 30_000, seed: 2 }),
@@ -102,7 +102,7 @@ t.test('the log read again from the beginning adds no row and no chunk', async (
   t.equal(restarted.floor(PARTITION), 121);
   replay(restarted, log);
   await restarted.flush();
-  t.equal((await restarted.check()).chunks, 2, 'rows that are in chunks are not flushed again');
+  t.equal((await restarted.check()).chunks, 2, 'rows in chunks are not flushed again');
   const rows = await restarted.read({
     ...everything,
     vm: fleetVm(0),
@@ -112,7 +112,7 @@ t.test('the log read again from the beginning adds no row and no chunk', async (
   t.equal(rows.timesMs.length, 120);
   await restarted.close();
   const other = openStore({ folder, logIdentity: 'log-2' });
-  t.equal(other.floor(PARTITION), 1, 'sequences of another log mean nothing');
+  t.equal(other.floor(PARTITION), 1, 'sequences of another log are meaningless');
   replay(other, [batchOf({ at: 2 * HOUR, values: { x: 1 }, vm: fleetVm(0) })]);
   await other.flush();
   t.equal((await other.check()).chunks, 3, 'its rows are stored although their sequence is low');
@@ -120,7 +120,7 @@ t.test('the log read again from the beginning adds no row and no chunk', async (
 });
 
 t.test(
-  'rows of one time are one row: the first value stays, what it lacks is filled',
+  'rows of one time are one row: the first value stays, and missing values are added',
   async (t) => {
     const folder = t.testdir();
     const history = openStore({ folder });
@@ -151,7 +151,7 @@ t.test(
     check('flushed');
     put(6, { at: 0, values: { x: 8 } }, { at: 15_000, values: { x: 1.5 } });
     await history.flush();
-    t.same([...(read().series.get('x') ?? [])], [1, 1.5, 2, 3], 'a late row joins in');
+    t.same([...(read().series.get('x') ?? [])], [1, 1.5, 2, 3], 'a late row is added');
     await history.close();
     const restarted = openStore({ folder, clock: new VirtualClock(START + 2 * DAY) });
     const later = (sequence: number, value: number) => {
@@ -172,7 +172,7 @@ t.test(
   },
 );
 
-t.test('series that come and go have values only where they were observed', async (t) => {
+t.test('intermittent series have values only where they were observed', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const log: SampleBatch[] = [];
@@ -212,7 +212,11 @@ t.test('retention drops whole chunks and frees their space', async (t) => {
   await history.retain(START);
   const request = { ...everything, vm: fleetVm(3), fromMs: START - 9 * DAY, toMs: START };
   const { timesMs } = await history.read(request);
-  t.equal(timesMs.filter((time) => time >= START - 2 * DAY).length, 2 * 720, 'all of retention');
+  t.equal(
+    timesMs.filter((time) => time >= START - 2 * DAY).length,
+    2 * 720,
+    'all rows within retention',
+  );
   t.ok((timesMs[0] ?? 0) > START - 3 * DAY, 'and no older chunk');
   t.ok(history.stats().droppedChunks > 0);
   for (let i = 0; i < 5; i++) await history.retain(START);
@@ -220,6 +224,6 @@ t.test('retention drops whole chunks and frees their space', async (t) => {
   const size = statSync(join(folder, HISTORY_FILE)).size;
   const reopened = openStore({ folder });
   const { bytes } = await reopened.check();
-  t.ok(size < bytes * 1.5 + 200_000, `${size} bytes of file for ${bytes} of chunks`);
+  t.ok(size < bytes * 1.5 + 200_000, `a file of ${size} bytes for ${bytes} bytes of chunks`);
   await reopened.close();
 });

@@ -1,6 +1,6 @@
 /**
  * Threads around history: readers that race flushes see each row whole and exactly once, a reader
- * that dies is replaced, a request that is given up ends at once.
+ * that dies is replaced, and an abandoned request ends at once.
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t from 'tap';
@@ -12,7 +12,7 @@ import { SupervisedThread } from '../../../sqlite/telemetry/history/threads/supe
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 
-/** The race goes on until there were enough of both; a busy machine needs longer. */
+/** The race continues until there were enough of both. A busy machine needs longer. */
 const RACE_MS = 2000;
 const RACE_MS_MAX = 10_000;
 const READS_MIN = 50;
@@ -20,7 +20,7 @@ const FLUSHES_MIN = 10;
 const COLUMNS = Array.from({ length: 12 }, (_, n) => `series_${n}`);
 const START = Date.UTC(2026, 0, 1);
 
-/** Appends rows number `first` to `first + count - 1`, pairs of them in the wrong order. */
+/** Appends rows number `first` to `first + count - 1`, swapping pairs of them. */
 function append(history: History, builder: BatchBuilder, vm: string, first: number, count: number) {
   for (let i = first; i < first + count; i++) {
     const number = i ^ 1;
@@ -40,14 +40,14 @@ function append(history: History, builder: BatchBuilder, vm: string, first: numb
   history.append(builder.build(START), { partition: 0, sequence: first + count });
 }
 
-/** What is wrong with rows of which the first `least` must be there; undefined = nothing. */
+/** Fault of rows of which at least `least` must be present; undefined = none. */
 function faultOf(rows: VmRows, least: number): string | undefined {
   if (rows.timesMs.length < least) return `${rows.timesMs.length} rows, ${least} were appended`;
   for (const [i, timeMs] of rows.timesMs.entries()) {
     const number = (timeMs - START) / 1000;
-    // Of the last pair, the second may be in while the first is still on its way.
+    // The second row of the last pair may be stored while the first is still on its way.
     const isHalfPair = i === rows.timesMs.length - 1 && number === i + 1 && i >= least;
-    if (number !== i && !isHalfPair) return `row ${number} stands at place ${i}`;
+    if (number !== i && !isHalfPair) return `row ${number} is at index ${i}`;
     if (rows.vcpus[i] !== number) return `row ${number} has ${rows.vcpus[i]} vCPUs`;
     if (rows.strings[rows.boot[i] ?? -1] !== `boot ${number}`) return `row ${number}: wrong boot`;
     for (const [n, key] of COLUMNS.entries()) {
@@ -132,14 +132,14 @@ t.test('a thread that dies fails its calls with a typed error and is replaced', 
   t.equal(thread.crashes, 1);
   t.equal(await thread.call('echo', 3), 3, 'the next call has a new thread');
   await t.rejects(thread.call('unknown', 0), { name: 'HistoryError', reason: 'FAULT' });
-  t.equal(thread.crashes, 1, 'a call that fails ends no thread');
+  t.equal(thread.crashes, 1, 'a failed call ends no thread');
   await thread.close();
   await thread.close();
   await t.rejects(thread.call('echo', 4), { name: 'HistoryError', reason: 'CLOSED' });
 });
 
 t.test(
-  'a pool answers while one of its threads dies, and a given-up call ends at once',
+  'a pool answers while one of its threads dies, and an abandoned call ends at once',
   async (t) => {
     const share = { path: '', head: new Map() as never };
     const pool = new ReadPool({ share, threads: 2, entry: badThread });
@@ -153,12 +153,12 @@ t.test(
     const { signal } = controller;
     const givenUp = [1, 2, 3, 4].map(() => pool.call('untilCancelled', 0, signal));
     await yieldIfDue();
-    controller.abort(new Error('nobody waits any more'));
+    controller.abort(new Error('no caller waits any more'));
     for (const result of await Promise.allSettled(givenUp)) {
-      t.match(result, { status: 'rejected', reason: { message: 'nobody waits any more' } });
+      t.match(result, { status: 'rejected', reason: { message: 'no caller waits any more' } });
     }
     t.equal(await pool.call('echo', 'free again'), 'free again');
-    await t.rejects(pool.call('echo', 0, signal), { message: 'nobody waits any more' });
+    await t.rejects(pool.call('echo', 0, signal), { message: 'no caller waits any more' });
     await pool.close();
     await t.rejects(pool.call('echo', 0), { name: 'HistoryError', reason: 'CLOSED' });
   },

@@ -1,7 +1,7 @@
 /**
- * Merging and dropping in the background: the thread that takes samples in goes on meanwhile, how
- * far it is can be seen, a stop in the middle costs nothing, and pages that are damaged keep
- * nothing else from being merged or dropped.
+ * Merging and dropping in the background. The thread that receives samples continues meanwhile,
+ * progress is visible, a stop halfway costs nothing, and damaged pages delay no other merge or
+ * drop.
  *
  * Own process: it measures how busy the main thread is.
  */
@@ -28,7 +28,7 @@ import {
 
 const YESTERDAY = Math.floor(START / DAY - 1) * DAY;
 
-/** A day of a fleet, in six chunks a VM, as long as it is not merged. */
+/** Writes a day of a fleet, in six chunks per VM until it is merged. */
 async function fillDay(history: History, vms: number): Promise<void> {
   const range = { fromMs: YESTERDAY, toMs: YESTERDAY + DAY };
   const log = [...fleetRows({ vms, ...range, stepMs: HOUR / 2, seed: 9 })];
@@ -38,7 +38,7 @@ async function fillDay(history: History, vms: number): Promise<void> {
   }
 }
 
-t.test('a day of many VMs is merged step by step, beside everything else', async (t) => {
+t.test('a day of many VMs is merged step by step, alongside all other work', async (t) => {
   const vms = 240;
   const folder = t.testdir();
   const history = openStore({ folder, startWorker: undefined });
@@ -66,16 +66,16 @@ t.test('a day of many VMs is merged step by step, beside everything else', async
   t.match(await merging, { compactedDays: vms, damagedDays: 0, more: false });
   const all = process.cpuUsage(started.process).user;
   const taking = process.threadCpuUsage(started.thread).user;
-  t.ok(taking < all / 2, `the taking thread used ${taking} of ${all} µs`);
+  t.ok(taking < all / 2, `the receiving thread used ${taking} of ${all} µs`);
   const steps = new Set(progress.filter((count) => count > 0 && count < vms));
-  t.ok(steps.size >= 3, `seen on the way: ${[...steps].join(' ')}`);
+  t.ok(steps.size >= 3, `observed on the way: ${[...steps].join(' ')}`);
   t.equal(history.stats().waitingDays, 0);
   t.match(await history.stored(), { chunks: vms });
-  t.same(plain(history.readNow(request)), before, 'every row is as it was');
+  t.same(plain(history.readNow(request)), before, 'every row is unchanged');
   await history.close();
 });
 
-t.test('a stop in the middle of a day costs nothing: the next start continues', async (t) => {
+t.test('a stop halfway through a day costs nothing: the next start continues', async (t) => {
   const vms = 160;
   const folder = t.testdir();
   const history = openStore({ folder });
@@ -85,7 +85,7 @@ t.test('a stop in the middle of a day costs nothing: the next start continues', 
   const stopped = history.retain(START);
   while (history.stats().compactedDays === 0) await wait(1);
   await history.close();
-  t.equal((await stopped).more, true, 'it says that there is more');
+  t.equal((await stopped).more, true, 'it reports that more is due');
   const again = openStore({ folder });
   const { chunks } = await again.stored();
   t.ok(chunks > vms && chunks < 6 * vms, `${chunks} chunks: some days are merged`);
@@ -115,7 +115,7 @@ function damagePage(folder: string, pagetype: 'leaf' | 'overflow'): void {
   closeSync(file);
 }
 
-/** Three chunks of each VM, of several pages each. */
+/** Writes three chunks for each VM, of several pages each. */
 async function fillWide(history: History, vms: readonly string[]): Promise<void> {
   const wide = (at: number) =>
     Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`s${n}`, Math.sin(at + n)]));
@@ -132,7 +132,7 @@ async function fillWide(history: History, vms: readonly string[]): Promise<void>
   }
 }
 
-t.test('a damaged page keeps no other chunk from being merged and dropped', async (t) => {
+t.test('a damaged page prevents no other chunk from being merged and dropped', async (t) => {
   const folder = t.testdir();
   const vms = ['a', 'b', 'c', 'd'];
   const first = openStore({ folder });
@@ -159,12 +159,16 @@ t.test('a damaged page keeps no other chunk from being merged and dropped', asyn
     sequence: 100,
   });
   await history.flush();
-  t.equal((await history.read({ ...everything, vm: 'a' })).timesMs.length, 1, 'and rows come in');
+  t.equal(
+    (await history.read({ ...everything, vm: 'a' })).timesMs.length,
+    1,
+    'and new rows are stored',
+  );
   await history.close();
 });
 
 t.test(
-  'a damaged page of the table itself keeps little from being merged and dropped',
+  'a damaged page of the table itself prevents few chunks from being merged and dropped',
   async (t) => {
     const folder = t.testdir();
     const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
@@ -178,7 +182,7 @@ t.test(
     await t.rejects(history.check(), { name: 'HistoryError', reason: 'DAMAGED' });
     const { compactedDays, damagedDays, more } = await history.retain(START);
     t.equal(compactedDays + damagedDays, vms.length);
-    t.ok(damagedDays < vms.length / 2, `${damagedDays} VMs have chunks there`);
+    t.ok(damagedDays < vms.length / 2, `${damagedDays} VMs have chunks on it`);
     t.equal(more, false);
     await clock.advance(8 * DAY);
     const { droppedChunks } = await history.retain(clock.now());
@@ -189,7 +193,11 @@ t.test(
       sequence: 99,
     });
     await history.flush();
-    t.equal((await history.read({ ...everything, vm: 'a' })).timesMs.length, 1, 'and rows come in');
+    t.equal(
+      (await history.read({ ...everything, vm: 'a' })).timesMs.length,
+      1,
+      'and new rows are stored',
+    );
     await history.close();
   },
 );

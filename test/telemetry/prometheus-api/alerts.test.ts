@@ -1,6 +1,6 @@
 /**
- * Incidents for the Prometheus world: `/rules`, `/alerts`, and the series `ALERTS` and
- * `ALERTS_FOR_STATE` answer from the project's own rules and incidents.
+ * Incidents in Prometheus's API: `/rules`, `/alerts`, and the series `ALERTS` and
+ * `ALERTS_FOR_STATE`, answered from the project's own rules and incidents.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -12,7 +12,7 @@ import { cookieHeaders } from '../../support/rpc-calls.ts';
 const w = await startPromqlServer(t);
 const NOW = START_MS / 1000;
 
-/** Percent of CPU, so many seconds after the start. */
+/** CPU in percent, `second` seconds after the start. */
 const row = (vm: string, second: number, value: number) => ({
   vm,
   observedUnixMs: START_MS + second * 1000,
@@ -64,7 +64,7 @@ t.test('API-38: /api/v1/alerts lists pending and firing alerts with their labels
     { labels: pending, state: 'pending', activeAt: iso(0) },
   ]);
   t.equal(alerts.length, 2);
-  t.same(alerts[0].labels, firing, 'what the alert is about wins over a label of the rule');
+  t.same(alerts[0].labels, firing, 'a label of the alert overrides a label of the rule');
 });
 
 t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
@@ -90,7 +90,7 @@ t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
   t.same(
     result.map(({ metric }: { metric: { vm: string } }) => metric.vm),
     ['vm-1'],
-    'the expression can be asked for',
+    'the expression can be queried',
   );
   const named = await w.api('rules?rule_name[]=CPU%20long&exclude_alerts=true');
   t.same(
@@ -120,7 +120,7 @@ t.test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them',
   w.clock.advance(30_000);
   await w.writeTo('demo', [row('vm-1', 90, 5)]);
   w.clock.advance(30_000);
-  t.same((await w.query('ALERTS', NOW + 120)).result, [], 'it has recovered, and nothing lingers');
+  t.same((await w.query('ALERTS', NOW + 120)).result, [], 'it has recovered, and nothing remains');
   const range = { query: 'ALERTS', start: String(NOW), end: String(NOW + 120), step: '30' };
   const { data } = (await w.post('query_range', range)).body;
   t.same(
@@ -132,7 +132,7 @@ t.test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them',
   );
 });
 
-t.test('alerts are found where series are listed, and are of the own project alone', async (t) => {
+t.test('alerts are listed by the series calls, only for their own project', async (t) => {
   const names = (await w.api('label/__name__/values')).body.data;
   t.ok(names.includes('ALERTS') && names.includes('ALERTS_FOR_STATE'));
   t.same((await w.api('label/alertname/values')).body.data, ['CPU high']);

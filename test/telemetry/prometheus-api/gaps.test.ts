@@ -1,6 +1,6 @@
 /**
- * Gaps in PromQL: a value that stands for a missing one for longer than the tolerance is said in
- * the answer's `warnings`, whatever the expression makes of it.
+ * Gaps in PromQL: a value that replaces a missing one for longer than the tolerance causes one of
+ * the answer's `warnings`, whatever the expression does with it.
  */
 import t, { type Test } from 'tap';
 import type { QueryOperation } from '../../../src/telemetry/query/promql/query-request.ts';
@@ -10,7 +10,7 @@ import { envelopeOf, openQueries } from '../../support/queries-on-history.ts';
 const SECOND = 1_000;
 const LAST = 300;
 
-/** A counter and a gauge every 30 s for five minutes; then silence, and from 540 s on again. */
+/** A counter and a gauge every 30 s for five minutes, then silence, then more from 540 s on. */
 function start(t: Test) {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   t.teardown(() => world.close());
@@ -46,7 +46,7 @@ function start(t: Test) {
 const BRIDGED = /^PromQL warning: a value older than 90 s stands for a missing one in 1 series, /;
 
 t.test(
-  'MEAS-13: an instant query says that it bridged a gap, and a fresh one does not',
+  'MEAS-13: an instant query warns that it bridged a gap, and a fresh one does not',
   async (t) => {
     const { instant } = start(t);
     t.same(await instant('svc_vm_load1', LAST + 90), { found: 1, warnings: [] });
@@ -58,12 +58,12 @@ t.test(
     t.same(
       await instant('svc_vm_load1', -1),
       { found: 0, warnings: [] },
-      'nothing, nothing bridged',
+      'no value, nothing bridged',
     );
   },
 );
 
-t.test('MEAS-13: a range query says it, unless the look-back shows the gap', async (t) => {
+t.test('MEAS-13: a range query warns, unless the look-back shows the gap', async (t) => {
   const { range } = start(t);
   t.same(await range('svc_vm_load1', [0, LAST]), { found: 11, warnings: [] });
   const bridged = await range('svc_vm_load1', [0, 600]);
@@ -72,7 +72,7 @@ t.test('MEAS-13: a range query says it, unless the look-back shows the gap', asy
   t.same(shown, { found: 16, warnings: [] });
 });
 
-t.test('MEAS-13: whatever the expression makes of it', async (t) => {
+t.test('MEAS-13: a bridged gap causes a warning in every kind of expression', async (t) => {
   const { instant } = start(t);
   const at = LAST + 120;
   for (const expression of [
@@ -84,7 +84,7 @@ t.test('MEAS-13: whatever the expression makes of it', async (t) => {
     t.match((await instant(expression, at)).warnings, [BRIDGED], expression);
   }
   for (const expression of [
-    // Windows that the reader asked for, and times that are true at any age.
+    // Windows that the reader requested, and times that are true at any age.
     ...['avg_over_time(svc_vm_load1[5m])', 'last_over_time(svc_vm_load1[5m])'],
     ...['timestamp(svc_vm_load1)', 'time() - svc_vm_last_observation_timestamp_seconds', '1'],
   ]) {
@@ -92,14 +92,14 @@ t.test('MEAS-13: whatever the expression makes of it', async (t) => {
   }
 });
 
-t.test('MEAS-13: a rate across a gap says it', async (t) => {
+t.test('MEAS-13: a rate across a gap warns', async (t) => {
   const { instant, range } = start(t);
   for (const name of ['rate', 'increase', 'irate', 'delta', 'idelta']) {
     const over = `${name}(disk_bytes_total[5m])`;
     t.match((await instant(over, 540)).warnings, [/across more than 90 s without samples/], name);
     t.same((await instant(over, LAST)).warnings, [], `${name} before it`);
   }
-  t.same((await instant('rate(disk_bytes_total[2m])', 600)).warnings, [], 'a window behind it');
+  t.same((await instant('rate(disk_bytes_total[2m])', 600)).warnings, [], 'a window after it');
   t.match((await range('rate(disk_bytes_total[5m])', [0, 600])).warnings, { length: 1 });
   t.same((await instant('resets(disk_bytes_total[10m])', 600)).warnings, []);
 });

@@ -1,6 +1,6 @@
 /**
- * The calls that Grafana's Prometheus data source makes, exactly as it makes them: each row of the
- * table of its calls is a test of that name.
+ * The calls of Grafana's Prometheus data source, exactly as it makes them. Each row of the table of
+ * its calls is a test of that name.
  */
 import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
@@ -13,7 +13,7 @@ t.test('Grafana: Save & test', async (t) => {
   t.equal(status, 200);
   t.same(body.data, { resultType: 'scalar', result: [4, '2'] });
   const posted = await w.api('status/buildinfo', { method: 'POST' });
-  t.ok([405, 400].includes(posted.status), 'asked as POST first: Grafana then asks as GET');
+  t.ok([405, 400].includes(posted.status), 'POST comes first; Grafana then uses GET');
   const build = await w.api('status/buildinfo');
   t.match(build.body.data.version, /^3\.\d+\.\d+$/);
 });

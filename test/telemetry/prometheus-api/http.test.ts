@@ -1,6 +1,6 @@
 /**
- * The PromQL URL with real query threads over real history: each row of what a Prometheus answers
- * is a test of that name.
+ * The PromQL URL with real query threads over real history. Each row of the table of Prometheus's
+ * answers is a test of that name.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -18,7 +18,7 @@ import {
 
 const w = await startTwoVms(t);
 
-t.test('path query: an instant by GET and POST, now without a time', async (t) => {
+t.test('path query: an instant by GET and POST, by default now', async (t) => {
   t.same((await w.api('query?query=1%2B1&time=4')).body, {
     status: 'success',
     data: { resultType: 'scalar', result: [4, '2'] },
@@ -97,7 +97,7 @@ t.test(
   },
 );
 
-t.test('path labels: sorted names, of selected series where match[] is given', async (t) => {
+t.test('path labels: sorted names, of selected series if match[] is given', async (t) => {
   t.same((await w.api('labels')).body, { status: 'success', data: labelNames });
   t.same((await w.post('labels', '')).body.data, labelNames);
   const withoutDevice = labelNames.filter((name) => name !== 'device');
@@ -108,7 +108,7 @@ t.test('path labels: sorted names, of selected series where match[] is given', a
   t.same((await w.api('labels?match[]=nothing')).body.data, []);
 });
 
-t.test('path label/NAME/values: sorted values, none for an unknown label, GET alone', async (t) => {
+t.test('path label/NAME/values: sorted values, none for an unknown label, GET only', async (t) => {
   t.same((await w.api('label/__name__/values')).body, { status: 'success', data: names });
   t.same((await w.api('label/vm/values')).body.data, ['vm-1', 'vm-2']);
   t.same((await w.api('label/U__vm__name/values')).body.data, ['Machine "vm-1"', 'Machine "vm-2"']);
@@ -131,7 +131,7 @@ t.test(
   },
 );
 
-t.test('path metadata: type, help and unit of what the project has', async (t) => {
+t.test('path metadata: type, help and unit of the project’s metrics', async (t) => {
   const { body } = await w.api('metadata?limit=40000');
   t.same(Object.keys(body.data), names);
   t.match(body.data[CPU], [{ type: 'counter', unit: 'seconds', help: String }]);
@@ -139,7 +139,7 @@ t.test('path metadata: type, help and unit of what the project has', async (t) =
   t.equal((await w.api('metadata?limit=abc')).status, 400);
 });
 
-t.test('paths format_query and parse_query: an expression printed, and as a tree', async (t) => {
+t.test('paths format_query and parse_query: an expression as text and as a tree', async (t) => {
   t.same((await w.api('format_query?query=up%2B+1')).body, { status: 'success', data: 'up + 1' });
   const { body } = await w.post('parse_query', { query: 'up + 1' });
   t.match(body.data, {
@@ -169,7 +169,7 @@ t.test('a limit on series, labels and values keeps the first and warns', async (
 });
 
 t.test(
-  'a match[] selector needs a matcher that refuses the empty string, and no range or offset',
+  'a match[] selector needs a matcher that rejects the empty string, and no range or offset',
   async (t) => {
     for (const selector of [
       '{}',
@@ -190,15 +190,18 @@ t.test(
   },
 );
 
-t.test('start and end of labels, values and series select what has samples there', async (t) => {
-  const inside = `start=${HOUR_AGO}&end=${NOW}`;
-  t.same((await w.api(`label/vm/values?${inside}`)).body.data, ['vm-1', 'vm-2']);
-  t.same((await w.api(`labels?${inside}`)).body.data, labelNames);
-  t.equal((await w.api(`series?match[]=${CPU}&${inside}`)).body.data.length, 2);
-});
+t.test(
+  'start and end of labels, values and series select those with samples in between',
+  async (t) => {
+    const inside = `start=${HOUR_AGO}&end=${NOW}`;
+    t.same((await w.api(`label/vm/values?${inside}`)).body.data, ['vm-1', 'vm-2']);
+    t.same((await w.api(`labels?${inside}`)).body.data, labelNames);
+    t.equal((await w.api(`series?match[]=${CPU}&${inside}`)).body.data.length, 2);
+  },
+);
 
 t.test(
-  'errors of an expression: syntax, a selector of everything, none, and what data do not allow',
+  'errors of an expression: syntax, a selector of everything, none, and invalid data',
   async (t) => {
     const rows: readonly [query: string, status: number, errorType: string, error: RegExp][] = [
       [
@@ -237,7 +240,7 @@ t.test('warnings and infos are part of the result', async (t) => {
   });
 });
 
-t.test('answers are packed with gzip and zstd, the same bytes inside', async (t) => {
+t.test('answers are compressed with gzip and zstd, with the same bytes inside', async (t) => {
   const form = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}&step=30`;
   const plain = await w.api(`query_range?${form}`);
   t.ok(plain.text.length > 2000);
@@ -249,7 +252,7 @@ t.test('answers are packed with gzip and zstd, the same bytes inside', async (t)
   }
 });
 
-t.test('a VM that is renamed has its new name on all of its history', async (t) => {
+t.test('a renamed VM has its new name on all of its history', async (t) => {
   const vm = `vm-${randomUUID().slice(0, 8)}`;
   const values = () => [{ series: 'renamed', value: 1 }];
   await w.writeTo(

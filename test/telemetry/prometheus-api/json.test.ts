@@ -1,4 +1,6 @@
-/** Answers of the PromQL URL as bytes: numbers, envelopes, limits and notes, compared as text. */
+/**
+ * Answers of the PromQL URL as bytes: numbers, envelopes, limits and annotations, compared as text.
+ */
 import t from 'tap';
 import type { ResultData } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Labels } from '../../../src/telemetry/promql/values.ts';
@@ -48,7 +50,7 @@ t.test('a scalar is written as its time and a text without an exponent', async (
 });
 
 t.test(
-  'a value in a vector has an exponent of two digits at least, below 1e-6 and from 1e21',
+  'a value in a vector has an exponent of at least two digits, below 1e-6 and from 1e21',
   async (t) => {
     const rows: readonly [number, string][] = [
       [0, '0'],
@@ -77,7 +79,7 @@ t.test(
 );
 
 t.test(
-  'a matrix has each series with its labels once, its own times, and texts escaped',
+  'a matrix has each series once with its labels, its own times, and escaped texts',
   async (t) => {
     const series = [
       { labels: { __name__: 'up', vm: 'a"b\\c\n' }, times: [1000, 2500, 3000], values: [1, 2, 3] },
@@ -119,7 +121,7 @@ t.test('empty results are empty lists, and texts are texts', async (t) => {
   );
 });
 
-t.test('JSON of any depth is written, as JSON.stringify writes what is shallow', async (t) => {
+t.test('JSON of any depth is written; shallow JSON as JSON.stringify writes it', async (t) => {
   const shallow = { a: [1, null, 'é"', [], {}], b: { c: true, d: [{ e: -0.5 }] } };
   t.equal(text(encodeData(shallow)), `{"status":"success","data":${JSON.stringify(shallow)}}`);
   let deep: unknown = 1;
@@ -130,31 +132,34 @@ t.test('JSON of any depth is written, as JSON.stringify writes what is shallow',
   t.throws(() => encodeData(deep, { bytesMax: 100_000 }), /larger than 100000 bytes/);
 });
 
-t.test('a limit keeps the first elements and says so, for every kind of list', async (t) => {
-  const labels = ['a', 'b', 'c'].map((vm) => Labels.fromRecord({ vm }));
-  const samples = labels.map((each) => ({ labels: each, value: 1 }));
-  const points = { timesMs: new Float64Array([0]), values: new Float64Array([1]) };
-  const series = labels.map((each) => ({ labels: each, ...points }));
-  const encoders: readonly ((options: EncodingOptions) => Uint8Array)[] = [
-    (options) => encodeTexts(['a', 'b', 'c'], options),
-    (options) => encodeLabelSets(labels, options),
-    (options) => encodeResult({ data: { type: 'vector', timeMs: 0, samples }, ...none }, options),
-    (options) => encodeResult({ data: { type: 'matrix', series }, ...none }, options),
-  ];
-  for (const encode of encoders) {
-    const cut = JSON.parse(text(encode({ limit: 2 })));
-    t.equal((cut.data.result ?? cut.data).length, 2);
-    t.same(cut.warnings, ['results truncated due to limit']);
-    for (const limit of [0, 3, 4]) {
-      const whole = JSON.parse(text(encode({ limit })));
-      t.equal((whole.data.result ?? whole.data).length, 3);
-      t.notOk('warnings' in whole);
+t.test(
+  'a limit keeps the first elements and reports the rest, for every kind of list',
+  async (t) => {
+    const labels = ['a', 'b', 'c'].map((vm) => Labels.fromRecord({ vm }));
+    const samples = labels.map((each) => ({ labels: each, value: 1 }));
+    const points = { timesMs: new Float64Array([0]), values: new Float64Array([1]) };
+    const series = labels.map((each) => ({ labels: each, ...points }));
+    const encoders: readonly ((options: EncodingOptions) => Uint8Array)[] = [
+      (options) => encodeTexts(['a', 'b', 'c'], options),
+      (options) => encodeLabelSets(labels, options),
+      (options) => encodeResult({ data: { type: 'vector', timeMs: 0, samples }, ...none }, options),
+      (options) => encodeResult({ data: { type: 'matrix', series }, ...none }, options),
+    ];
+    for (const encode of encoders) {
+      const cut = JSON.parse(text(encode({ limit: 2 })));
+      t.equal((cut.data.result ?? cut.data).length, 2);
+      t.same(cut.warnings, ['results truncated due to limit']);
+      for (const limit of [0, 3, 4]) {
+        const whole = JSON.parse(text(encode({ limit })));
+        t.equal((whole.data.result ?? whole.data).length, 3);
+        t.notOk('warnings' in whole);
+      }
     }
-  }
-});
+  },
+);
 
 t.test(
-  'warnings and infos are ten at most, with those of the service never left out',
+  'there are at most ten warnings and infos each, and the service’s own are never omitted',
   async (t) => {
     const made = (kind: string, count: number) =>
       Array.from({ length: count }, (_, i) => `PromQL ${kind}: ${i}`);
@@ -192,7 +197,7 @@ t.test('an answer past the size limit is refused before it is built', async (t) 
   refused(() => encodeTexts(['abc'], { bytesMax: exact - 1 }), exact - 1);
 });
 
-t.test('text in chunks of any size is whole, in UTF-8', async (t) => {
+t.test('text in chunks of any size is complete, in UTF-8', async (t) => {
   const values = Array.from({ length: 3000 }, (_, i) => `${'é€😀'.repeat(i % 7)}${i}`);
   t.same(JSON.parse(text(encodeTexts(values))).data, values);
 });

@@ -1,6 +1,6 @@
 /**
- * Errors and limits (ERR and LIMIT of docs/requirements.md) as they show when reading by PromQL:
- * each test carries the id of its row. Data beyond a limit is reported as cut off, never as a zero.
+ * Errors and limits (ERR and LIMIT of docs/requirements.md) of reads by PromQL: each test carries
+ * the id of its row. Data beyond a limit is reported as truncated, never as a zero.
  */
 import t from 'tap';
 import { parseKey } from '../../../src/platform/keys.ts';
@@ -12,7 +12,7 @@ import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
 
 const w = await startTwoVms(t, { hasWorkers: true });
 
-t.test('times far outside of retention are answered, not refused', async (t) => {
+t.test('times far outside retention are answered, not refused', async (t) => {
   t.same(await w.query(CPU, 4), { resultType: 'vector', result: [] });
   const far = `start=${NOW - 9999 * 3600}&end=${NOW + 9999 * 3600}`;
   t.equal((await w.post('series', `match[]=${CPU}&${far}`)).body.data.length, 2);
@@ -105,7 +105,7 @@ t.test(
     });
     const startMs = world.clock.now();
     while (!answered) {
-      // Until the request has arrived nothing waits for the clock.
+      // Nothing waits for the clock until the request has arrived.
       await world.clock.advance(10_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -201,26 +201,29 @@ t.test('LIMIT-02: each sample, taken every 30 seconds, is a point of its own', a
   t.equal(result[0].value[1], '20');
 });
 
-t.test('LIMIT-07: a response has at most 4 MiB, and a larger one is refused whole', async (t) => {
-  const ask = (series: number) => {
-    const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
-    const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
-    const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
-    return w.post('query_range', { query, ...range });
-  };
-  const fits = await ask(16);
-  t.equal(fits.status, 200);
-  t.equal(fits.body.data.result.length, 16);
-  const bytes = Buffer.byteLength(fits.text);
-  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
-  const large = await ask(18);
-  t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
-  t.notOk('data' in large.body, 'not even a part of it');
-});
+t.test(
+  'LIMIT-07: a response has at most 4 MiB, and a larger one is refused as a whole',
+  async (t) => {
+    const ask = (series: number) => {
+      const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
+      const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
+      const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
+      return w.post('query_range', { query, ...range });
+    };
+    const fits = await ask(16);
+    t.equal(fits.status, 200);
+    t.equal(fits.body.data.result.length, 16);
+    const bytes = Buffer.byteLength(fits.text);
+    t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+    const large = await ask(18);
+    t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
+    t.notOk('data' in large.body, 'not even a part of it');
+  },
+);
 
 t.test('ERR-01: a PromQL query over the concurrency limit gets 429 with Retry-After', async (t) => {
   const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
-  // Each waits in 32 KiB, and those of one key in 4 MiB.
+  // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const query = slow.padEnd(16_000);
   const asked = Array.from({ length: 140 }, () => w.post('query', { query, timeout: '9' }));
   const { status, headers, body } = await Promise.race(asked);
@@ -258,14 +261,14 @@ t.test(
     const theirs = await w.api('query?query=1', ask);
     t.equal(theirs.status, 200);
     t.equal(theirs.body.data.result[1], '1');
-    t.equal(w.running(), 2, 'those that asked before still run');
+    t.equal(w.running(), 2, 'earlier ones still run');
     t.equal(answered, 0, 'and the others wait');
-    // Eight places are free when the queries that hold them time out, in the last moment.
+    // Eight slots become free at the last moment, when the queries in them time out.
     await w.clock.advance(10_000);
     await w.clock.advance(10_000);
     const answers = await Promise.all(asked);
     const refused = answers.filter(({ status }) => status === 429);
-    t.equal(refused.length, 90 - 8 - 8, 'those that found no place within 10 s');
+    t.equal(refused.length, 90 - 8 - 8, 'those without a slot within 10 s');
     for (const { headers, body } of refused) {
       t.match(headers['retry-after'], /^\d+$/);
       t.match(body, {

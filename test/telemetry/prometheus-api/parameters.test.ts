@@ -1,6 +1,6 @@
 /**
- * Parameters of the PromQL URL: what a request is read as, looked at as what is asked of the query
- * threads, and in which words it is refused when it cannot be.
+ * Parameters of the PromQL URL: how a request is parsed, observed as the request to the query
+ * threads, and how an invalid one is refused.
  */
 import t from 'tap';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
@@ -11,7 +11,7 @@ import { formBody, startPromqlRoutes } from '../../support/promql-routes.ts';
 const TIME_MS_MAX = 8_640_000_000_000_000;
 const ever = { startMs: -TIME_MS_MAX, endMs: TIME_MS_MAX };
 
-t.test('each path of the API is read as what it asks for', async (t) => {
+t.test('each path of the API is parsed as its query request', async (t) => {
   const { send, post, requests } = await startPromqlRoutes(t);
   const instant = { kind: 'instant', expression: 'up', timeMs: START_MS };
   const range = { kind: 'range', expression: 'up', startMs: 0, endMs: 60_000, stepMs: 30_000 };
@@ -48,7 +48,7 @@ t.test('each path of the API is read as what it asks for', async (t) => {
     ['timeout: less than ours', 'query?query=up&timeout=5s', instant, { timeoutMs: 5000 }],
     ['timeout: more than ours', 'query?query=up&timeout=60s', instant],
     ['timeout: below zero', 'query?query=up&timeout=-1', instant, { timeoutMs: 0 }],
-    ['what is not known is ignored', 'query?query=up&stats=all&dedup=true&x[]=1', instant],
+    ['unknown parameters are ignored', 'query?query=up&stats=all&dedup=true&x[]=1', instant],
     ['range: step in seconds', 'query_range?query=up&start=0&end=60&step=30', range],
     [
       'range: step as a duration with parts of zero',
@@ -66,7 +66,7 @@ t.test('each path of the API is read as what it asks for', async (t) => {
       { ...range, endMs: 299_970_000 },
     ],
     [
-      'range: far outside of retention',
+      'range: far outside retention',
       'query_range?query=up&start=-9999&end=60&step=100',
       { ...range, startMs: -9_999_000, stepMs: 100_000 },
     ],
@@ -134,37 +134,34 @@ t.test('each path of the API is read as what it asks for', async (t) => {
   }
 });
 
-t.test(
-  'parameters in the URL and in a form are one set, and of several values the first of the body counts',
-  async (t) => {
-    const { send, requests } = await startPromqlRoutes(t);
-    const expressionOf = async (url: string, form?: string) => {
-      requests.length = 0;
-      const sent = form === undefined ? { method: 'POST' } : { method: 'POST', ...formBody(form) };
-      const { status } = await send(`/api/v1/query?${url}`, sent);
-      const [request] = requests;
-      return request?.operation.kind === 'instant' ? request.operation.expression : status;
-    };
-    t.equal(await expressionOf('query=a'), 'a', 'no body: what newer Grafanas send');
-    t.equal(await expressionOf('', 'query=b'), 'b');
-    t.equal(await expressionOf('query=a', 'query=b'), 'b');
-    t.equal(await expressionOf('query=a', 'time=4'), 'a');
-    t.equal(await expressionOf('query=a&query=b'), 'a');
-    t.equal(await expressionOf('query=a', 'query=b&query=c'), 'b');
-    t.equal(await expressionOf('query[]=a'), '', 'another name');
-    t.equal(await expressionOf('Query=a'), '', 'another name');
+t.test('parameters of URL and form are one set, and the body’s first value counts', async (t) => {
+  const { send, requests } = await startPromqlRoutes(t);
+  const expressionOf = async (url: string, form?: string) => {
     requests.length = 0;
-    await send('/api/v1/series?match[]=a', { method: 'POST', ...formBody('match[]=b&match[]=c') });
-    t.match(requests, [{ operation: { matches: ['b', 'c', 'a'] } }], 'a list has all of them');
-    t.equal((await send('/api/v1/query?query=%zz')).status, 400);
-    t.match((await send('/api/v1/query?query=%ff')).body, {
-      errorType: 'bad_data',
-      error: /error parsing form values/,
-    });
-  },
-);
+    const sent = form === undefined ? { method: 'POST' } : { method: 'POST', ...formBody(form) };
+    const { status } = await send(`/api/v1/query?${url}`, sent);
+    const [request] = requests;
+    return request?.operation.kind === 'instant' ? request.operation.expression : status;
+  };
+  t.equal(await expressionOf('query=a'), 'a', 'no body, as newer Grafanas send it');
+  t.equal(await expressionOf('', 'query=b'), 'b');
+  t.equal(await expressionOf('query=a', 'query=b'), 'b');
+  t.equal(await expressionOf('query=a', 'time=4'), 'a');
+  t.equal(await expressionOf('query=a&query=b'), 'a');
+  t.equal(await expressionOf('query=a', 'query=b&query=c'), 'b');
+  t.equal(await expressionOf('query[]=a'), '', 'another name');
+  t.equal(await expressionOf('Query=a'), '', 'another name');
+  requests.length = 0;
+  await send('/api/v1/series?match[]=a', { method: 'POST', ...formBody('match[]=b&match[]=c') });
+  t.match(requests, [{ operation: { matches: ['b', 'c', 'a'] } }], 'a list has all of them');
+  t.equal((await send('/api/v1/query?query=%zz')).status, 400);
+  t.match((await send('/api/v1/query?query=%ff')).body, {
+    errorType: 'bad_data',
+    error: /error parsing form values/,
+  });
+});
 
-t.test('parameters that cannot be are refused in the words of Prometheus', async (t) => {
+t.test('invalid parameters are refused in the words of Prometheus', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const range = 'query_range?query=up&';
   const rows: readonly [path: string, error: string][] = [
@@ -239,11 +236,11 @@ t.test('parameters that cannot be are refused in the words of Prometheus', async
     t.equal(status, 400, path);
     t.same(body, { status: 'error', errorType: 'bad_data', error }, path);
   }
-  t.same(requests, [], 'no query thread was asked');
+  t.same(requests, [], 'no query thread was called');
 });
 
 t.test(
-  'a step under 30 seconds is raised, with the name of the setting of the data source',
+  'a step below 30 seconds is raised, with the name of the data source’s setting',
   async (t) => {
     const { send, requests } = await startPromqlRoutes(t);
     for (const step of ['15', '29.999', '1s', '29s999ms']) {
@@ -258,7 +255,7 @@ t.test(
   },
 );
 
-t.test('an expression, and all selectors together, are 16 KiB at most', async (t) => {
+t.test('an expression, and all selectors together, have at most 16 KiB', async (t) => {
   const { send, post, requests } = await startPromqlRoutes(t);
   const most = 'x'.repeat(16 * 1024);
   const over = `${'ü'.repeat(8 * 1024)}x`;
@@ -279,7 +276,7 @@ t.test('an expression, and all selectors together, are 16 KiB at most', async (t
   t.equal(requests.length, 2);
 });
 
-t.test('an answer about an expression names the parameter that it came in', async (t) => {
+t.test('an error in an expression names the parameter that contained it', async (t) => {
   const reported = (...from: Parameters<typeof errorAnswer>) => {
     const { status, body } = errorAnswer(...from);
     return { status, ...JSON.parse(Buffer.from(body).toString()), httpStatus: status };

@@ -1,4 +1,7 @@
-/** Positions in the log on the PromQL routes: given to readers, waited for, kept from strangers. */
+/**
+ * Positions in the log on the PromQL routes: readers get them and may wait for them, strangers may
+ * not.
+ */
 import t from 'tap';
 import { startPromqlRoutes } from '../../support/promql-routes.ts';
 
@@ -21,7 +24,7 @@ t.test(
     const before = requests.length;
     const waiting = send(url, { headers: { 'svc-sequence': next } });
     await send('/-/healthy');
-    t.equal(requests.length, before, 'a later one is waited for');
+    t.equal(requests.length, before, 'a later one is awaited');
     await issue('demo', 'monitoring.read');
     const answer = await waiting;
     t.equal(answer.status, 200);
@@ -32,7 +35,11 @@ t.test(
     const never = send(url, { headers: far });
     await send('/-/healthy');
     await clock.advance(6_000);
-    t.match(await never, { status: 503, body: { error: /^NOT_READY: / } }, 'nobody does for ever');
+    t.match(
+      await never,
+      { status: 503, body: { error: /^NOT_READY: / } },
+      'no reader waits for ever',
+    );
     const none = await send(url, { headers: { 'svc-sequence': ','.repeat(32) } });
     t.match(none, { status: 400, body: { error: /^INVALID_FIELD: / } });
   },

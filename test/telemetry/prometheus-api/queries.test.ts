@@ -1,6 +1,6 @@
 /**
- * PromQL over a real history: which series and samples there are, wherever their rows are kept at
- * the moment, and that no project ever meets another's.
+ * PromQL over a real history: which series and samples exist, wherever their rows are stored at the
+ * moment, and that no project sees another's.
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ const ever = { matches: [], startMs: -8.64e15, endMs: 8.64e15 } as const;
 /** Labels of VM `a` of project `demo` without a record. */
 const A = 'project=demo,vm=a';
 
-/** A row a step, `count` of them, the value rising by one each. */
+/** `count` rows, one per step, each with a value one higher. */
 function rising(name: string, count: number, row: Partial<ReportedRow> = {}): ReportedRow[] {
   const from = row.at ?? 0;
   return Array.from({ length: count }, (_, i) => {
@@ -35,7 +35,7 @@ function start(t: Test): HistoryQueries {
   return world;
 }
 
-t.test('a row is read as its samples and as what it says besides', async (t) => {
+t.test('a row is read as its samples and its state', async (t) => {
   const world = start(t);
   const used = 'svc_vm_cpu_seconds_total';
   const memory = { svc_vm_memory_total_bytes: 100, svc_vm_memory_free_bytes: 60 };
@@ -61,7 +61,7 @@ t.test('a row is read as its samples and as what it says besides', async (t) => 
   t.same(await world.instant('{vm="a"}', STEP), expected, 'and the same from a chunk');
 });
 
-t.test('what a row does not say is absent, and never zero', async (t) => {
+t.test('a reading that a row lacks is absent, and never zero', async (t) => {
   const world = start(t);
   world.append({ at: 0, state: 0, vcpus: Number.NaN, values: { other: 1 } });
   world.append({ at: STEP, state: 3, vcpus: Number.NaN, values: { svc_vm_cpu_seconds_total: 1 } });
@@ -75,7 +75,7 @@ t.test('what a row does not say is absent, and never zero', async (t) => {
   t.same(await world.instant('absent(svc_vm_vcpus)', STEP), { '{}': 1 });
 });
 
-t.test('what a source sends is as it was sent, also where it could be derived', async (t) => {
+t.test('a reading is returned as its source sent it, even if it could be derived', async (t) => {
   const world = start(t);
   const both = { svc_vm_memory_total_bytes: 100, svc_vm_memory_free_bytes: 60 };
   world.append({ at: 0, values: { ...both, svc_vm_memory_used_bytes: 33 } });
@@ -86,7 +86,7 @@ t.test('what a source sends is as it was sent, also where it could be derived', 
   t.equal((await world.instant('svc_vm_running', STEP))[`svc_vm_running{${A}}`], 0);
 });
 
-t.test('MEAS-12: a reading that cannot be has no sample, and its counters stay', async (t) => {
+t.test('MEAS-12: an impossible reading has no sample, and its counters stay', async (t) => {
   const world = start(t);
   const size = 'svc_vm_filesystem_size_bytes{mountpoint="/"}';
   const full = 'svc_vm_filesystem_used_bytes{mountpoint="/"}';
@@ -111,7 +111,7 @@ t.test('MEAS-12: a reading that cannot be has no sample, and its counters stay',
   t.same(await seen(), [1, 2, 1, 0, 3], 'and the same from a chunk');
 });
 
-t.test('a utilization looks back over a flush, and over midnight', async (t) => {
+t.test('a utilization looks back over a flush and over midnight', async (t) => {
   const world = start(t);
   const midnight = 12 * HOUR;
   const row = (steps: number) => {
@@ -165,13 +165,13 @@ t.test('a VM recreated under the same name is another series', async (t) => {
   });
 });
 
-t.test('nothing older than retention exists, though its chunk is still there', async (t) => {
+t.test('nothing older than retention exists, even if its chunk does', async (t) => {
   const world = start(t);
   world.append(...rising('x', 120));
   await world.history.flush();
   await world.clock.advance(7 * DAY + 30 * MINUTE);
   const counted = await world.instant('count_over_time(x[2h])', HOUR);
-  t.same(counted, { [`{${A}}`]: 60 }, 'the sample at the edge is within');
+  t.same(counted, { [`{${A}}`]: 60 }, 'the sample at the limit is included');
   const range = { ...ever, kind: 'labelValues', label: '__name__' } as const;
   t.match(envelopeOf(await world.run(range)).data, [
     'svc_vm_last',
@@ -184,7 +184,7 @@ t.test('nothing older than retention exists, though its chunk is still there', a
   t.same(envelopeOf(await world.run(range)).data, []);
 });
 
-t.test('labels are those of rows within range and retention, of VMs as of series', async (t) => {
+t.test('labels are those of rows within range and retention, for VMs and for series', async (t) => {
   const world = start(t);
   const rowsAt = (at: number, vm: string, name: string) => ({ at, vm, values: { [name]: 1 } });
   world.append(rowsAt(0, 'a', 'old'), rowsAt(0, 'gone', 'old'), rowsAt(7 * DAY, 'a', 'new'));
@@ -196,7 +196,7 @@ t.test('labels are those of rows within range and retention, of VMs as of series
   t.same(await valuesOf('vm'), ['a', 'gone']);
   t.same(await valuesOf('vm', { startMs: START + 6 * DAY }), ['a'], 'the other has no rows in it');
   await world.clock.advance(8 * DAY);
-  t.same(await valuesOf('vm'), ['a'], 'what the other had is older than retention');
+  t.same(await valuesOf('vm'), ['a'], 'the other’s rows are older than retention');
   t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time reported');
 });
 
@@ -268,7 +268,7 @@ t.test('projects with the same VM ids never see each other, in any order of quer
 });
 
 t.test(
-  'a series of a stale data center comes with a warning that says of when it is',
+  'a series of a stale data center has a warning with its newest observation time',
   async (t) => {
     const world = start(t);
     world.record('a', 'web');
@@ -280,7 +280,7 @@ t.test(
     const newest = new Date(START).toISOString();
     const warning = `data center "dc-1" is stale: its newest observation is of ${newest}`;
     t.same(await ask('x'), [warning]);
-    t.same(await ask('sum(x) > 5'), [warning], 'also where nothing is left of it');
+    t.same(await ask('sum(x) > 5'), [warning], 'even if no result is left');
     t.same(await ask('y'), undefined);
     await world.history.flush();
     t.same(await ask('x'), [warning], 'and the same from a chunk');
@@ -302,10 +302,10 @@ const moves = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
-/** Room for all columns, for some, and for none from one query to the next. */
+/** Memory for all columns, for some, and for none between queries. */
 const cacheBytes = fc.constantFrom(2 ** 28, 4000, 0);
 
-/** Everything of VM a, by series, as text. */
+/** All series of VM a, as text. */
 async function everythingOf(world: HistoryQueries): Promise<readonly string[]> {
   const call = { kind: 'instant', expression: '{vm="a"}[3d]', timeMs: START + 2 * DAY } as const;
   const { data } = envelopeOf(await world.run(call));
@@ -313,7 +313,7 @@ async function everythingOf(world: HistoryQueries): Promise<readonly string[]> {
   return result.map((one) => JSON.stringify(one)).sort();
 }
 
-t.test('series are the same wherever rows are: head, chunks, late, merged', async (t) => {
+t.test('series are the same wherever their rows are: head, chunks, late, merged', async (t) => {
   let worlds = 0;
   const property = fc.asyncProperty(moves, cacheBytes, async (list, cacheBytesMax) => {
     const folder = t.testdir({ kept: {}, plain: {} });
@@ -327,7 +327,7 @@ t.test('series are the same wherever rows are: head, chunks, late, merged', asyn
     try {
       for (const { kind, at, count } of list) {
         if (kind === 'append') {
-          // Six hours on either side of midnight, so that days end in it.
+          // Six hours on either side of midnight, so that days end within.
           const rows = Array.from({ length: count }, (_, i) => rowAt(at + i));
           for (const world of [kept, plain]) world.append(...rows);
         } else if (kind === 'flush') await kept.history.flush();
@@ -336,7 +336,7 @@ t.test('series are the same wherever rows are: head, chunks, late, merged', asyn
       }
       const everything = await everythingOf(kept);
       t.same(everything, await everythingOf(plain), 'as with all rows in the head');
-      t.same(everything, readable(plain), 'as the exports have it');
+      t.same(everything, readable(plain), 'as in the exports');
     } finally {
       await kept.close();
       await plain.close();
@@ -361,7 +361,7 @@ function readable({ history }: HistoryQueries): readonly string[] {
   return texts.sort();
 }
 
-/** The only row of its time: what it says follows from the time alone. */
+/** The only row of its time. Its content depends on the time only. */
 function rowAt(i: number): ReportedRow {
   const values: Record<string, number> = { svc_vm_cpu_seconds_total: i * 10 };
   if (i % 3 !== 0) values['disk{device="vda"}'] = i % 7;
@@ -369,7 +369,7 @@ function rowAt(i: number): ReportedRow {
   if (i % 2 === 0)
     Object.assign(values, { svc_vm_memory_total_bytes: 1000, svc_vm_memory_free_bytes: i });
   if (i % 90 === 0) values.svc_vm_cpu_utilization_pct = i % 180 === 0 ? 50 : 250;
-  // Some that cannot be (MEAS-12): both readers leave them out.
+  // Some impossible readings (MEAS-12), which both readers leave out.
   if (i % 35 === 0) values.svc_vm_memory_used_bytes = 5_000;
   values.svc_vm_load1 = i % 6 === 0 ? -1 : i;
   if (i % 8 !== 0) values['svc_vm_filesystem_size_bytes{mountpoint="/"}'] = 100;
@@ -379,7 +379,7 @@ function rowAt(i: number): ReportedRow {
   return { at: 6 * HOUR + i * 72_000, values, boot, vcpus, state: i % 4 };
 }
 
-t.test('a query that races appends and flushes sees each row once and none too few', async (t) => {
+t.test('a query that races appends and flushes sees each row exactly once', async (t) => {
   const world = openQueries({ folder: t.testdir() });
   t.teardown(() => world.close());
   let appended = 0;
@@ -410,46 +410,43 @@ t.test('a query that races appends and flushes sees each row once and none too f
   t.pass(`${appended} rows`);
 });
 
-t.test(
-  'SRC-21: rates do not reach from the counters of one source to those of another',
-  async (t) => {
-    const world = start(t);
-    const name = 'svc_vm_network_receive_bytes_total';
-    /** One a second of each source, which begin a long way apart; the VM is at each of them for two minutes. */
-    const from = [1_000, 9_000_000, 500, 7_000_000];
-    const rows = Array.from({ length: 16 }, (_, i) => ({
-      at: i * STEP,
-      values: { [name]: (from[Math.floor(i / 4)] ?? 0) + (i * STEP) / 1000 },
-    }));
-    const turns = [4 * STEP, 8 * STEP, 12 * STEP];
-    const check = async (where: string): Promise<void> => {
-      const last = 15 * STEP;
-      const one = async (expression: string, at = last) =>
-        Object.values(await world.instant(expression, at));
-      // Of fourteen intervals three lie between two sources; the window is 30 s longer than all of them.
-      t.same(
-        await one(`increase(${name}[450s])`),
-        [(330 * 450) / 420],
-        `${where}: no leap up, no leap down`,
-      );
-      t.same(await one(`rate(${name}[90s])`), [1], where);
-      t.same(await one(`irate(${name}[90s])`, 13 * STEP), [1], where);
-      t.same(await one(`irate(${name}[90s])`, 12 * STEP), [], `${where}: nothing is known across`);
-      t.same(await one(`rate(${name}[59s])`, 12 * STEP), [], where);
-      t.same(await one(name, 12 * STEP), [7_000_360], `${where}: a reading is as it was sent`);
-    };
-    world.record('a', 'web', { turns });
-    world.append(...rows.slice(0, 10));
-    await world.history.flush();
-    world.append(...rows.slice(10));
-    await check('partly on disk');
-    await world.history.flush();
-    await check('on disk');
-    world.record('a', 'web', { turns: [] });
-    t.not(
-      (await world.instant(`increase(${name}[450s])`, 15 * STEP))[A],
-      330,
-      'the record decides',
+t.test('SRC-21: rates do not span the counters of two sources', async (t) => {
+  const world = start(t);
+  const name = 'svc_vm_network_receive_bytes_total';
+  /**
+   * One per second for each source, with counters that begin far apart. The VM is at each source
+   * for two minutes.
+   */
+  const from = [1_000, 9_000_000, 500, 7_000_000];
+  const rows = Array.from({ length: 16 }, (_, i) => ({
+    at: i * STEP,
+    values: { [name]: (from[Math.floor(i / 4)] ?? 0) + (i * STEP) / 1000 },
+  }));
+  const turns = [4 * STEP, 8 * STEP, 12 * STEP];
+  const check = async (where: string): Promise<void> => {
+    const last = 15 * STEP;
+    const one = async (expression: string, at = last) =>
+      Object.values(await world.instant(expression, at));
+    // Three of fourteen intervals are between two sources. The window is 30 s longer than all of
+    // them.
+    t.same(
+      await one(`increase(${name}[450s])`),
+      [(330 * 450) / 420],
+      `${where}: no jump up, no jump down`,
     );
-  },
-);
+    t.same(await one(`rate(${name}[90s])`), [1], where);
+    t.same(await one(`irate(${name}[90s])`, 13 * STEP), [1], where);
+    t.same(await one(`irate(${name}[90s])`, 12 * STEP), [], `${where}: nothing is known across`);
+    t.same(await one(`rate(${name}[59s])`, 12 * STEP), [], where);
+    t.same(await one(name, 12 * STEP), [7_000_360], `${where}: a reading is as it was sent`);
+  };
+  world.record('a', 'web', { turns });
+  world.append(...rows.slice(0, 10));
+  await world.history.flush();
+  world.append(...rows.slice(10));
+  await check('partly on disk');
+  await world.history.flush();
+  await check('on disk');
+  world.record('a', 'web', { turns: [] });
+  t.not((await world.instant(`increase(${name}[450s])`, 15 * STEP))[A], 330, 'the record decides');
+});

@@ -1,6 +1,6 @@
 /**
- * The PromQL URL before a query runs: which requests are admitted, and the form in which everything
- * else is refused. What a request is read as is in `promql-parameters.test.ts`.
+ * The PromQL URL before a query runs: admitted requests, and the form of all refusals. For the
+ * parsing of a request, see `promql-parameters.test.ts`.
  */
 import { connect } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
@@ -77,7 +77,7 @@ t.test(
   },
 );
 
-t.test('a wrong method on a known path is refused as such, OPTIONS answers 204', async (t) => {
+t.test('a wrong method on a known path is refused as such, and OPTIONS answers 204', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const both = [
     'query',
@@ -190,7 +190,7 @@ t.test('API-03: other Prometheus paths and inexact spellings are not found', asy
 });
 
 t.test(
-  'a body that is not a plain form in UTF-8 is refused unread, and that of a GET ignored',
+  'a body that is not a plain UTF-8 form is refused unread, and that of a GET is ignored',
   async (t) => {
     const { send, requests } = await startPromqlRoutes(t);
     const form = 'application/x-www-form-urlencoded';
@@ -235,7 +235,7 @@ t.test(
 );
 
 t.test(
-  'what is empty here is answered as empty, and the version as one that Grafana understands',
+  'unsupported calls answer as empty, and the version as one that Grafana understands',
   async (t) => {
     const { send, post, requests } = await startPromqlRoutes(t);
     const data = async (path: string) => (await send(`/api/v1/${path}`)).body;
@@ -254,7 +254,7 @@ t.test(
   },
 );
 
-t.test('metadata has type, help and unit of the metrics of the project alone', async (t) => {
+t.test('metadata has type, help and unit of the project’s metrics only', async (t) => {
   const names = ['own_series', 'svc_vm_cpu_seconds_total', 'svc_vm_memory_free_bytes'];
   const body = Buffer.from(JSON.stringify({ status: 'success', data: names }));
   const { send, requests } = await startPromqlRoutes(t, async () => {
@@ -274,7 +274,7 @@ t.test('metadata has type, help and unit of the metrics of the project alone', a
   t.ok(requests.every(({ project }) => project === 'demo'));
 });
 
-t.test('an answer is packed as the client prefers, and says so', async (t) => {
+t.test('an answer is compressed as the client prefers, and declares it', async (t) => {
   const identity = Buffer.from('{}');
   const packed = { identity, gzip: gzipSync(identity), zstd: zstdCompressSync(identity) };
   const { send } = await startPromqlRoutes(t, async ({ encoding }) => {
@@ -306,7 +306,7 @@ t.test('an answer is packed as the client prefers, and says so', async (t) => {
 });
 
 t.test(
-  'faults of a query keep their kind, and what nobody foresaw goes to the log alone',
+  'a failed query keeps its kind of error, and an unexpected error is only logged',
   async (t) => {
     let fault: Error = new Error('the secret inside');
     const { send, lines } = await startPromqlRoutes(t, async () => {
@@ -360,7 +360,7 @@ t.test('a client that hangs up cancels its query', async (t) => {
   await started.promise;
   socket.destroy();
   t.match(await gone.promise, 'The client has gone');
-  t.same(lines, [], 'which is no fault of the service');
+  t.same(lines, [], 'which is not a fault of the service');
 });
 
 t.test('the base answers promtool whether the service is healthy and ready', async (t) => {
@@ -379,7 +379,7 @@ t.test('the base answers promtool whether the service is healthy and ready', asy
   t.equal((await send('/-/healthy')).status, 200);
 });
 
-t.test('what was worked out when the key was revoked is not answered', async (t) => {
+t.test('a result is not returned if the key was revoked while it was computed', async (t) => {
   let revoked = async (): Promise<unknown> => undefined;
   const { send, host, keys } = await startPromqlRoutes(t, async () => {
     await revoked();

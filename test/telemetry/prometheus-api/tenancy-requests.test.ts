@@ -1,6 +1,6 @@
 /**
  * A project never sees another's series, however it asks: each way in which a request, a cache, a
- * limit, a rule or a source has crossed the border between tenants elsewhere is a test with its
+ * limit, a rule or a source has crossed the boundary between tenants elsewhere is a test with its
  * `TEN` id.
  */
 import { randomUUID } from 'node:crypto';
@@ -230,7 +230,7 @@ t.test(
       { path: '/api/v1/label/secret_label/values' },
     ];
     for (const { path } of requests) {
-      // The others ask the same first, so that what is kept between queries is theirs.
+      // The others make the same requests first, so that cached values are theirs.
       for (let times = 0; times < 2; times++) {
         await tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
       }
@@ -244,14 +244,14 @@ t.test(
       t.equal(status, 403);
       refusals.push(text);
     }
-    t.equal(new Set(refusals).size, 1, 'there or not, it is the same');
+    t.equal(new Set(refusals).size, 1, 'the same whether or not it exists');
   },
 );
 
 t.test('TEN-17: load and storage of one project take nothing from another', async (t) => {
   const slow = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
   const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.05' })}`;
-  // Each waits in 32 KiB, and those of one key in 4 MiB.
+  // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const theirs = Array.from({ length: 250 }, () => {
     return tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
   });
@@ -308,7 +308,7 @@ t.test('TEN-18: rules are evaluated and incidents notified within their project'
     return answer.body.incidents;
   };
   t.match(await incidents('other', key), [{ vmName: 'projects/other/vms/vm-1', value: 90 }]);
-  t.same(await incidents('demo'), [], 'the VM of the same id that breaches is not theirs');
+  t.same(await incidents('demo'), [], 'the breaching VM with the same id is not theirs');
 });
 
 t.test('TEN-19: a tenant label supplied by a source is refused', async (t) => {

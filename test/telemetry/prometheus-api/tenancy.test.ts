@@ -1,6 +1,6 @@
 /**
- * A project never sees another's series, whatever it asks: each way in which an expression has read
- * another tenant's metrics elsewhere is a test with its `TEN` id. Ways of the request are in
+ * A project never sees another's series, whatever it queries: each way in which an expression has
+ * read another tenant's metrics elsewhere is a test with its `TEN` id. For requests, see
  * `tenancy-requests.test.ts`.
  */
 import t from 'tap';
@@ -9,7 +9,7 @@ import { instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
 const tenants = await startTenants(t);
 
 t.test(
-  'the others do see their own, so that nothing here is the same by being empty',
+  'the others see their own series, so equal answers are not equal by being empty',
   async (t) => {
     const theirs = async (query: string) => {
       const answer = await tenants.shared.send(instant(query).path, {
@@ -144,7 +144,7 @@ t.test(
       'vector(1)',
       'time()',
     ]);
-    t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whoever else has it');
+    t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whichever project has it');
     t.match(seen[2]?.result, [{ value: [NOW, '1'] }]);
     t.same(seen[3]?.result, [NOW, 'NaN']);
   },
@@ -162,7 +162,7 @@ t.test('TEN-07: info() is refused in any form', async (t) => {
   );
 });
 
-t.test('TEN-08: syntax that the parser knows and the engine does not is refused', async (t) => {
+t.test('TEN-08: syntax that only the parser supports is refused', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `${M} fill(0)`,
     `${M} + fill_left(0) ${M}`,

@@ -1,6 +1,6 @@
 /**
- * Answers of two engines in one form, and what differs between them: ours as the engine gives it,
- * and Prometheus's as its HTTP API does.
+ * Answers of two engines in one form, and their differences: ours as the engine returns it, and
+ * Prometheus's as its HTTP API does.
  */
 import type { QueryResult } from '../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
@@ -9,7 +9,7 @@ import { formatLabels } from './script/compare.ts';
 
 export interface AnswerPoint {
   readonly timeMs: number;
-  /** Text in the answer of a string. */
+  /** A text in a string answer, otherwise a number. */
   readonly value: number | string;
 }
 
@@ -28,7 +28,7 @@ export type Answer =
       readonly infos: readonly string[];
     };
 
-/** Ours. What is thrown and is no `PromqlError` is a fault and comes out. */
+/** Our answer. An error other than `PromqlError` is a fault and is rethrown. */
 export function answerOf(query: () => QueryResult): Answer {
   try {
     const { data, warnings, infos } = query();
@@ -65,7 +65,7 @@ interface ApiSeries {
   readonly values?: readonly ApiPoint[];
 }
 
-/** The envelope of `query` and `query_range`, as far as it is read. */
+/** Envelope of `query` and `query_range`, with the fields that are read. */
 interface ApiAnswer {
   readonly status: 'success' | 'error';
   readonly errorType?: string;
@@ -75,7 +75,7 @@ interface ApiAnswer {
   readonly infos?: readonly string[];
 }
 
-/** Prometheus's. */
+/** Prometheus's answer. */
 export function answerOfApi(json: unknown): Answer {
   const answer = json as ApiAnswer;
   if (answer.data === undefined) {
@@ -114,13 +114,13 @@ function numberOfApi(text: string): number {
 }
 
 export interface Tolerance {
-  /** |a - b| may be this part of the larger. */
+  /** Largest allowed |a - b|, as a ratio of the larger value. */
   readonly relative: number;
-  /** ... or this much. */
+  /** Largest allowed |a - b|. */
   readonly absolute: number;
 }
 
-/** What differs, one sentence each, `a` being expected; the order of a vector does not count. */
+/** Differences, one sentence each. `a` is expected; the order of a vector does not count. */
 export function differencesOf(a: Answer, b: Answer, tolerance: Tolerance): string[] {
   if (a.kind === 'error' || b.kind === 'error') {
     if (a.kind === b.kind) return [];
@@ -132,7 +132,7 @@ export function differencesOf(a: Answer, b: Answer, tolerance: Tolerance): strin
   if (a.type !== b.type) return [`expected a ${a.type}, got a ${b.type}`];
   const differences: string[] = [];
   const got = new Map(b.series.map((series) => [series.labels.key, series]));
-  if (got.size < b.series.length) differences.push('a label set comes twice');
+  if (got.size < b.series.length) differences.push('a label set is repeated');
   for (const series of a.series) {
     const other = got.get(series.labels.key);
     got.delete(series.labels.key);
@@ -164,7 +164,7 @@ function pointDifferences(
   return differences.length > 3 ? [...differences.slice(0, 3), '...'] : differences;
 }
 
-/** Whether two values count as the same one. */
+/** True if two values count as equal. */
 export function isClose(a: number | string, b: number | string, tolerance: Tolerance): boolean {
   if (typeof a === 'string' || typeof b === 'string') return a === b;
   if (a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
@@ -175,7 +175,7 @@ export function isClose(a: number | string, b: number | string, tolerance: Toler
   );
 }
 
-/** For people: the series in order, the first few points of each. */
+/** Readable form: the series in order, with the first few points of each. */
 export function formatAnswer(answer: Answer): string {
   if (answer.kind === 'error') return `${answer.errorType}: ${answer.message}`;
   const lines = [...answer.series]

@@ -1,6 +1,6 @@
 /**
- * Evaluates expressions over many series in a thread whose heap has room for the memory budget and
- * the label sets, and reports how each ended. What the budget does not see ends the thread.
+ * Evaluates expressions over many series in a thread whose heap fits the memory budget and the
+ * label sets, and reports how each ended. Memory outside the budget ends the thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
@@ -17,12 +17,12 @@ export interface BudgetsWork {
 
 export interface Outcome {
   readonly expression: string;
-  /** 'answered', or the kind of the refusal. */
+  /** 'answered', or the kind of refusal. */
   readonly end: string;
 }
 
 const { vms, bytesMax, expressions } = workerData as BudgetsWork;
-/** Label sets are kept from query to query, as the threads of the service keep them. */
+/** Label sets are kept between queries, as in the threads of the service. */
 const stored: StoredSeries[] = [];
 const run = { timesMs: Float64Array.of(0), values: Float64Array.of(1), stale: null };
 for (const name of ['svc_a', 'svc_b', 'svc_c', 'svc_d']) {

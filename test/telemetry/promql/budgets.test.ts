@@ -1,7 +1,7 @@
 /**
- * A query takes no more memory than it was given, whatever it takes it for: label texts, label
- * sets, columns of one step, what functions need on the way, messages. And it looks whether it is
- * still wanted wherever it does something for each of many series.
+ * A query takes no more memory than its budget, for any purpose: label texts, label sets, columns
+ * of one step, intermediate values of functions, messages. And it checks for cancellation wherever
+ * it works on many series.
  */
 
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ function nested(call: (inner: string) => string, levels: number): string {
 const TOO_LONG = { kind: 'execution', message: /label value of more than 16384 characters/ };
 const TOO_MUCH = { kind: 'execution', message: /would need more than \d+ bytes of memory/ };
 
-t.test('a label value that grows tenfold at each call is refused before it is made', async (t) => {
+t.test('a label value that grows tenfold at each call is refused before it is built', async (t) => {
   const join = (inner: string) => `label_join(${inner}, "vm", ""${', "vm"'.repeat(10)})`;
   const replace = (inner: string) =>
     `label_replace(${inner}, "vm", "${'$1'.repeat(10)}", "vm", "(.*)")`;
@@ -53,7 +53,7 @@ t.test('a label value that grows tenfold at each call is refused before it is ma
   t.throws(() => instant(quoted(LABEL_VALUE_MAX + 1)), TOO_LONG);
 });
 
-t.test('long labels of many series are in the budget', async (t) => {
+t.test('long labels of many series count in the budget', async (t) => {
   const long = (vector: string) => `label_replace(${vector}, "x", "${'x'.repeat(15_000)}", "", "")`;
   const some = long('a{dc="0"}');
   t.match(instant(some), { data: { samples: { length: SERIES / 4 } } });
@@ -67,7 +67,7 @@ t.test('long labels of many series are in the budget', async (t) => {
 });
 
 t.test(
-  'at one step each expression fits a heap of its budget and what the thread keeps',
+  'at one step each expression fits a heap of its budget and the thread’s cache',
   async (t) => {
     const mib = 64;
     const all = '{__name__=~"svc_.*"}';
@@ -105,19 +105,19 @@ t.test(
     t.same(
       outcomes.map(({ expression }) => expression),
       expressions,
-      'the thread lives',
+      'the thread is alive',
     );
     t.same(
       [...new Set(outcomes.map(({ end }) => end))].sort(),
       ['answered', 'execution'],
       'some are refused',
     );
-    t.equal(outcomes.at(-1)?.end, 'answered', 'what is small is answered');
+    t.equal(outcomes.at(-1)?.end, 'answered', 'small queries are answered');
   },
 );
 
-t.test('every array of numbers is asked of the budget', async (t) => {
-  // The source makes its own arrays when it is asked first.
+t.test('every array of numbers is taken from the budget', async (t) => {
+  // The source makes its own arrays on its first selection.
   for (const name of ['a', 'b_total']) instant(`${name}[2h]`);
   for (const expression of [
     'a',
@@ -156,13 +156,13 @@ t.test('every array of numbers is asked of the budget', async (t) => {
     const query = { expression, startMs: 0, endMs: 6_000_000, stepMs: 6000 };
     seeArrays(budget, () => queryRange(query, { source, budget }));
     const { taken, made } = budget;
-    t.ok(made > 8000, `${expression}: ${made} bytes are seen`);
-    t.ok(made <= taken, `${expression}: made ${made} bytes, asked for ${taken}`);
+    t.ok(made > 8000, `${expression}: ${made} bytes are observed`);
+    t.ok(made <= taken, `${expression}: made ${made} bytes, took ${taken}`);
   }
 });
 
 class CountingBudget extends Budget {
-  /** Bytes asked for, and bytes of arrays, over the whole query. */
+  /** Bytes taken, and bytes of arrays, over the whole query. */
   taken = 0;
   made = 0;
   #newest = 0;
@@ -178,7 +178,7 @@ class CountingBudget extends Budget {
     super.takeBytes(count);
   }
 
-  /** What is given back at once was a question, and nothing was made. */
+  /** Bytes that are returned at once were only a check, and nothing was made. */
   override giveBackBytes(count: number): void {
     if (count === this.#newest) this.taken -= count;
     this.#newest = 0;
@@ -188,7 +188,7 @@ class CountingBudget extends Budget {
 
 const ARRAYS = ['Float64Array', 'Uint8Array', 'Int32Array'] as const;
 
-/** Registers with `budget` all arrays of numbers that `work` makes. */
+/** Registers all arrays of numbers that `work` makes with `budget`. */
 function seeArrays(budget: CountingBudget, work: () => unknown): void {
   const originals = ARRAYS.map((name) => globalThis[name]);
   const put = (index: number, type: unknown, prototype: { constructor: unknown }) => {
@@ -199,7 +199,7 @@ function seeArrays(budget: CountingBudget, work: () => unknown): void {
     const counting = new Proxy(original, {
       construct(target, args, newTarget) {
         const array = Reflect.construct(target, args, newTarget);
-        // Views of a buffer are none of their own.
+        // Views of a buffer are not arrays of their own.
         if (!(args[0] instanceof ArrayBuffer)) budget.noteArray(array.byteLength);
         return array;
       },
@@ -249,7 +249,7 @@ t.test('sorting and grouping check whether the query was cancelled', async (t) =
   t.equal(looks, 10, 'once in 5000');
 });
 
-/** The files that register their work. */
+/** Records the files that register their work. */
 class PlacesBudget extends Budget {
   readonly places = new Set<string>();
   #calls = 0;
@@ -262,7 +262,7 @@ class PlacesBudget extends Budget {
   }
 }
 
-t.test('messages show of label sets as much as fits one', async (t) => {
+t.test('messages show only as many label sets as fit', async (t) => {
   const long = `label_replace(a, "x", "${'\\"'.repeat(7000)}", "", "")`;
   const clash = `a * on(dc) group_left() ${long}`;
   t.throws(() => instant(clash), { kind: 'execution', message: /^.{100,5000}$/s });
@@ -276,7 +276,7 @@ t.test('messages show of label sets as much as fits one', async (t) => {
   t.match(warning, /malformed value of "(😀){128}"\.\.\. for metric name "a"/u);
 });
 
-t.test('a thousand warnings are kept, and one says that there were more', async (t) => {
+t.test('a thousand warnings are kept, and one reports that there were more', async (t) => {
   const annotations = new Annotations('x');
   for (let i = 0; i < 5000; i++) annotations.warn(`${i}`, { from: 0, to: 1 });
   t.equal(annotations.warnings.length, 1001);

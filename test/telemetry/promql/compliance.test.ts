@@ -1,4 +1,4 @@
-/** The queries of Prometheus's compliance tester, against what Prometheus 3.5.3 answered to them. */
+/** The queries of Prometheus's compliance tester, compared with the answers of Prometheus 3.5.3. */
 import t from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { runCompliance } from './compliance.ts';

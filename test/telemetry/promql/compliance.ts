@@ -1,7 +1,7 @@
 /**
- * The queries of Prometheus's compliance tester and what Prometheus 3.5.3 answered to them over
- * recorded data: reads the three files, expands the templates, and compares. Tolerances and order
- * are as the head of the query file says.
+ * The queries of Prometheus's compliance tester and the answers of Prometheus 3.5.3 over recorded
+ * data: reads the three files, expands the templates, and compares. Tolerances and order follow the
+ * head of the query file.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface ComplianceOutcome {
 const TOLERANCE = { relative: 1e-5, absolute: 0 };
 const LIMITS = { bytesMax: 2 ** 30, samplesMax: 1e9 };
 
-/** `folder`: holds `compliance-queries.yml` and `compliance/`. */
+/** `folder` contains `compliance-queries.yml` and `compliance/`. */
 export function runCompliance(folder: string): ComplianceOutcome[] {
   const source = loadData(join(folder, 'compliance/data.jsonl.gz'));
   const [head, ...expected] = readLines(join(folder, 'compliance/expected.jsonl.gz'));
@@ -33,7 +33,7 @@ export function runCompliance(folder: string): ComplianceOutcome[] {
   const times = { startMs: start * 1000, endMs: end * 1000, stepMs: step * 1000 };
   return queries.map((query, index) => {
     const recorded = expected[index] as RecordedAnswer;
-    if (recorded.query !== query) throw new Error(`"${query}" stands for "${recorded.query}"`);
+    if (recorded.query !== query) throw new Error(`"${query}" is recorded as "${recorded.query}"`);
     const ours = answerOf(() =>
       queryRange({ expression: query, ...times }, { source, budget: new Budget(LIMITS) }),
     );
@@ -76,7 +76,7 @@ function readLines(path: string): unknown[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** Reads the few forms of YAML that the file consists of. */
+/** Reads the few forms of YAML in the file. */
 function expandTemplates(text: string): string[] {
   const values = new Map<string, readonly string[]>();
   const queries: { query: string; args: readonly string[] }[] = [];

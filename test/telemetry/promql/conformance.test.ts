@@ -1,6 +1,6 @@
 /**
- * The engine against scripts of expressions and their answers: those that Prometheus's authors
- * wrote for their own engine, and ours for corners that they leave out.
+ * The engine against scripts of expressions and their answers: scripts that Prometheus's authors
+ * wrote for their own engine, and ours for cases that those omit.
  */
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -9,12 +9,12 @@ import { listScripts, runFile } from './script/run-folder.ts';
 
 const own = fileURLToPath(new URL('scripts', import.meta.url));
 for (const file of listScripts(own)) {
-  t.test(`${file}, a script of ours: every evaluation gives what it says`, async (t) => {
+  t.test(`${file}, a script of ours: every evaluation gives the stated answer`, async (t) => {
     checkFile(t, own, file);
   });
 }
 
-// Named one by one, so that a missing file cannot pass by not being there.
+// Listed by name, so that a missing file fails.
 const upstream = [
   'aggregators',
   'at_modifier',
@@ -32,14 +32,14 @@ const upstream = [
   'trig_functions',
 ];
 for (const name of upstream) {
-  const title = `${name}.test of Prometheus: every evaluation gives what Prometheus gives`;
+  const title = `${name}.test of Prometheus: every evaluation gives Prometheus’s answer`;
   t.test(title, needs('shared folder'), async (t) => {
     const folder = `${componentPath('shared folder')}/conformance/promql`;
     checkFile(t, folder, `${name}.test`);
   });
 }
 
-t.test('Prometheus scripts: all that are there are run', needs('shared folder'), async (t) => {
+t.test('Prometheus scripts: all existing ones are run', needs('shared folder'), async (t) => {
   const found = listScripts(`${componentPath('shared folder')}/conformance/promql`);
   const core = found.filter((file) => !file.startsWith('optional/'));
   t.same(
@@ -50,8 +50,8 @@ t.test('Prometheus scripts: all that are there are run', needs('shared folder'),
 
 function checkFile(t: Test, folder: string, file: string): void {
   const { outcomes, fault } = runFile(folder, file);
-  t.equal(fault, null, 'the script was run whole');
+  t.equal(fault, null, 'the whole script was run');
   const failed = outcomes.filter(({ differences }) => differences.length > 0);
   t.same(failed, [], `${outcomes.length} evaluations`);
-  t.ok(outcomes.length > 0, 'there was something to evaluate');
+  t.ok(outcomes.length > 0, 'it had evaluations');
 }

@@ -1,7 +1,7 @@
 /**
- * The engine as its callers meet it: the forms of answers, what is refused before any work, and
- * that a query stops when it is asked to and takes no more than it was given. What expressions mean
- * is in the scripts.
+ * The engine as its callers use it: the forms of answers, refusals before any work, and that a
+ * query stops on request and takes no more than its budget. The scripts test the meaning of
+ * expressions.
  *
  * Own process: it measures memory outside of the heap.
  */
@@ -44,7 +44,7 @@ function instant(expression: string, timeMs = 0, budget = new Budget(WIDE)): Que
   return queryInstant({ expression, timeMs }, { source, budget });
 }
 
-/** One expression at least for each operator that works a series or a step at a time. */
+/** At least one expression for each operator that works on one series or one step at a time. */
 const EXPRESSIONS = [
   'a',
   'a @ 60',
@@ -81,7 +81,7 @@ const EXPRESSIONS = [
   'a / (a + a)',
 ];
 
-t.test('every operator: looks whether it is still wanted once a series at least', async (t) => {
+t.test('every operator: checks for cancellation at least once per series', async (t) => {
   for (const expression of EXPRESSIONS) {
     let looks = 0;
     range(
@@ -101,8 +101,8 @@ t.test('every operator: looks whether it is still wanted once a series at least'
   }
 });
 
-t.test('memory: what would need 10 GB is refused before any of it is taken', async (t) => {
-  // 100 series or, for a scalar, 1 at a fitting number of steps.
+t.test('memory: a query that would need 10 GB is refused before it takes any', async (t) => {
+  // 100 series, or 1 for a scalar, at a suitable number of steps.
   const cases = [
     ...EXPRESSIONS.filter((expression) => !expression.includes('@')).map((expression) => ({
       expression,
@@ -130,8 +130,8 @@ const MEMORY = {
   message: /^query processing would need more than 64000000 bytes/,
 };
 
-t.test('memory: what an operator has read is given back, and no more than was taken', async (t) => {
-  // The series found and the label sets made stay: as many whatever the steps.
+t.test('memory: an operator’s input is returned, and no more than was taken', async (t) => {
+  // The found series and their label sets stay, the same number for any steps.
   const used = (expression: string, steps: number) => {
     const budget = new Budget(WIDE);
     const stepMs = (SAMPLES * SCRAPE_MS) / (steps - 1);
@@ -142,10 +142,10 @@ t.test('memory: what an operator has read is given back, and no more than was ta
     const whole = `sum(${expression.startsWith('scalar') ? `vector(${expression})` : expression})`;
     const left = used(whole, 1201).bytes - used(whole, 121).bytes;
     const columns = left / (1080 * COLUMN_STEP_BYTES);
-    // Left: the answer, and columns that the expression keeps for a second place.
+    // Left: the answer, and columns that the expression keeps for a second use.
     const kept = expression === 'a / (a + a)' ? SERIES : 0;
     t.ok(columns <= kept + 6, `${expression}: ${columns} columns are left`);
-    t.ok(columns >= kept, `${expression}: ${columns} columns are not given back twice`);
+    t.ok(columns >= kept, `${expression}: ${columns} columns are not returned twice`);
   }
   const peak = (expression: string) =>
     (used(expression, 1201).bytesPeak - used(expression, 121).bytesPeak) /
@@ -156,7 +156,7 @@ t.test('memory: what an operator has read is given back, and no more than was ta
   t.ok(shared < 4 * SERIES, `a selector written six times needs ${shared} columns at once`);
 });
 
-t.test('samples: more than the limit are not looked at', async (t) => {
+t.test('samples: those beyond the limit are not read', async (t) => {
   const budget = () => new Budget({ bytesMax: 1e9, samplesMax: 5000 });
   const message = /^query processing would look at more than 5000 samples/;
   for (const expression of ['a', 'rate(b_total[5m])', 'max_over_time(a[5m:1m])']) {
@@ -191,7 +191,7 @@ t.test('range query: a string or a range has no answer', async (t) => {
   }
 });
 
-t.test('range query: bounds that make no grid are refused', async (t) => {
+t.test('range query: bounds that form no grid are refused', async (t) => {
   const ask = (bounds: object) =>
     queryRange({ expression: 'a', ...HOUR, ...bounds }, { source, budget: new Budget(WIDE) });
   for (const stepMs of [0, -1, Number.NaN]) {
@@ -199,7 +199,7 @@ t.test('range query: bounds that make no grid are refused', async (t) => {
   }
   t.throws(() => ask({ startMs: 2, endMs: 1 }), { kind: 'bad_data', message: /before/ });
   const { data } = ask({ startMs: 5, endMs: 5 });
-  t.match(data, { type: 'matrix', series: { length: SERIES } }, 'one step is a range');
+  t.match(data, { type: 'matrix', series: { length: SERIES } }, 'one step is a valid range');
 });
 
 t.test('instant query: each type in its own form', async (t) => {
@@ -244,7 +244,7 @@ t.test('instant query: a vector keeps the order of sort and topk', async (t) => 
   t.same(valuesOf('bottomk(4, a)'), ascending.slice(0, 4));
 });
 
-t.test('options: lookback and the step of subqueries are as asked', async (t) => {
+t.test('options: lookback and the step of subqueries are as requested', async (t) => {
   const end = (SAMPLES - 1) * SCRAPE_MS;
   const ask = (expression: string, options: object) =>
     queryInstant(
@@ -259,7 +259,7 @@ t.test('options: lookback and the step of subqueries are as asked', async (t) =>
   t.match(ask(count, { subqueryStepMs: 300_000 }), { samples: [{ value: 2 }] });
 });
 
-t.test('annotations: each text once, with its place', async (t) => {
+t.test('annotations: each text once, with its position', async (t) => {
   const { warnings, infos } = range('quantile(1.5, a) + quantile(1.5, a)\n + on() quantile(2, a)');
   t.same(warnings, [
     'PromQL warning: quantile value should be between 0 and 1, got 1.5 (1:10)',

@@ -1,13 +1,12 @@
 /**
- * Generated expressions of every kind, well typed, as text. They are written without more
- * parentheses than types need (a scalar in front of `* on (l)` would be one), so that precedence is
- * under test too; labels of binary operators
- * are plain, because Prometheus's printer does not quote them.
+ * Generated expressions of every kind, well typed, as text. They have no more parentheses than
+ * their types need (a scalar before `* on (l)` needs them), so that precedence is under test too.
+ * Labels of binary operators are plain, because Prometheus's printer does not quote them.
  */
 import fc from 'fast-check';
 import type { Expr } from '../../../src/telemetry/promql/ast.ts';
 
-/** A tree to compare: without places in the text, matchers as data and in one order. */
+/** A tree to compare: without positions in the text, with matchers as data in one order. */
 export function withoutPlaces(expr: Expr): unknown {
   return strip(expr);
 }
@@ -137,5 +136,5 @@ const { vector } = fc.letrec<{ vector: string; scalar: string; matrix: string }>
   ),
 }));
 
-/** A vector that may hold every other kind. */
+/** A vector that may contain every other kind. */
 export const expressions: fc.Arbitrary<string> = vector;

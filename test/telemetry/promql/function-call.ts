@@ -1,6 +1,6 @@
 /**
- * Calls one function of PromQL without parser and evaluator: arguments are values, the answer is
- * what the function made of them.
+ * Calls one function of PromQL without parser and evaluator: arguments are values, and the answer
+ * is the function's result.
  */
 import type { Expr, VectorSelector } from '../../../src/telemetry/promql/ast.ts';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
@@ -19,7 +19,7 @@ import {
   type VectorValue,
 } from '../../../src/telemetry/promql/values.ts';
 
-/** A number is a scalar at every step, an absent element of a column is null. */
+/** A number is a scalar at every step; an absent element of a column is null. */
 export type Argument = number | readonly number[] | string | RangeValue | VectorValue;
 
 interface Called {
@@ -31,7 +31,7 @@ interface Called {
 
 export const GRID: Grid = { startMs: 60_000, stepMs: 60_000, count: 3 };
 
-/** `matchers`: of the selector that the vector or range stands for. */
+/** `matchers` of the selector that the vector or range represents. */
 export function callFunction(
   name: string,
   args: readonly Argument[],
@@ -83,7 +83,7 @@ function exprOf(argument: Argument, index: number, matchers: readonly Matcher[])
   return selector;
 }
 
-/** Columns by label text `{...}`-less, like `__name__=x,a=b`; null where absent. */
+/** Columns by label text without braces, such as `__name__=x,a=b`; null where absent. */
 export function vector(columns: Readonly<Record<string, readonly (number | null)[]>>): VectorValue {
   return {
     type: 'vector',
@@ -106,7 +106,7 @@ function labelsOf(text: string): Labels {
 
 /** The inverse of `vector`. */
 export function rowsOf(value: Value): Record<string, (number | null)[]> {
-  if (value.type !== 'vector') throw new Error(`A ${value.type} is no vector`);
+  if (value.type !== 'vector') throw new Error(`A ${value.type} is not a vector`);
   return Object.fromEntries(
     value.series.map(({ labels, values, present }) => [
       labels.pairs.map((pair) => pair.join('=')).join(','),
@@ -115,7 +115,7 @@ export function rowsOf(value: Value): Record<string, (number | null)[]> {
   );
 }
 
-/** Samples [seconds, value], cut into runs that begin at the places in `cuts`. */
+/** Samples [seconds, value], split into runs that begin at the indices in `cuts`. */
 export function rangeSeries(
   text: string,
   samples: readonly (readonly [seconds: number, value: number])[],

@@ -1,6 +1,6 @@
 /**
- * Functions of instant vectors, scalars and labels, on columns of three steps: values worked out by
- * hand, and those of dates compared with the calendar of the language.
+ * Functions of instant vectors, scalars and labels, on columns of three steps. Values are computed
+ * by hand, and those of dates are compared with the language's calendar.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -20,7 +20,7 @@ t.test('a function of one number drops the name and leaves absent elements absen
   t.same(rows('sqrt', input), { 'a=1': [nan, null, 1.5], 'a=2': [nan, inf, 0] });
 });
 
-t.test('every mathematical function gives its value at one', async (t) => {
+t.test('every mathematical function has its known value at 1', async (t) => {
   const wanted: Readonly<Record<string, number>> = {
     exp: Math.E,
     ln: 0,
@@ -48,7 +48,7 @@ t.test('every mathematical function gives its value at one', async (t) => {
   }
 });
 
-t.test('rounding goes up from the middle, to the nearest of what is asked for', async (t) => {
+t.test('rounding goes up from the middle, to the nearest requested multiple', async (t) => {
   const input = vector({ '': [2.5, -2.5, 7.49] });
   t.same(rows('round', input), { '': [3, -2, 7] });
   t.same(rows('round', input, 5), { '': [5, 0, 5] });
@@ -56,7 +56,7 @@ t.test('rounding goes up from the middle, to the nearest of what is asked for', 
 });
 
 t.test(
-  'clamping holds values between limits, and has no answer where they are the wrong way round',
+  'clamping keeps values between limits, and has no answer if they are reversed',
   async (t) => {
     const input = vector({ '__name__=x': [-5, 5, 50] });
     t.same(rows('clamp', input, 0, 10), { '': [0, 5, 10] });
@@ -68,7 +68,7 @@ t.test(
 );
 
 t.test(
-  'series equal without their names are one where no step has both, and refused where one has',
+  'series equal without their names are merged if no step has both, and otherwise refused',
   async (t) => {
     const apart = vector({ '__name__=x': [1, null, null], '__name__=y': [null, 2, null] });
     t.same(rows('abs', apart), { '': [1, 2, null] });
@@ -114,7 +114,7 @@ t.test('parts of a date are those of the Gregorian calendar in UTC', (t) => {
 });
 
 t.test(
-  'parts of a date without an argument are those of the step, beyond all dates those of 2^63',
+  'parts of a date default to the step’s; beyond all dates they are those of 2^63',
   async (t) => {
     t.same(rows('minute'), { '': [1, 2, 3] });
     t.same(rows('year', vector({ '': [nan, inf, -1e300] })), { '': Array(3).fill(292277026596) });
@@ -122,7 +122,7 @@ t.test(
   },
 );
 
-t.test('time, pi, vector and scalar pass between the types', async (t) => {
+t.test('time, pi, vector and scalar convert between the types', async (t) => {
   t.same(callFunction('time', []).value, { type: 'scalar', values: Float64Array.of(60, 120, 180) });
   t.same(callFunction('pi', []).value, {
     type: 'scalar',
@@ -137,30 +137,27 @@ t.test('time, pi, vector and scalar pass between the types', async (t) => {
   t.same(rows('timestamp', vector({ '__name__=x': [60, 90, null] })), { '': [60, 90, null] });
 });
 
-t.test(
-  'an instant vector is sorted either way with NaN last; over a range there is no order',
-  async (t) => {
-    const grid = { startMs: 0, stepMs: 1, count: 1 };
-    const input = vector({
-      'a=1': [nan],
-      'a=2': [-inf],
-      '__name__=x,a=3': [7],
-      'a=4': [null],
-      'a=5': [inf],
-      'a=6': [-inf],
-    });
-    const order = (name: string) => Object.keys(rowsOf(callFunction(name, [input], grid).value));
-    t.same(order('sort'), ['a=2', 'a=6', '__name__=x,a=3', 'a=5', 'a=1']);
-    t.same(order('sort_desc'), ['a=5', '__name__=x,a=3', 'a=2', 'a=6', 'a=1']);
-    const range = vector({ 'a=1': [2, 1, 1], 'a=2': [1, 2, 2] });
-    t.same(Object.keys(rows('sort', range)), ['a=1', 'a=2']);
-    t.same(callFunction('sort', [range]).warnings, [
-      'PromQL warning: sort is ineffective for range queries since results are always ordered by labels (1:1)',
-    ]);
-  },
-);
+t.test('an instant vector is sorted either way with NaN last; a range has no order', async (t) => {
+  const grid = { startMs: 0, stepMs: 1, count: 1 };
+  const input = vector({
+    'a=1': [nan],
+    'a=2': [-inf],
+    '__name__=x,a=3': [7],
+    'a=4': [null],
+    'a=5': [inf],
+    'a=6': [-inf],
+  });
+  const order = (name: string) => Object.keys(rowsOf(callFunction(name, [input], grid).value));
+  t.same(order('sort'), ['a=2', 'a=6', '__name__=x,a=3', 'a=5', 'a=1']);
+  t.same(order('sort_desc'), ['a=5', '__name__=x,a=3', 'a=2', 'a=6', 'a=1']);
+  const range = vector({ 'a=1': [2, 1, 1], 'a=2': [1, 2, 2] });
+  t.same(Object.keys(rows('sort', range)), ['a=1', 'a=2']);
+  t.same(callFunction('sort', [range]).warnings, [
+    'PromQL warning: sort is ineffective for range queries since results are always ordered by labels (1:1)',
+  ]);
+});
 
-t.test('what is absent has the labels that one = matcher each asks for', async (t) => {
+t.test('absent has each label that exactly one = matcher requires', async (t) => {
   const matchers = [equals('__name__', 'x'), equals('a', 'b'), equals('c', 'd'), equals('c', 'd')];
   const absent = (input: Argument) => rowsOf(callFunction('absent', [input], GRID, matchers).value);
   t.same(absent(vector({ 'a=b': [1, null, null], 'a=c': [null, null, nan] })), {
@@ -170,7 +167,7 @@ t.test('what is absent has the labels that one = matcher each asks for', async (
   t.same(absent(vector({ 'a=b': [0, 0, 0] })), {});
 });
 
-t.test('a label is replaced where the whole of the source matches', async (t) => {
+t.test('a label is replaced if the whole source matches', async (t) => {
   const replace = (...args: string[]) =>
     Object.keys(rows('label_replace', vector({ '__name__=x,a=b-17': [1, 2, 3] }), ...args))[0];
   const cases: [string[], string, string][] = [
@@ -179,25 +176,25 @@ t.test('a label is replaced where the whole of the source matches', async (t) =>
     [['to', '${1}x$2', 'a', '(.*)-(.*)'], '__name__=x,a=b-17,to=bx17', 'a group in braces'],
     [['to', '$1x', 'a', '(.*)-.*'], '__name__=x,a=b-17', '$1x is another group'],
     [['to', '$vm', 'a', '(?P<vm>b).*'], '__name__=x,a=b-17,to=b', 'a group by name'],
-    [['to', '$$1 $-', 'a', '.*'], '__name__=x,a=b-17,to=$1 $-', 'dollars of their own'],
-    [['to', '$7$01', 'a', '(.*)'], '__name__=x,a=b-17', 'groups that are not there'],
-    [['to', 'x', 'a', 'b'], '__name__=x,a=b-17', 'no match of a part'],
-    [['to', 'x$1', 'none', '(.*)'], '__name__=x,a=b-17,to=x', 'a label that is not there'],
-    [['a', '', 'a', '.*'], '__name__=x', 'an empty label falls out'],
+    [['to', '$$1 $-', 'a', '.*'], '__name__=x,a=b-17,to=$1 $-', 'literal dollars'],
+    [['to', '$7$01', 'a', '(.*)'], '__name__=x,a=b-17', 'missing groups'],
+    [['to', 'x', 'a', 'b'], '__name__=x,a=b-17', 'a partial match does not count'],
+    [['to', 'x$1', 'none', '(.*)'], '__name__=x,a=b-17,to=x', 'a missing label'],
+    [['a', '', 'a', '.*'], '__name__=x', 'an empty label is removed'],
     [['__name__', 'y', 'a', '.*'], '__name__=y,a=b-17', 'the name'],
     [['a b', 'y', 'a', '.*'], '__name__=x,a=b-17,a b=y', 'any text is a name'],
   ];
   for (const [args, wanted, why] of cases) t.equal(replace(...args), wanted, why);
 });
 
-t.test('labels are joined in the order asked for', async (t) => {
+t.test('labels are joined in the requested order', async (t) => {
   const input = vector({ 'a=1,b=2': [1, 2, 3] });
   t.same(rows('label_join', input, 'to', '-', 'b', 'none', 'a'), { 'a=1,b=2,to=2--1': [1, 2, 3] });
   t.same(rows('label_join', input, 'a', '-'), { 'b=2': [1, 2, 3] });
 });
 
 t.test(
-  'a bad regular expression or label name is refused though nothing is selected',
+  'a bad regular expression or label name is refused even if nothing is selected',
   async (t) => {
     const cases: [string, string[], string][] = [
       [
@@ -249,7 +246,7 @@ t.test('a quantile of a histogram is linear within its bucket', async (t) => {
     [0.95, four, 4, 'beyond the greatest bound: that bound'],
     [-0.1, four, -inf, 'below 0'],
     [1.1, four, inf, 'above 1'],
-    [nan, four, nan, 'no number'],
+    [nan, four, nan, 'not a number'],
     [
       0.5,
       [
@@ -294,7 +291,7 @@ t.test('a quantile of a histogram is linear within its bucket', async (t) => {
   for (const [phi, counts, wanted, why] of cases) t.same(quantile(phi, ...counts), wanted, why);
 });
 
-t.test('counts that fall are made to rise with an info, and rounding without', async (t) => {
+t.test('falling counts are raised with an info, and rounding errors without', async (t) => {
   const falling = buckets(['1', 10], ['2', 8], ['4', 20], ['+Inf', 20]);
   const { value, infos } = callFunction('histogram_quantile', [0.75, falling]);
   t.same(rowsOf(value), { '': [3, null, null] });
@@ -305,7 +302,7 @@ t.test('counts that fall are made to rise with an info, and rounding without', a
   t.same(callFunction('histogram_quantile', [0.75, rounded]).infos, []);
 });
 
-t.test('a bucket without a bound is warned of and left out', async (t) => {
+t.test('a bucket without a bound causes a warning and is left out', async (t) => {
   const input = vector({
     '__name__=a': [1, 1, 1],
     '__name__=b,le=x\n': [1, 1, 1],
@@ -320,7 +317,7 @@ t.test('a bucket without a bound is warned of and left out', async (t) => {
   ]);
 });
 
-t.test('φ that is no quantile is warned of though there is no histogram', async (t) => {
+t.test('an invalid φ causes a warning even without a histogram', async (t) => {
   t.same(callFunction('histogram_quantile', [[0.5, 2, 123456789], vector({})]).warnings, [
     'PromQL warning: quantile value should be between 0 and 1, got 2 (1:1)',
     'PromQL warning: quantile value should be between 0 and 1, got 1.23456789e+08 (1:1)',
@@ -342,12 +339,12 @@ t.test('the share of a histogram between two values is linear within its buckets
   t.same(rows('histogram_fraction', 0.5, 1, positive)[''], [0.25, null, null]);
 });
 
-t.test('two histograms that differ in name alone are refused at one step', async (t) => {
+t.test('two histograms that differ only in name are refused at one step', async (t) => {
   const input = vector({ '__name__=a,le=+Inf': [1, 1, 1], '__name__=b,le=+Inf': [1, 1, 1] });
   t.throws(() => rows('histogram_quantile', 0.5, input), { message: SAME_LABELS });
 });
 
-t.test('what asks for native histograms finds none', async (t) => {
+t.test('functions of native histograms find none', async (t) => {
   for (const name of ['avg', 'count', 'sum', 'stddev', 'stdvar']) {
     t.same(callFunction(`histogram_${name}`, [vector({ 'a=1': [1, 2, 3] })]).value, none);
   }

@@ -1,6 +1,6 @@
 /**
- * Random expressions, always the same ones, asked of a real Prometheus and of our engine.
- * `npm run fuzz:promql` asks as many others as there is time for.
+ * Random expressions, always the same ones, evaluated by a real Prometheus and by our engine. `npm
+ * run fuzz:promql` tries as many others as time allows.
  */
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
@@ -21,7 +21,7 @@ t.test('random expressions give the answers of a real Prometheus', needs(compone
   askPrometheus(t, EXPRESSIONS),
 );
 
-/** Why it would be no failure if Prometheus answered to the text so, and not as we do. */
+/** Reason that would excuse a changed answer of Prometheus to this text as a known difference. */
 function reasonFor(asked: string | Piece, change: (answer: Answer) => Answer) {
   const piece: Piece = typeof asked === 'string' ? { type: 'vector', parts: [asked] } : asked;
   const expression = textOf(piece);
@@ -38,7 +38,7 @@ function reasonFor(asked: string | Piece, change: (answer: Answer) => Answer) {
   return knownReason({ ...difference, prometheus: change(ours), ours });
 }
 
-/** Values that are simply wrong. */
+/** Doubles every value, which makes it wrong. */
 function doubled(answer: Answer): Answer {
   if (answer.kind === 'error') return { ...answer, kind: 'error', message: 'another' };
   const series = answer.series.map(({ labels, points }) => ({
@@ -48,7 +48,7 @@ function doubled(answer: Answer): Answer {
   return { ...answer, series };
 }
 
-t.test('no word in an expression makes a wrong answer a known difference', async (t) => {
+t.test('no word in an expression turns a wrong answer into a known difference', async (t) => {
   const one = 'label_replace(vector(2), "a", "==", "", "")';
   const expressions = [
     `quantile(0.5, ${one}) > 1`,
@@ -66,7 +66,7 @@ t.test('no word in an expression makes a wrong answer a known difference', async
     t.equal(await reasonFor(expression, doubled), null, expression);
 });
 
-t.test('last digits explain only what hangs on them', async (t) => {
+t.test('last digits explain only values that depend on them', async (t) => {
   const sign = (inner: string): Piece => {
     const logarithm: Piece = { type: 'vector', parts: ['ln(', inner, ')'] };
     return { type: 'vector', parts: ['sgn(', logarithm, ')'] };
@@ -78,7 +78,7 @@ t.test('last digits explain only what hangs on them', async (t) => {
   t.equal(await reasonFor({ type: 'vector', parts: ['sqrt(', power, ')'] }, doubled), null);
 });
 
-t.test('an error is a known difference only as the one that is known', async (t) => {
+t.test('only the known error is a known difference', async (t) => {
   const refused = (message: string) => () =>
     ({ kind: 'error', errorType: 'execution', message }) as const;
   const labels = 'vector cannot contain metrics with the same labelset';
@@ -101,21 +101,27 @@ t.test('an error is a known difference only as the one that is known', async (t)
   t.equal(await reasonFor(isTwice.replace('==', '+').replace('"a"', '"=="'), answered), null);
 });
 
-t.test('a seed says the same expression every time, another seed another one', async (t) => {
+t.test('a seed gives the same expression every time, and another seed another one', async (t) => {
   t.same(queryOf(17), queryOf(17));
   const texts = new Set(Array.from({ length: 200 }, (_, seed) => textOf(queryOf(seed).piece)));
   t.ok(texts.size > 180, `${texts.size} of 200 are distinct`);
 });
 
-t.test('smaller pieces of an expression are its parts, and it with a smaller part', async (t) => {
-  const metric = { type: 'vector', parts: ['up', { optional: '{a="b"}' }] } as const;
-  const sum = { type: 'vector', parts: ['sum(', metric, ')'] } as const;
-  const ratio = { type: 'vector', parts: [sum, ' / ', { type: 'scalar', parts: ['2'] }] } as const;
-  t.same([...smallerPieces(ratio)].map(textOf), [
-    '2',
-    'up{a="b"}',
-    'sum(up{a="b"})',
-    'up{a="b"} / 2',
-    'sum(up) / 2',
-  ]);
-});
+t.test(
+  'smaller pieces of an expression are its parts, and itself with a smaller part',
+  async (t) => {
+    const metric = { type: 'vector', parts: ['up', { optional: '{a="b"}' }] } as const;
+    const sum = { type: 'vector', parts: ['sum(', metric, ')'] } as const;
+    const ratio = {
+      type: 'vector',
+      parts: [sum, ' / ', { type: 'scalar', parts: ['2'] }],
+    } as const;
+    t.same([...smallerPieces(ratio)].map(textOf), [
+      '2',
+      'up{a="b"}',
+      'sum(up{a="b"})',
+      'up{a="b"} / 2',
+      'sum(up) / 2',
+    ]);
+  },
+);

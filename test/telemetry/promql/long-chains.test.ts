@@ -1,6 +1,7 @@
 /**
- * Chains of operators as long as an expression may be: parsed, printed, described and evaluated
- * as short ones are, by steps whose number grows with the chain and on the stack of a main thread.
+ * Chains of operators of the maximum length of an expression: parsed, printed, described and
+ * evaluated like short ones, in a number of steps proportional to their length and on the stack of
+ * a main thread.
  */
 
 import { Parser } from '@lezer/common';
@@ -18,13 +19,13 @@ import { MemorySource } from './memory-source.ts';
 
 const LIMITS = { bytesMax: 512 * 1024 * 1024, samplesMax: 1e9 };
 const SELECTORS = 1500;
-/** With one operator of one character each this fills 16 KiB. */
+/** With operators of one character each, this fills 16 KiB. */
 const TERMS = 8192;
 
 const source = new MemorySource();
 source.add(Labels.fromRecord({ __name__: 'a', vm: '1' }), [{ timeMs: 0, value: 1 }]);
 for (let i = 0; i < SELECTORS; i++) {
-  // Every other one matches the one before it, which an `or` then prefers.
+  // Every second one matches the one before it, which an `or` then prefers.
   const labels = Labels.fromRecord({ __name__: `m${i}`, vm: `${i >> 1}` });
   source.add(labels, [{ timeMs: 0, value: i }]);
 }
@@ -52,13 +53,13 @@ t.test('a sum that fills 16 KiB has its value, in an instant and over a range', 
   t.same(Array.from(data.series[0]?.values ?? []), [2001, 2001, 2001]);
 });
 
-t.test('powers lean to the right however many they are', async (t) => {
+t.test('powers associate to the right, however many they are', async (t) => {
   t.same(instant(`2^3^${chainOf('1', '^', TERMS - 2)}`), [8]);
   t.same(instant(`2${'^-1'.repeat(5000)}`), [0.5]);
   t.same(instant(`(2${'^1'.repeat(1000)})^3^2`), [512]);
 });
 
-t.test('thousands of signs cancel each other out, in front of a number or a series', async (t) => {
+t.test('thousands of signs cancel each other out, before a number or a series', async (t) => {
   for (const [count, value] of [
     [8000, 1],
     [8001, -1],
@@ -70,7 +71,7 @@ t.test('thousands of signs cancel each other out, in front of a number or a seri
   }
 });
 
-t.test('a chain of or keeps of each match the first, in its order', async (t) => {
+t.test('a chain of or keeps the first of each match, in its order', async (t) => {
   const kept = Array.from({ length: SELECTORS / 2 }, (_, i) => 2 * i);
   t.same(instant(orChain(SELECTORS)), kept);
   const all = Array.from({ length: SELECTORS }, (_, i) => i);
@@ -78,7 +79,7 @@ t.test('a chain of or keeps of each match the first, in its order', async (t) =>
   t.same(instant(`(${orChain(1000)}) - 1 > 996`), [997]);
 });
 
-t.test('a chain of or is at each step what its operators are one by one', async (t) => {
+t.test('a chain of or equals its operators one by one at each step', async (t) => {
   const numbers = seededRandom(5);
   const random = () => fraction(numbers);
   const patchy = new MemorySource();
@@ -117,7 +118,9 @@ t.test('a chain of or is at each step what its operators are one by one', async 
   }
 });
 
-/** The value of a chain of numbers, by the plainest way: the tightest operators first, one by one. */
+/**
+ * Value of a chain of numbers, computed the plainest way: the tightest operators first, one by one.
+ */
 function chainValue(terms: readonly number[], operators: readonly string[]): number {
   const values = [...terms];
   const left = [...operators];
@@ -151,7 +154,7 @@ function calculated(operator: string, a: number, b: number): number {
   }
 }
 
-t.test('operators of every precedence in one long chain bind as they do in pairs', async (t) => {
+t.test('operators of every precedence bind in one long chain as they do in pairs', async (t) => {
   const numbers = seededRandom(17);
   const random = () => fraction(numbers);
   for (let round = 0; round < 30; round++) {
@@ -189,7 +192,11 @@ t.test('a long chain is printed as it was written, and described to its depth', 
 t.test('a formatted chain is indented once more at each operator, up to 4 MiB', async (t) => {
   const lines = formatExpression(parseExpression(orChain(1000))).split('\n');
   const first = orChain(16);
-  t.equal(lines[0], `${'  '.repeat(1000 - 16)}${first}`, 'what fits into 100 bytes is one line');
+  t.equal(
+    lines[0],
+    `${'  '.repeat(1000 - 16)}${first}`,
+    'text that fits into 100 bytes is one line',
+  );
   t.same(lines.slice(-4), ['  or', '    m998', 'or', '  m999']);
   t.equal(formatExpression(parseExpression(`${'-'.repeat(TERMS)}a`)), `${'-'.repeat(TERMS)}a`);
   const long = parseExpression(chainOf('1', '+', TERMS));
@@ -222,12 +229,12 @@ t.test('the work for a chain grows with its length', async (t) => {
   ];
   for (const chain of chains) {
     const [few, many] = [looksAt(chain(500)), looksAt(chain(1000))];
-    t.ok(many > 500, 'it asks at each operator whether it is still wanted');
-    t.ok(many <= 2.1 * few, `${many} looks, ${few} for half the length`);
+    t.ok(many > 500, 'it checks for cancellation at each operator');
+    t.ok(many <= 2.1 * few, `${many} checks, ${few} for half the length`);
   }
 });
 
-t.test('the grammar is shown each kind of piece once, however long the chain', async (t) => {
+t.test('the grammar sees each kind of piece once, however long the chain is', async (t) => {
   const parses = t.capture(Parser.prototype, 'startParse', Parser.prototype.startParse);
   for (const text of [chainOf('a', ' + ', 4000), `${'-'.repeat(TERMS)}a`, orChain(SELECTORS)]) {
     parseExpression(text);
@@ -236,7 +243,7 @@ t.test('the grammar is shown each kind of piece once, however long the chain', a
   }
 });
 
-/** Series that an `or` has looked at, over all that a chain has. */
+/** Number of series that an `or` has read, over all in a chain. */
 function joinedSeries(operands: number): number {
   const or = parseExpression('a or a');
   if (or.kind !== 'binary') throw new Error('It is an or');
@@ -258,19 +265,19 @@ function joinedSeries(operands: number): number {
   return looked;
 }
 
-t.test('a chain of or looks at each series a few times, not once for each or', async (t) => {
+t.test('a chain of or reads each series a few times, not once per or', async (t) => {
   t.equal(joinedSeries(1024), 1024 * 10);
   t.ok(joinedSeries(1500) <= 1500 * 11, `${joinedSeries(1500)}`);
 });
 
-t.test('a query ends within a chain when it is no longer wanted', async (t) => {
+t.test('a cancelled query ends within a chain', async (t) => {
   let looks = 0;
   const budget = new Budget(LIMITS, () => (++looks > 5000 ? 'canceled' : undefined));
   t.throws(() => instant(chainOf('1', '+', TERMS), budget), /query was canceled/);
   t.equal(looks, 5001);
 });
 
-t.test('a chain that leans to the left holds the memory of two values', async (t) => {
+t.test('a left-associative chain holds the memory of two values', async (t) => {
   const range = { startMs: 0, endMs: 60_000, stepMs: 1000 };
   const peak = (operators: number) => {
     const budget = new Budget(LIMITS);
@@ -281,7 +288,7 @@ t.test('a chain that leans to the left holds the memory of two values', async (t
   t.equal(peak(1000), peak(2));
 });
 
-t.test('what nests as deep as it may, between operators, fits the stack', async (t) => {
+t.test('the deepest allowed nesting, between operators, fits the stack', async (t) => {
   const many = 500;
   for (const [open, close] of [
     ['-a*(1+', ')'],
@@ -300,7 +307,7 @@ t.test('what nests as deep as it may, between operators, fits the stack', async 
   }
 });
 
-/** How often an evaluation asks whether it is still wanted. */
+/** Number of cancellation checks in an evaluation. */
 function looksAt(expression: string): number {
   let looks = 0;
   const budget = new Budget(LIMITS, () => {

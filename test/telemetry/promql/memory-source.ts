@@ -1,7 +1,6 @@
 /**
- * A source of series in memory, for tests of the engine: what was added is what a selection finds,
- * and nothing else is read. Cut into runs of a chosen length, so that a window which crosses the
- * end of a run is the rule and not the exception.
+ * A source of series in memory, for tests of the engine: a selection finds exactly the added
+ * series. It is split into runs of a chosen length, so that most windows cross the end of a run.
  */
 import type { Budget } from '../../../src/telemetry/promql/budget.ts';
 import type {
@@ -32,12 +31,14 @@ export class MemorySource implements SeriesSource {
   readonly #runSamplesMax: number;
   readonly #series = new Map<string, MemorySeries>();
 
-  /** `runSamplesMax`: samples in a run at most. */
+  /** `runSamplesMax`: maximum number of samples in a run. */
   constructor(runSamplesMax = 120) {
     this.#runSamplesMax = runSamplesMax;
   }
 
-  /** Adds samples in any order to those the series has; a second one of a time replaces the first. */
+  /**
+   * Adds samples in any order to those of the series. A second sample at a time replaces the first.
+   */
   add(labels: Labels, samples: Iterable<MemorySample>): void {
     let series = this.#series.get(labels.key);
     if (series === undefined) {
@@ -57,7 +58,7 @@ export class MemorySource implements SeriesSource {
     return [...this.#series.values()].map(({ labels }) => labels);
   }
 
-  /** Runs that overlap the stretch, whole: the arrays reach beyond what was asked for. */
+  /** Whole runs that overlap the range; the arrays extend beyond it. */
   select({ matchers, afterMs, throughMs }: Selection, budget: Budget): readonly StoredSeries[] {
     const found: StoredSeries[] = [];
     for (const series of this.#series.values()) {

@@ -1,13 +1,13 @@
 /**
- * Evaluations of other people's scripts that do not apply to this engine, each with its reason.
- * What is not listed here must pass.
+ * Evaluations of upstream scripts that do not apply to this engine, each with its reason. All
+ * others must pass.
  */
 import type { Eval } from './script/script.ts';
 
 interface NotApplicable {
-  /** Path of the script as it ends. */
+  /** Suffix of the script's path. */
   readonly file: string;
-  /** Which of its evaluations; absent = all. */
+  /** Expression of the evaluation; absent = all of them. */
   readonly expression?: string;
   readonly reason: string;
 }
@@ -20,7 +20,7 @@ const notApplicable: readonly NotApplicable[] = [
   },
 ];
 
-/** The reason why an evaluation is not run, or null. */
+/** Reason why an evaluation is not run, or null. */
 export function exemptionOf(path: string, { expression }: Eval): string | null {
   const found = notApplicable.find(
     (entry) =>

@@ -1,7 +1,7 @@
 /**
- * The operators as a whole, against what they must agree with: a range query with the instant
- * queries of its steps, a selector with one that looks at every sample, a ranking with a sort. On
- * generated series with gaps, stale markers, NaN and equal values, cut into runs of odd lengths.
+ * The operators as a whole, compared with their equivalents: a range query with the instant queries
+ * of its steps, a selector with one that reads every sample, a ranking with a sort. On generated
+ * series with gaps, stale markers, NaN and equal values, split into runs of irregular lengths.
  */
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
@@ -12,7 +12,7 @@ import { type MemorySample, MemorySource } from './memory-source.ts';
 
 const LIMITS = { bytesMax: 1e9, samplesMax: 1e9 };
 const SCRAPE_MS = 15_000;
-/** More than one block of steps, and not a whole number of them. */
+/** More than one block of steps, but not a multiple of it. */
 const STEPS = 150;
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
@@ -100,7 +100,7 @@ const EXPRESSIONS = [
   'label_replace(a, "w", "$1", "vm", "(.*)") / ignoring(w) a',
 ];
 
-t.test('range query: at each step it is the instant query of that step', async (t) => {
+t.test('range query: each step equals the instant query at that step', async (t) => {
   for (const seed of [1, 2, 3]) {
     const source = generate(seed);
     for (const [index, expression] of EXPRESSIONS.entries()) {
@@ -118,7 +118,7 @@ interface Query {
   readonly stepMs: number;
 }
 
-/** Each step's points as text, so that NaN equals NaN and an error is an answer too. */
+/** Points of each step as text, so that NaN equals NaN and an error is an answer too. */
 function rangeText(source: SeriesSource, query: Query): string[] {
   const { data } = queryRange(query, { source, budget: new Budget(LIMITS) });
   if (data.type !== 'matrix') throw new Error(`A ${data.type} of a range query`);
@@ -149,7 +149,7 @@ function pointText(labels: Labels, value: number): string {
   return `${JSON.stringify(labels.pairs)} ${value}`;
 }
 
-t.test('selector: the newest sample within the lookback, whatever runs and steps', async (t) => {
+t.test('selector: the newest sample within the lookback, for any runs and steps', async (t) => {
   for (let seed = 10; seed < 40; seed++) {
     const random = dice(seed);
     const samples: MemorySample[] = [];
@@ -180,7 +180,7 @@ function naivePoints(samples: readonly MemorySample[], query: Query, lookbackMs:
   return points;
 }
 
-t.test('topk and bottomk: the best of each step, the first of equals', async (t) => {
+t.test('topk and bottomk: the best of each step, the first of equal ones', async (t) => {
   const random = dice(77);
   const source = new MemorySource();
   const values = Array.from({ length: 40 }, () => Math.floor(random() * 100));
@@ -199,7 +199,7 @@ t.test('topk and bottomk: the best of each step, the first of equals', async (t)
   }
 });
 
-t.test('selectors: equal ones of one expression are read from the source once', async (t) => {
+t.test('selectors: equal ones in an expression are read from the source once', async (t) => {
   const inner = generate(5);
   const asked: Selection[] = [];
   const source: SeriesSource = {
@@ -215,7 +215,7 @@ t.test('selectors: equal ones of one expression are read from the source once', 
     return asked.map(({ afterMs, throughMs }) => [afterMs, throughMs]);
   };
   const window = [300_000, 900_000];
-  t.same(windowsOf('a'), [window], 'start less the lookback, to the end');
+  t.same(windowsOf('a'), [window], 'from start minus the lookback to the end');
   t.same(windowsOf('a / (a + a) > a'), [window]);
   t.same(windowsOf('rate(a[1m]) / increase(a[1m])'), [[540_000, 900_000]]);
   t.same(windowsOf('sum(a{vm=~"1|2",device="x"}) + sum(a{device="x",vm=~"1|2"})'), [window]);
@@ -226,7 +226,7 @@ t.test('selectors: equal ones of one expression are read from the source once', 
   t.same(windowsOf('max_over_time(a[2m:50s])'), [[200_000, 900_000]], 'steps of 50 s from 500 s');
 });
 
-t.test('operators: what the source handed out is never written to', async (t) => {
+t.test('operators: arrays of the source are never written to', async (t) => {
   const inner = generate(6);
   const handed = new Map<Float64Array, Float64Array>();
   const source: SeriesSource = {

@@ -1,8 +1,8 @@
 /**
- * The parser against Prometheus 3.5.3: `prometheus-3.5.3.jsonl` holds what a real one with default
- * flags answered for each expression on `format_query` (its text or its error) and, for some, on
- * `parse_query` (the tree). Beyond the table: limits, literals, and that printed text reads back as
- * the same tree. Where we differ on purpose stands in `DIFFERENCES`.
+ * The parser against Prometheus 3.5.3: `prometheus-3.5.3.jsonl` has the answers of a real one with
+ * default flags for each expression to `format_query` (its text or its error) and, for some, to
+ * `parse_query` (the tree). Also tests limits, literals, and that printed text parses to the same
+ * tree. `DIFFERENCES` lists our deliberate differences.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,16 +37,19 @@ const answers: readonly Answer[] = linesOf(
   readFileSync(new URL('prometheus-3.5.3.jsonl', import.meta.url), 'utf8'),
 );
 
-t.test('what Prometheus refuses is refused with its words and its position', async (t) => {
-  const refused = answers.filter(({ error }) => error !== undefined);
-  t.ok(refused.length > 300, `${refused.length} expressions`);
-  for (const { expression, error } of refused) {
-    const message = refusalOf(expression);
-    if (message !== error) t.equal(message, error, expression);
-  }
-});
+t.test(
+  'an expression that Prometheus refuses is refused with its words and position',
+  async (t) => {
+    const refused = answers.filter(({ error }) => error !== undefined);
+    t.ok(refused.length > 300, `${refused.length} expressions`);
+    for (const { expression, error } of refused) {
+      const message = refusalOf(expression);
+      if (message !== error) t.equal(message, error, expression);
+    }
+  },
+);
 
-t.test('what Prometheus accepts is accepted and formatted as it does', async (t) => {
+t.test('an expression that Prometheus accepts is accepted and formatted alike', async (t) => {
   const accepted = answers.filter(({ formatted }) => formatted !== undefined);
   t.ok(accepted.length > 200, `${accepted.length} expressions`);
   for (const { expression, formatted } of accepted) {
@@ -55,7 +58,7 @@ t.test('what Prometheus accepts is accepted and formatted as it does', async (t)
   }
 });
 
-t.test('operators, modifiers and calls nest as in the trees that Prometheus answers', async (t) => {
+t.test('operators, modifiers and calls nest as in the trees of Prometheus', async (t) => {
   const described = answers.filter(({ tree }) => tree !== undefined);
   t.ok(described.length > 45, `${described.length} expressions`);
   for (const { expression, tree } of described) {
@@ -63,7 +66,7 @@ t.test('operators, modifiers and calls nest as in the trees that Prometheus answ
   }
 });
 
-/** Expression, our answer, and why it is not Prometheus's. */
+/** Expression, our answer, and the reason why Prometheus's differs. */
 const DIFFERENCES: readonly (readonly [string, string, string])[] = [
   ['foo[5m bar]', `1:8: parse error: unexpected character: 'b'`, 'it reads `b` as a colon'],
   ['foo[0.0001]', '1:5: parse error: duration must be greater than 0', 'times here are whole ms'],
@@ -82,7 +85,7 @@ const DIFFERENCES: readonly (readonly [string, string, string])[] = [
   ],
 ];
 
-t.test('what differs from Prometheus is known, and differs as said', async (t) => {
+t.test('each difference from Prometheus is listed, and is as described', async (t) => {
   for (const [expression, message, reason] of DIFFERENCES) {
     t.equal(refusalOf(expression), message, `${expression}: ${reason}`);
   }
@@ -103,7 +106,7 @@ t.test('every expression of the conformance scripts parses', needs('shared folde
 });
 
 t.test(
-  'every compliance query parses, or fails where Prometheus refused it',
+  'every compliance query parses, or fails if Prometheus refused it',
   needs('shared folder'),
   async (t) => {
     const file = join(componentPath('shared folder'), 'conformance/compliance/expected.jsonl.gz');
@@ -117,7 +120,7 @@ t.test(
   },
 );
 
-t.test('a number means what it means to Prometheus', async (t) => {
+t.test('a number has the value that Prometheus gives it', async (t) => {
   const numbers: readonly (readonly [string, number])[] = [
     ['0x1F', 31],
     ['0X_1f', 31],
@@ -138,7 +141,7 @@ t.test('a number means what it means to Prometheus', async (t) => {
   t.match(parseExpression('nan'), { kind: 'number', value: Number.NaN });
 });
 
-t.test('a string means what it means to Go, in each of its quotings', async (t) => {
+t.test('a string has the value that Go gives it, in each kind of quotes', async (t) => {
   const strings: readonly (readonly [string, string])[] = [
     [String.raw`"a\x41\101\u00e9\U0001F600\n\\\""`, 'aAAé😀\n\\"'],
     [String.raw`"\303\251"`, 'é'],
@@ -150,7 +153,7 @@ t.test('a string means what it means to Go, in each of its quotings', async (t) 
     t.match(parseExpression(text), { kind: 'string', value }, text);
 });
 
-t.test('columns count bytes and lines count from one, as Prometheus counts them', async (t) => {
+t.test('columns count bytes, and lines count from one, as in Prometheus', async (t) => {
   t.equal(
     refusalOf('"é" + b'),
     '1:1: parse error: binary expression must contain only scalar and instant vector types',
@@ -162,7 +165,7 @@ t.test('columns count bytes and lines count from one, as Prometheus counts them'
   );
 });
 
-t.test('an expression that nests too deep is refused in whatever way it nests', async (t) => {
+t.test('an expression that nests too deep is refused, however it nests', async (t) => {
   const many = EXPRESSION_DEPTH_MAX + 1;
   const deep = [
     `${'('.repeat(many)}a${')'.repeat(many)}`,
@@ -180,7 +183,7 @@ t.test('an expression that nests too deep is refused in whatever way it nests', 
 });
 
 t.test(
-  'an expression at the depth limit is parsed and printed, and a wide one has no limit',
+  'an expression at the depth limit is parsed and printed, and width has no limit',
   async (t) => {
     const many = EXPRESSION_DEPTH_MAX;
     for (const expression of [
@@ -236,7 +239,7 @@ t.test('no text of 16 KiB takes long', async (t) => {
   }
 });
 
-t.test('a regular expression that would be costly to match is refused', async (t) => {
+t.test('a regular expression that would be expensive to match is refused', async (t) => {
   const size = /expression too large|invalid repeat count|nests too deeply/;
   t.match(refusalOf(`a{b=~"${'(x+)*'.repeat(1000)}"}`), size);
   t.match(refusalOf(`a{b=~"${'x{1000}'.repeat(5)}"}`), size);
@@ -244,34 +247,31 @@ t.test('a regular expression that would be costly to match is refused', async (t
   t.match(refusalOf(`a{b=~"${'('.repeat(2000)}${')'.repeat(2000)}"}`), size);
 });
 
-t.test(
-  'a list of plain values in a regular expression is known as such, however long',
-  async (t) => {
-    const hosts = Array.from({ length: 1000 }, (_, i) => `10\\\\.0\\\\.0\\\\.${i}`);
-    const expr = parseExpression(`a{b=~"(${hosts.join('|')})"}`);
-    if (expr.kind !== 'vectorSelector') throw new Error('It is a selector');
-    t.equal(expr.matchers[0]?.accepted?.length, 1000);
-    t.equal(expr.matchers[0]?.matches('10.0.0.999'), true);
-    t.equal(expr.matchers[0]?.matches('10a0.0.9'), false);
-    const lists: readonly (readonly [string, readonly string[] | null])[] = [
-      ['', ['']],
-      ['a|', ['a', '']],
-      ['(a|b)', ['a', 'b']],
-      ['(?:a|b)', ['a', 'b']],
-      ['a\\\\|b|c', ['a|b', 'c']],
-      ['(a)|(b)', null],
-      ['(?i)a', null],
-      ['a.b', null],
-      ['\\\\d', null],
-    ];
-    for (const [pattern, accepted] of lists) {
-      const selector = parseExpression(`{b=~"${pattern}",c="d"}`);
-      t.match(selector, { matchers: [{ accepted }, {}] }, pattern);
-    }
-  },
-);
+t.test('a list of plain values in a regular expression is recognised, however long', async (t) => {
+  const hosts = Array.from({ length: 1000 }, (_, i) => `10\\\\.0\\\\.0\\\\.${i}`);
+  const expr = parseExpression(`a{b=~"(${hosts.join('|')})"}`);
+  if (expr.kind !== 'vectorSelector') throw new Error('It is a selector');
+  t.equal(expr.matchers[0]?.accepted?.length, 1000);
+  t.equal(expr.matchers[0]?.matches('10.0.0.999'), true);
+  t.equal(expr.matchers[0]?.matches('10a0.0.9'), false);
+  const lists: readonly (readonly [string, readonly string[] | null])[] = [
+    ['', ['']],
+    ['a|', ['a', '']],
+    ['(a|b)', ['a', 'b']],
+    ['(?:a|b)', ['a', 'b']],
+    ['a\\\\|b|c', ['a|b', 'c']],
+    ['(a)|(b)', null],
+    ['(?i)a', null],
+    ['a.b', null],
+    ['\\\\d', null],
+  ];
+  for (const [pattern, accepted] of lists) {
+    const selector = parseExpression(`{b=~"${pattern}",c="d"}`);
+    t.match(selector, { matchers: [{ accepted }, {}] }, pattern);
+  }
+});
 
-/** Not made for the tree, or never handed out for writing. */
+/** Not created for the tree, or never exposed for writing. */
 const OUTSIDE = new Set(['span', 'func', 'matchers']);
 
 t.test('a tree cannot be changed, because it is shared', async (t) => {
@@ -286,7 +286,7 @@ t.test('a tree cannot be changed, because it is shared', async (t) => {
   t.equal(nodes.length, 12);
 });
 
-t.test('a node of the grammar that we do not know is refused, never passed over', async (t) => {
+t.test('an unknown node of the grammar is refused, never skipped', async (t) => {
   const names = parser.nodeSet.types
     .filter((type) => type.prop(NodeProp.group)?.includes('Expr'))
     .map(({ name }) => name);
@@ -320,7 +320,7 @@ t.test('a node of the grammar that we do not know is refused, never passed over'
   }
 });
 
-t.test('any tree that is printed reads back as the same tree', async (t) => {
+t.test('any printed tree parses to the same tree', async (t) => {
   const property = fc.property(expressions, (expression) => {
     const expr = parseExpression(expression);
     const again = parseExpression(printExpression(expr));
@@ -331,7 +331,7 @@ t.test('any tree that is printed reads back as the same tree', async (t) => {
   fc.assert(property, { numRuns: tries(300) });
 });
 
-/** The expressions of a script, and whether they are expected to fail in some way. */
+/** The expressions of a script, and whether they are expected to fail. */
 function evalsOf(script: string): { expression: string; fails: boolean }[] {
   const evals: { expression: string; fails: boolean }[] = [];
   for (const line of script.split('\n').map((text) => text.trim())) {
@@ -352,7 +352,7 @@ function linesOf<T = Answer>(text: string): T[] {
     .map((line) => JSON.parse(line) as T);
 }
 
-/** Why it is refused, undefined when it is not; anything but a `PromqlError` is thrown on. */
+/** Reason of a refusal, or undefined. An error other than `PromqlError` is rethrown. */
 function refusalOf(expression: string): string | undefined {
   try {
     parseExpression(expression) satisfies Expr;

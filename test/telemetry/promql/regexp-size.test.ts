@@ -1,6 +1,6 @@
 /**
- * The size of a pattern is known before it is compiled: compared with the compiler itself, for
- * random patterns, and for those that took seconds and a gigabyte to compile.
+ * The size of a pattern is known before it is compiled. It is compared with the compiler itself,
+ * for random patterns, and for patterns that took seconds and a gigabyte to compile.
  */
 import fc from 'fast-check';
 import { RE2JS, RE2JSException } from 're2js';
@@ -13,7 +13,7 @@ import {
 import { regexpSize } from '../../../src/telemetry/promql/regexp-size.ts';
 import { occurrences, tries } from '../../support/tries.ts';
 
-/** Instructions that the compiler makes; undefined = it refuses the pattern. */
+/** Instructions that the compiler emits; undefined = it rejects the pattern. */
 function compiledSize(pattern: string): number | undefined {
   try {
     return RE2JS.compile(pattern, RE2JS.DOTALL).programSize();
@@ -73,7 +73,7 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
   ),
 }));
 
-t.test('LIMIT-21: a pattern compiles to no more instructions than its size says', (t) => {
+t.test('LIMIT-21: a pattern compiles to no more instructions than its computed size', (t) => {
   let compiled = 0;
   fc.assert(
     fc.property(pattern, (text) => {
@@ -90,7 +90,7 @@ t.test('LIMIT-21: a pattern compiles to no more instructions than its size says'
   t.end();
 });
 
-t.test('LIMIT-21: the size of a pattern without alternatives is exact but for one loop', (t) => {
+t.test('LIMIT-21: the size of a pattern without alternatives is exact except for one loop', (t) => {
   const rows: readonly (readonly [pattern: string, size: number])[] = [
     ['abc', 5],
     ['(a{0,999})', 2_002],
@@ -130,13 +130,13 @@ t.test('LIMIT-21: a pattern that expands too far is refused before it is compile
     t.throws(() => createMatcher('a', '=~', text), { message: /at most|more than \d+/ }, shown);
     t.throws(() => createMatcher('a', '!~', text), { message: /use (smaller|fewer)/ }, shown);
   }
-  t.same(calls(), [], 'the compiler was never asked');
+  t.same(calls(), [], 'the compiler was never called');
   t.ok(compileRegexp('(prod|test)-[a-z]{1,20}-\\d+'));
   t.equal(calls().length, 1);
   t.end();
 });
 
-t.test('LIMIT-21: what is accepted has at most 2,000 instructions', (t) => {
+t.test('LIMIT-21: an accepted pattern has at most 2,000 instructions', (t) => {
   fc.assert(
     fc.property(pattern, fc.nat({ max: 999 }), (text, count) => {
       try {

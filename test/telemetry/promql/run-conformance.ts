@@ -1,7 +1,7 @@
 /**
  * `npm run conformance:promql -- PATH...`: runs all scripts of the folders (or the one script) that
- * each PATH names, says what differs, and prints passed and failed for each file. Exit code 1 when
- * anything failed.
+ * each PATH names, prints differences, and counts passed and failed evaluations for each file. Exit
+ * code 1 if any failed.
  */
 import { type FileReport, runFolder } from './script/run-folder.ts';
 
@@ -23,7 +23,7 @@ const sum = (count: 'passed' | 'failed' | 'notApplicable') =>
 print(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('notApplicable')} not applicable`);
 process.exitCode = sum('failed') > 0 || rows.length === 0 ? 1 : 0;
 
-/** Counts, and prints what failed and what was left out. */
+/** Counts outcomes, and prints failures and skipped evaluations. */
 function tally({ file, outcomes, fault }: FileReport) {
   const counts = { file, passed: 0, failed: 0, notApplicable: 0 };
   for (const { line, expression, differences, notApplicable } of outcomes) {

@@ -1,8 +1,8 @@
 /**
- * `npm run fuzz:promql -- [--seeds N] [--from S] [--seconds T]`: random expressions over random
- * data, asked of a real Prometheus 3.5.3 and of our engine; before them the queries of the
- * compliance tester, where their recorded answers are at hand. What differs is printed with its
- * seed, as small as it gets: `--from SEED --seeds 1` asks it again. Exit code 1 when anything did.
+ * `npm run fuzz:promql -- [--seeds N] [--from S] [--seconds T]`: evaluates random expressions over
+ * random data with a real Prometheus 3.5.3 and with our engine, after the queries of the compliance
+ * tester if their recorded answers are available. Each difference is printed with its seed, shrunk
+ * as far as possible: `--from SEED --seeds 1` repeats it. Exit code 1 if there was any.
  */
 import { parseArgs } from 'node:util';
 import { componentPath, optionalPath } from '../../support/components.ts';

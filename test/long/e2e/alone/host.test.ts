@@ -48,7 +48,7 @@ t.test(
     t.match(query, { status: 200, body: { stepSeconds: 30, quality: { state: /LIVE|PARTIAL/ } } });
     t.equal((query.body.series as unknown[]).length, 1, 'history is kept through a kill');
     const ofIncident = receiver.received.filter(({ body }) => body.data.incidentName === incident);
-    t.equal(ofIncident.length, 2, 'nobody is notified twice after the restart');
+    t.equal(ofIncident.length, 2, 'no user is notified twice after the restart');
     t.equal(await restarted.stop(), 0, 'a graceful stop ends with 0');
   },
 );

@@ -1,12 +1,14 @@
-/** Random expressions, asked of a real Prometheus and of our engine in a test. */
+/** Evaluates random expressions with a real Prometheus and with our engine in a test. */
 import type { Test } from 'tap';
 import { componentPath } from '../../../support/components.ts';
 import { fuzz } from './differential.ts';
 
-/** What such a test needs. */
+/** Component that such a test needs. */
 export const component = 'prometheus 3.5.3';
 
-/** Asks the first `count`, always the same ones; fails with each that is answered otherwise. */
+/**
+ * Evaluates the first `count` expressions, always the same ones. Fails for each different answer.
+ */
 export async function askPrometheus(t: Test, count: number): Promise<void> {
   const report = await fuzz({
     program: componentPath(component),

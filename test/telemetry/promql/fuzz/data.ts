@@ -1,7 +1,7 @@
 /**
- * Data for random expressions: 50 minutes of series as monitored systems have them, with all that
- * goes wrong there. Values are mostly small whole numbers and halves, so that sums are exact and a
- * difference between two engines is a difference in meaning, not in rounding.
+ * Data for random expressions: 50 minutes of series as in monitored systems, with all their faults.
+ * Values are mostly small integers and halves, so that sums are exact and a difference between two
+ * engines is one of meaning, not of rounding.
  */
 import { compareLabels, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/values.ts';
 import type { MemorySample } from '../memory-source.ts';
@@ -12,7 +12,7 @@ export interface FuzzSeries {
   readonly samples: readonly MemorySample[];
 }
 
-/** No round number of anything: steps and subqueries must align by the rules, not by luck. */
+/** Not a round number, so that steps and subqueries align by the rules and not by luck. */
 export const DATA_START_MS = 1_790_000_123_000;
 export const DATA_MS = 50 * 60_000;
 
@@ -23,8 +23,8 @@ const JOBS = ['api', 'db'];
 const INSTANCES = ['a:1', 'b:2', 'c:3'];
 
 /**
- * Sorted by labels, and to be written in this order: which of equal values topk keeps depends on the
- * order of the series, and Prometheus's head keeps the one in which they came into being.
+ * Sorted by labels, and written in this order. The choice of topk between equal values depends on
+ * the order of the series, and Prometheus's head keeps the order of creation.
  */
 export function generateData(dice: Dice): FuzzSeries[] {
   const series: FuzzSeries[] = [];
@@ -62,7 +62,7 @@ const ODD_BOUNDS = ['-1', '0', '1', '1.0', '1e1', '+Inf', 'bad', ''];
 
 type AddSeries = (labels: Record<string, string>, value: (step: number) => number) => void;
 
-/** Buckets of falling size, mostly cumulative; now and then one is not. */
+/** Buckets of falling size, mostly cumulative, with exceptions. */
 function addHistogram(
   dice: Dice,
   name: string,

@@ -5,7 +5,7 @@ export class Dice {
   readonly #random: Random;
 
   constructor(seed: number) {
-    // Neighbouring seeds begin alike in no way: the seed goes through a multiplicative hash first.
+    // A multiplicative hash of the seed, so that neighbouring seeds do not begin alike.
     this.#random = seededRandom(Math.imul(seed + 1, 0x9e3779b1) >>> 0);
   }
 
@@ -18,7 +18,7 @@ export class Dice {
     return this.fraction() < probability;
   }
 
-  /** A whole number in [from, to]. */
+  /** An integer in [from, to]. */
   between(from: number, to: number): number {
     return from + Math.floor(this.fraction() * (to - from + 1));
   }
@@ -29,12 +29,12 @@ export class Dice {
     return found;
   }
 
-  /** Some of the list, each with the probability, in its order. */
+  /** A random part of the list, each element with the probability, in the list's order. */
   some<T>(list: readonly T[], probability: number): T[] {
     return list.filter(() => this.chance(probability));
   }
 
-  /** One of the makers, as often as its weight says. */
+  /** One of the makers, with a frequency that follows its weight. */
   weighted<T>(makers: readonly (readonly [weight: number, make: () => T])[]): T {
     let left = this.fraction() * makers.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, make] of makers) {

@@ -1,6 +1,6 @@
 /**
- * Asks a real Prometheus and our engine the same of the same data, and makes an expression that
- * they disagree on as small as it gets.
+ * Evaluates the same expressions on the same data with a real Prometheus and our engine, and
+ * shrinks an expression on which they disagree.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,19 +16,19 @@ import { descendants, type Piece, smallerPieces, textOf } from './piece.ts';
 import { dataOf, dataSetOf, type FuzzQuery, type FuzzTimes, queryOf } from './query.ts';
 
 /**
- * Sums are added up in another order here than there, and the spread of great numbers that lie
- * close together is known to half their digits only.
+ * Sums are added in a different order, and the spread of large numbers that are close together is
+ * exact to only half their digits.
  */
 const TOLERANCE = { relative: 1e-7, absolute: 1e-9 };
 const LIMITS = { bytesMax: 2 ** 30, samplesMax: 1e9 };
-/** Tries to make a failing expression smaller, at most. */
+/** Maximum number of attempts to shrink a failing expression. */
 const SHRINKS_MAX = 2_000;
 
 export interface Disagreement {
   readonly seed: number;
   readonly expression: string;
   readonly times: FuzzTimes;
-  /** null = the default. */
+  /** Lookback, ms; null = the default. */
   readonly lookbackMs: number | null;
   readonly differences: readonly string[];
   readonly prometheus: Answer;
@@ -36,9 +36,9 @@ export interface Disagreement {
 }
 
 export interface FuzzReport {
-  /** Expressions, each asked for as an instant and as a range query. */
+  /** Expressions, each evaluated as an instant and as a range query. */
   readonly expressions: number;
-  /** Answers that agreed, of those with at least one sample, empty ones, and errors. */
+  /** Equal answers: those with at least one sample, empty ones, and errors. */
   readonly withSamples: number;
   readonly empty: number;
   readonly errors: number;
@@ -47,12 +47,12 @@ export interface FuzzReport {
 }
 
 export interface FuzzOptions {
-  /** Path of Prometheus. */
+  /** Path of the Prometheus program. */
   readonly program: string;
   /** First seed and number of seeds. */
   readonly from: number;
   readonly seeds: number;
-  /** Whether to stop before the last seed. */
+  /** True to stop before the last seed. */
   readonly isOver: () => boolean;
   readonly onDisagreement: (found: Disagreement) => void;
 }
@@ -97,7 +97,7 @@ function kindOf(answer: Answer): 'withSamples' | 'empty' | 'errors' {
   return answer.series.length > 0 ? 'withSamples' : 'empty';
 }
 
-/** A set of data in both engines. */
+/** One set of data in both engines. */
 interface World {
   readonly dataSet: number;
   readonly prometheus: Prometheus;
@@ -130,7 +130,7 @@ interface Compared {
   readonly prometheus: Answer;
   readonly ours: Answer;
   readonly differences: readonly string[];
-  /** Why a difference is none, or null. */
+  /** Reason why a difference does not count, or null. */
   readonly reason: string | null;
 }
 
@@ -220,8 +220,9 @@ function askOurs(
 }
 
 /**
- * Takes the first smaller expression that fails as well, until there is none. What comes out may be
- * known, or have an operand that is: what Prometheus makes of that is no better.
+ * Takes the first smaller expression that fails as well, until there is none. The result may itself
+ * be a known difference or have an operand that is, because Prometheus's result for that is no
+ * better.
  */
 async function shrink(
   world: World,
@@ -266,7 +267,7 @@ async function reasonOfOperand(
   return null;
 }
 
-/** Times that Prometheus is asked again; it goes through hash maps in an order of chance. */
+/** Number of repetitions with Prometheus, which iterates over hash maps in random order. */
 const ASKED_AGAIN = 10;
 const CONTRADICTION = 'Prometheus does not give the same answer twice';
 

@@ -1,7 +1,7 @@
 /**
- * Random expressions over all of PromQL that the engine has, well-typed by construction, over the
- * metrics and labels of `data.ts`. Brackets are now and then left out, so that precedence is tried
- * as well; what that makes of the expression may be an error, which then both engines must give.
+ * Random expressions over all of the engine's PromQL, well-typed by construction, over the metrics
+ * and labels of `data.ts`. Brackets are sometimes left out, so that precedence is tested too. The
+ * result may be an error, which both engines must then report.
  */
 import { functionSignatures } from '../../../../src/telemetry/promql/functions/signatures.ts';
 import { BUCKETS, DATA_MS, DATA_START_MS, LABELS, METRICS } from './data.ts';
@@ -16,10 +16,10 @@ const COMPARISON = ['==', '!=', '<', '>', '<=', '>='];
 const SET_OPERATORS = ['and', 'or', 'unless'];
 const AGGREGATES = ['sum', 'avg', 'min', 'max', 'count', 'group', 'stddev', 'stdvar'];
 
-/** Newer than the Prometheus that is compared with, or about native histograms. */
+/** Newer than the Prometheus under comparison, or about native histograms. */
 const LEFT_OUT = /^(histogram_(avg|count|sum|stddev|stdvar)|first_over_time)$/;
 
-/** Functions of one vector (and perhaps scalars) that need no care. */
+/** Functions of one vector (and optional scalars) without special cases. */
 const VECTOR_FUNCTIONS = namesWhere((args) => args === 'vector' || args === 'vector,scalar');
 const MATRIX_FUNCTIONS = namesWhere((args) => args === 'matrix');
 function namesWhere(fits: (args: string) => boolean): string[] {
@@ -31,7 +31,7 @@ function namesWhere(fits: (args: string) => boolean): string[] {
     .map(({ name }) => name);
 }
 
-/** A vector or scalar expression, for instant queries now and then a matrix or a string. */
+/** A vector or scalar expression; for instant queries sometimes a matrix or a string. */
 export function generateExpression(dice: Dice): Piece {
   const maker = new ExpressionMaker(dice);
   return dice.weighted<Piece>([

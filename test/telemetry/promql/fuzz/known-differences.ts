@@ -1,8 +1,8 @@
 /**
- * Where the engine follows a later Prometheus than 3.5.3, as the conformance scripts ask for, and
- * where Prometheus's own answer is wrong or left to chance. A difference that one of these explains
- * is no failure; it is counted. Each says what the answers must still have in common: a word in the
- * expression alone explains nothing.
+ * Places where the engine follows a later Prometheus than 3.5.3, as the conformance scripts
+ * require, and where Prometheus's own answer is wrong or random. A difference that one of these
+ * explains is not a failure; it is counted. Each states what the answers must still have in common:
+ * a word in the expression alone explains nothing.
  */
 import {
   type Answer,
@@ -15,7 +15,7 @@ import { differInLastDigits, pointsOf } from './last-digits.ts';
 import type { Piece } from './piece.ts';
 import type { FuzzTimes } from './query.ts';
 
-/** Values that differ, and how to ask further. */
+/** Differing values, and functions to query further. */
 export interface Difference {
   readonly expression: string;
   readonly piece: Piece;
@@ -23,7 +23,7 @@ export interface Difference {
   readonly prometheus: Answer;
   readonly ours: Answer;
   readonly tolerance: Tolerance;
-  /** For the same times. */
+  /** Our answer for the same times. */
   readonly askOurs: (expression: string) => Answer;
   readonly askPrometheus: (expression: string, times: FuzzTimes) => Promise<Answer>;
 }
@@ -84,7 +84,7 @@ const knownDifferences: readonly KnownDifference[] = [
       const forgetful = expression.replace(TIMESTAMP, (call) =>
         call.includes('@') ? call.replace(/ offset -?\w+/, '') : call,
       );
-      // It has read what the offset leaves to be read, and may find nothing at the time it looks at.
+      // It has read the data at the offset, and may find nothing at the time that it reads.
       const isIn = () => isWithin(prometheus, [ours, askOurs(forgetful)], tolerance);
       return forgetful !== expression && isIn();
     },
@@ -97,7 +97,7 @@ const knownDifferences: readonly KnownDifference[] = [
 ];
 
 const TEXTS = /"(\\.|[^"\\])*"|'(\\.|[^'\\])*'|`[^`]*`/g;
-/** An expression that calls timestamp on one selector, and does nothing else. */
+/** An expression that only calls timestamp on one selector. */
 const TIMESTAMP = /^timestamp\((?:"[^"]*"|\(\)|[^()"])*\)$/;
 const TWICE_MATCHED = /absent(_over_time)?\([^{}]*\{[^}]*\b(\w+)(=|!)[^}]*\b\2(=|!)/;
 
@@ -110,7 +110,7 @@ export async function knownReason(difference: Difference): Promise<string | null
   return null;
 }
 
-/** Whether each value of Prometheus's that is not ours is NaN. */
+/** True if each value of Prometheus that differs from ours is NaN. */
 function differOnlyWhereNaN(prometheus: Answer, ours: Answer): boolean {
   if (prometheus.kind === 'error' || ours.kind === 'error') return false;
   const got = new Map(ours.series.map(({ labels, points }) => [labels.key, points]));
@@ -124,7 +124,7 @@ function differOnlyWhereNaN(prometheus: Answer, ours: Answer): boolean {
   return got.size === prometheus.series.length && prometheus.series.every(isExplained);
 }
 
-/** Whether each value is one of the others', for the same series and time. */
+/** True if each value is one of the others', for the same series and time. */
 function isWithin(answer: Answer, others: readonly Answer[], tolerance: Tolerance): boolean {
   const all = others.map(pointsOf);
   return [...pointsOf(answer)].every(([place, value]) =>
@@ -135,7 +135,7 @@ function isWithin(answer: Answer, others: readonly Answer[], tolerance: Toleranc
   );
 }
 
-/** What the answers have in common if only the choice between equal values differs. */
+/** Common part of answers that differ only in the choice between equal values. */
 function valuesByTime(answer: Answer): string {
   if (answer.kind === 'error') return answer.message;
   const points = answer.series.flatMap((series) => series.points);
@@ -145,11 +145,11 @@ function valuesByTime(answer: Answer): string {
     .join('\n');
 }
 
-/** Of a number as a label; what the digits are that are not the same everywhere. */
+/** Tolerance of a number in a label, for digits that differ between platforms. */
 const LABEL_TOLERANCE = { relative: 1e-12, absolute: 0 };
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 
-/** Whether both count the same if only the last digits that labels show differ. */
+/** True if the counts are equal except for the last digits in labels. */
 function countTheSame(prometheus: Answer, ours: Answer): boolean {
   if (![prometheus, ours].every(isOfCounts)) return false;
   const [left, right] = [countedOf(prometheus), countedOf(ours)];
@@ -171,12 +171,15 @@ function isOfCounts(answer: Answer): boolean {
 }
 
 interface Counted {
-  /** Time and labels, but for the digits of numbers. */
+  /** Time and labels, without the digits of numbers. */
   readonly place: string;
   readonly numbers: readonly number[];
 }
 
-/** One for each that was counted, in order: what one engine counts apart the other may as one. */
+/**
+ * One element per counted value, in order: one engine may count separately what the other counts as
+ * one.
+ */
 function countedOf(answer: Answer): Counted[] {
   if (answer.kind === 'error') return [];
   const counted = answer.series.flatMap(({ labels, points }) => {
@@ -194,7 +197,7 @@ function countedOf(answer: Answer): Counted[] {
   );
 }
 
-/** Whether Prometheus says what we do when it is asked for each step alone. */
+/** True if Prometheus agrees with us when it evaluates each step alone. */
 async function isRightStepByStep(difference: Difference): Promise<boolean> {
   const { expression, times, ours, tolerance, askPrometheus } = difference;
   if (times.kind === 'instant' || ours.kind === 'error') return false;
@@ -209,7 +212,7 @@ async function isRightStepByStep(difference: Difference): Promise<boolean> {
   return true;
 }
 
-/** The step's part of a range's answer, as an instant's; series of a scalar have no labels. */
+/** The step's part of a range answer, as an instant answer. Series of a scalar have no labels. */
 function stepOf(answer: Answer & { readonly kind: 'data' }, timeMs: number): Answer {
   const series = answer.series
     .map(({ labels, points }) => ({

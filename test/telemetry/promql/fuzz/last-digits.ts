@@ -1,24 +1,25 @@
 /**
- * Whether answers differ only where the last digits of a function decide. Sine, logarithm, power
- * and spread are not rounded alike everywhere; a comparison, a remainder or a sine of a great number
- * makes much of it. Our own engine is asked with what those functions give moved by as little as
- * they may differ: where its answer stays, nothing is explained.
+ * Checks that answers differ only where the last digits of a function decide. Sine, logarithm,
+ * power and spread are rounded differently between platforms, and a comparison, a remainder or a
+ * sine of a large number magnifies this. Our own engine evaluates the expression with the values of
+ * those functions moved within their allowed error. If its answer does not change, nothing is
+ * explained.
  */
 import { type Answer, isClose, type Tolerance } from '../answer.ts';
 import { isPiece, type Piece, textOf } from './piece.ts';
 
 const INEXACT =
   /\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2|deg|rad|(stddev|stdvar|quantile)(_over_time)?)\b|\^/;
-/** By how much of a value, and by how much beside it. The largest are those that count as equal. */
+/** Relative and absolute size of the moves. The largest still count as equal. */
 const SIZES = [
   [1e-15, 1e-15],
   [1e-13, 1e-13],
   [1e-7, 1e-9],
 ] as const;
-/** Ways to move them, each different from step to step and from function to function. */
+/** Number of different moves, each varying between steps and functions. */
 const WAYS = 4;
 
-/** `ask` answers an expression for the times of `ours`. */
+/** `ask` evaluates an expression for the times of `ours`. */
 export function differInLastDigits(
   piece: Piece,
   { prometheus, ours }: { readonly prometheus: Answer; readonly ours: Answer },
@@ -29,7 +30,7 @@ export function differInLastDigits(
   if (textOf(moved(piece, [0, 0], 0)) === textOf(piece)) return false;
   const places = differingPoints(prometheus, ours, tolerance);
   const still = ask(textOf(moved(piece, [0, 0], 0)));
-  // Brackets were put in: an expression that means another thing with them cannot be tried.
+  // Brackets were added. An expression whose meaning they change cannot be tested.
   if (differingPoints(still, ours, tolerance).size > 0) return false;
   for (const size of SIZES) {
     for (let way = 0; way < WAYS; way++) {
@@ -41,7 +42,7 @@ export function differInLastDigits(
   return false;
 }
 
-/** The same with each inexact function's value moved; `way` says how. */
+/** The same expression with the value of each inexact function moved; `way` selects how. */
 function moved(piece: Piece, [relative, absolute]: readonly [number, number], way: number): Piece {
   let count = 0;
   const move = (one: Piece): Piece => {
@@ -49,7 +50,7 @@ function moved(piece: Piece, [relative, absolute]: readonly [number, number], wa
     const own = one.parts.filter((part) => typeof part === 'string').join(' ');
     const inner = { ...one, parts };
     if (!INEXACT.test(own) || (one.type !== 'vector' && one.type !== 'scalar')) return inner;
-    // A scalar between -1 and 1: what trigonometry there is takes vectors.
+    // A scalar between -1 and 1, because the trigonometric functions take vectors.
     const noise = `((${++count * 0.37 + way * 0.17} + time() * 0.618) % 1 * 2 - 1)`;
     const by = ` * (1 + ${relative} * ${noise}) + ${absolute} * ${noise})`;
     return { ...one, parts: ['((', inner, `)${by}`] };
@@ -57,7 +58,7 @@ function moved(piece: Piece, [relative, absolute]: readonly [number, number], wa
   return move(piece);
 }
 
-/** Series and times at which the two are not the same; all of them when one has no values. */
+/** Series and times at which the two differ; all of them if one has no values. */
 function differingPoints(a: Answer, b: Answer, tolerance: Tolerance): Set<string> {
   const [left, right] = [pointsOf(a), pointsOf(b)];
   const places = new Set<string>();
@@ -69,7 +70,7 @@ function differingPoints(a: Answer, b: Answer, tolerance: Tolerance): Set<string
   return places;
 }
 
-/** Values by series and time; of an error its message. */
+/** Values by series and time; the message of an error. */
 export function pointsOf(answer: Answer): Map<string, number | string> {
   if (answer.kind === 'error') return new Map([['error', answer.message]]);
   return new Map(

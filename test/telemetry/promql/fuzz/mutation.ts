@@ -1,6 +1,6 @@
 /**
- * Expressions damaged at random: a word is lost, doubled, replaced or moved. Both engines must
- * agree on whether what is left is an expression.
+ * Randomly damaged expressions: a word is lost, duplicated, replaced or moved. Both engines must
+ * agree on whether the result is an expression.
  */
 import type { Dice } from './dice.ts';
 import { type Piece, textOf } from './piece.ts';
@@ -54,7 +54,7 @@ const WORDS = [
   ...['1h30m', 'Inf', '{}', '"a"'],
 ];
 
-/** One piece without parts: there is nothing in it to leave out. */
+/** One piece without parts, because nothing in it can be left out. */
 export function mutate(piece: Piece, dice: Dice): Piece {
   const words = textOf(piece).split(/\b|(?<=\W)|(?=\W)/);
   for (let changes = dice.between(1, 2); changes > 0; changes--) {

@@ -1,20 +1,17 @@
 /**
- * Allowed differences of two answers beside their values: the order of a vector where it has one,
- * and warnings and infos.
+ * Allowed differences of two answers besides their values: the order of a vector if it has one, and
+ * warnings and infos.
  */
 import type { Answer } from '../answer.ts';
 import type { Piece } from './piece.ts';
 
-/** Whether the elements of an instant query's vector have an order, as far as it is defined. */
+/** True if the elements of an instant query's vector have a defined order. */
 export function isOrdered({ parts: [first, grouping] }: Piece): boolean {
   if (first === 'topk' || first === 'bottomk') return grouping === '';
   return first === 'sort(' || first === 'sort_desc(';
 }
 
-/**
- * Sentences on the order. Equal values have no order among them, so it is the values that are
- * compared.
- */
+/** Differences in order, as sentences. Equal values have no order, so values are compared. */
 export function orderDifferences(a: Answer, b: Answer): string[] {
   const [expected, got] = [valuesInOrder(a), valuesInOrder(b)];
   return expected === got ? [] : [`the order: expected ${expected}, got ${got}`];
@@ -26,18 +23,18 @@ function valuesInOrder(answer: Answer): string {
   return values.map((value) => value.toPrecision(6)).join(' ');
 }
 
-/** Prometheus's API lists ten of a kind and then how many more. */
+/** Prometheus's API lists ten of a kind, and then the number of the others. */
 const TOLD_MAX = 10;
 /** Newer than 3.5. */
 const SINCE_3_5 = /sort is ineffective/;
-/** Over a range, Prometheus knows a histogram's metric at the first step alone. */
+/** Over a range, Prometheus knows a histogram's metric only at the first step. */
 const CORRECTED_OF = /(fixed for monotonicity .* for metric name) ".*"/;
-/** It lists a text once, at the last place where it was met; we list every place. */
+/** Prometheus lists a text once, at its last position; we list every position. */
 const PLACE = / \(\d+:\d+\)$/;
-/** The last digits of a function are not the same everywhere. */
+/** The last digits of a function differ between platforms. */
 const LAST_DIGITS = /(\.\d{10})\d+/g;
 
-/** Sentences on annotations beside the values. */
+/** Differences in annotations, as sentences. */
 export function annotationDifferences(a: Answer, b: Answer): string[] {
   if (a.kind === 'error' || b.kind === 'error') return [];
   return (['warnings', 'infos'] as const).flatMap((kind) => {

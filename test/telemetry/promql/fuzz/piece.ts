@@ -1,7 +1,7 @@
 /**
- * An expression as nested pieces of text, each with the type it was made for, so that a failing
- * expression can be made smaller without knowing its grammar: a piece may stand where another of
- * its type stood, and what is optional may go.
+ * An expression as nested pieces of text, each with its type, so that a failing expression can be
+ * shrunk without knowledge of its grammar: a piece may replace another of the same type, and
+ * optional text may be removed.
  */
 import type { ValueType } from '../../../../src/telemetry/promql/ast.ts';
 
@@ -10,7 +10,7 @@ export interface Piece {
   readonly parts: readonly Part[];
 }
 
-/** Text, a piece, or text that may be left out. */
+/** Text, a piece, or optional text. */
 export type Part = string | Piece | { readonly optional: string };
 
 export function textOf(piece: Piece): string {
@@ -29,7 +29,7 @@ export function* smallerPieces(piece: Piece): Generator<Piece> {
   yield* withSmallerPart(piece);
 }
 
-/** The pieces within, each before its own. */
+/** Nested pieces, each before its own. */
 export function* descendants(piece: Piece): Generator<Piece> {
   for (const part of piece.parts) {
     if (!isPiece(part)) continue;

@@ -1,6 +1,6 @@
 /**
- * One random query: an expression and when it is asked for. A seed alone says all of it; the data
- * is that of the seed's hundred, because a Prometheus is started for each set of data.
+ * One random query: an expression and its times. It depends only on the seed. Its data is that of
+ * the seed's hundred, because each set of data needs its own Prometheus.
  */
 import { DATA_MS, DATA_START_MS, type FuzzSeries, generateData } from './data.ts';
 import { Dice } from './dice.ts';
@@ -22,9 +22,9 @@ export type FuzzTimes =
 export interface FuzzQuery {
   readonly seed: number;
   readonly piece: Piece;
-  /** The same expression is asked for at each of them. */
+  /** The expression is evaluated at each of them. */
   readonly times: readonly FuzzTimes[];
-  /** null = the default. */
+  /** Lookback, ms; null = the default. */
   readonly lookbackMs: number | null;
 }
 
@@ -49,7 +49,7 @@ export function queryOf(seed: number): FuzzQuery {
   return { seed, piece: isDamaged ? mutate(piece, dice) : piece, times, lookbackMs };
 }
 
-/** Mostly within the data, now and then before or after it, rarely on a sample. */
+/** Mostly within the data, sometimes before or after it, rarely exactly on a sample. */
 function someTime(dice: Dice): number {
   const atMs = dice.between(-60_000, DATA_MS + 6 * 60_000);
   return DATA_START_MS + (dice.chance(0.5) ? atMs : Math.round(atMs / 15_000) * 15_000);

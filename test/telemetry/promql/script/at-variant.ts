@@ -1,20 +1,23 @@
 /**
- * An expression with `@ TIME` put on everything that it selects: evaluated at any other time it
- * must then give the same. Made from the text and the grammar's tree alone, not by the engine's
- * parser, which is under test.
+ * An expression with `@ TIME` added to each of its selectors. Evaluated at any other time it must
+ * give the same result. Made only from the text and the grammar's tree, not by the engine's parser,
+ * which is under test.
  */
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** Their answer depends on the time of the evaluation, whatever they are given. */
+/** Functions whose answer depends on the time of evaluation, for any arguments. */
 const TIME_DEPENDENT =
   /\b(days_in_month|day_of_month|day_of_week|day_of_year|hour|minute|month|year|predict_linear|time|timestamp)\s*\(/i;
 
 const SELECTING = new Set(['VectorSelector', 'MatrixSelector', 'SubqueryExpr']);
-/** Behind a selector: it has an `@` of its own. The tree cannot say so: it binds `@` too loosely. */
+/**
+ * Text after a selector that already has an `@`. The tree cannot show this, because it binds `@`
+ * too loosely.
+ */
 const HAS_AT = /^\s*(offset\s+-?\s*\w+\s*)?@/i;
 
-/** null where the answer changes with the time all the same, or the expression does not parse. */
+/** null if the answer still depends on the time, or the expression does not parse. */
 export function atVariant(expression: string, timeMs: number): string | null {
   if (TIME_DEPENDENT.test(expression)) return null;
   const places: number[] = [];
@@ -27,11 +30,11 @@ export function atVariant(expression: string, timeMs: number): string | null {
   return text;
 }
 
-/** Ends of what selects; false when the tree has an error. */
+/** Ends of the selectors; false if the tree has an error. */
 function collect(node: SyntaxNode, places: number[]): boolean {
   if (node.type.isError) return false;
   if (SELECTING.has(node.name)) {
-    // What lies within is evaluated at the times that this node sets.
+    // Nested nodes are evaluated at the times that this node sets.
     places.push(node.to);
     return true;
   }

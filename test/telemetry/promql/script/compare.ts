@@ -1,6 +1,6 @@
 /**
- * Whether an answer is the expected one. Each check answers with a sentence per difference, so that
- * a failure says all that is wrong with it at once.
+ * Compares an answer with the expected one. Each check returns one sentence per difference, so that
+ * a failure lists all of them.
  */
 import { RE2JS } from 're2js';
 import type {
@@ -24,7 +24,7 @@ import type {
 const RELATIVE_MAX = 1e-6;
 const SMALLEST_NORMAL = 2 ** -1022;
 
-/** Equality of the test language: NaN is NaN, 0 is 0, and else six digits agree. */
+/** Equality in the test language: NaN equals NaN, 0 equals 0, and otherwise six digits agree. */
 function almostEqual(a: number, b: number): boolean {
   if (a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
   if (Number.isNaN(a) || Number.isNaN(b)) return false;
@@ -35,14 +35,17 @@ function almostEqual(a: number, b: number): boolean {
   return difference / Math.min(Math.abs(a) + Math.abs(b), Number.MAX_VALUE) < RELATIVE_MAX;
 }
 
-/** As it is written in an expression. */
+/** Labels as written in an expression. */
 export function formatLabels(labels: Labels): string {
   const inBraces = labels.pairs.filter(([name]) => name !== METRIC_NAME);
   const pairs = inBraces.map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return `${labels.name}{${pairs.join(', ')}}`;
 }
 
-/** Differences of a result from the one expected; `data` of an instant query unless a matrix. */
+/**
+ * Differences between a result and the expected one; `data` of an instant query unless it is a
+ * matrix.
+ */
 export function compareResult(data: ResultData, expected: Eval): string[] {
   const { result, times } = expected;
   if (result.kind === 'scalar') {
@@ -119,7 +122,10 @@ function formatPoints({ timesMs, values }: ResultSeries): string {
   return [...timesMs].map((timeMs, index) => `${values[index]}@${timeMs}`).join(' ');
 }
 
-/** Each series of the answer with its line: what is too much, too little, twice or different. */
+/**
+ * Pairs each series of the answer with its line, and reports extra, missing, repeated and different
+ * ones.
+ */
 function pairUp<T extends { readonly labels: Labels }>(
   got: readonly T[],
   expected: readonly SeriesLine[],
@@ -176,7 +182,7 @@ function annotationFaults(
   ];
 }
 
-/** Differences of an error from the one expected. */
+/** Differences between an error and the expected one. */
 export function compareError(message: string, expected: readonly TextExpectation[]): string[] {
   const unmet = expected.filter((one) => !fits(message, one));
   return unmet.map((one) => `expected an error that is ${describe(one)}, got: ${message}`);

@@ -1,7 +1,7 @@
 /**
  * The small notations of a script: durations, numbers, quoted text, and a series with its values
- * (`metric{l="v"} 1 _ 2+3x4 stale`). Written again and not taken from the engine, whose parser is
- * under test. Every function throws `Error` with what it could not read.
+ * (`metric{l="v"} 1 _ 2+3x4 stale`). Written independently of the engine, whose parser is under
+ * test. Every function throws `Error` with the text that it could not read.
  */
 import { type LabelPair, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/values.ts';
 import type { SeriesLine, SeriesValues } from './script.ts';
@@ -30,7 +30,7 @@ export function parseDuration(text: string): number {
 const DECIMAL = String.raw`(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf(?:inity)?|nan)`;
 const NUMBER = new RegExp(`^([+-]?)(${DECIMAL}|0[xob][0-9a-f]+)$`, 'i');
 
-/** A number standing alone as Go reads it (base from its prefix); undefined when it is none. */
+/** A single number as Go reads it (base from its prefix), or undefined. */
 export function parseNumber(text: string): number | undefined {
   const parts = NUMBER.exec(text);
   if (parts === null) return undefined;
@@ -47,7 +47,7 @@ function unsigned(digits: string): number {
 const REPEATED = /^(_|stale)x(\d+)$/;
 const SEQUENCE = new RegExp(`^([+-]?${DECIMAL})(?:([+-])(${DECIMAL}))?(?:x(\\d+))?$`, 'i');
 
-/** Blank-separated: `5`, `_`, `_x3`, `7x3` (four times), `1+2x3` (1 3 5 7), `stale`. */
+/** Separated by blanks: `5`, `_`, `_x3`, `7x3` (four times), `1+2x3` (1 3 5 7), `stale`. */
 export function parseValues(text: string): SeriesValues {
   const values: (number | 'stale' | null)[] = [];
   for (const word of text.split(/\s+/)) {
@@ -62,13 +62,13 @@ function sequenceOf(word: string): (number | 'stale' | null)[] {
   const repeated = REPEATED.exec(word);
   if (repeated !== null) {
     const count = Number(repeated[2]);
-    // `_x3` is three gaps; of anything else xN is N more.
+    // `_x3` is three gaps; for any other value, xN is N more.
     return repeated[1] === '_' ? Array(count).fill(null) : Array(count + 1).fill('stale');
   }
   const parts = SEQUENCE.exec(word);
   if (parts === null) throw new Error(`"${word}" is not a value`);
   const [, first = '', sign, change = '', count] = parts;
-  if (sign !== undefined && count === undefined) throw new Error(`"${word}" says no count`);
+  if (sign !== undefined && count === undefined) throw new Error(`"${word}" has no count`);
   const difference = sign === undefined ? 0 : unsigned(change) * (sign === '-' ? -1 : 1);
   const values: number[] = [];
   let value = parseNumber(first) ?? Number.NaN;
@@ -79,7 +79,7 @@ function sequenceOf(word: string): (number | 'stale' | null)[] {
   return values;
 }
 
-/** A series and its values; `{}` has no labels, `{"a.b", c="d"}` has the name `a.b`. */
+/** A series and its values. `{}` has no labels; `{"a.b", c="d"}` has the name `a.b`. */
 export function parseSeriesLine(text: string): SeriesLine {
   const name = /^[A-Za-z_:][\w:]*/.exec(text)?.[0] ?? '';
   let rest = text.slice(name.length).trimStart();
@@ -99,7 +99,7 @@ const QUOTED = [/"(?:[^"\\]|\\.)*"/, /'(?:[^'\\]|\\.)*'/, /`[^`]*`/]
   .join('|');
 const PAIR = new RegExp(`\\s*(?:([A-Za-z_]\\w*)|(${QUOTED}))\\s*(?:=\\s*(${QUOTED})\\s*)?,?`, 'y');
 
-/** `text` begins with `{`; `end` is behind the `}`. */
+/** `text` begins with `{`; `end` is the index after the `}`. */
 function parseBraces(text: string): { pairs: LabelPair[]; end: number } {
   const pairs: LabelPair[] = [];
   PAIR.lastIndex = 1;

@@ -1,7 +1,7 @@
 /**
- * Text of a `.test` script to commands. A blank line (or a comment, which counts as blank) ends a
- * command; the lines under `load` and `eval` belong to it. Source: the format's description in
- * Prometheus, `promql/promqltest/README.md`, old forms such as `eval_fail` included.
+ * Parses the text of a `.test` script into commands. A blank line (or a comment, which counts as
+ * blank) ends a command; the lines under `load` and `eval` belong to it. Source: the description of
+ * the format in Prometheus, `promql/promqltest/README.md`, including old forms such as `eval_fail`.
  */
 import { parseDuration, parseNumber, parseSeriesLine, unquote } from './notation.ts';
 import {
@@ -20,7 +20,7 @@ interface Line {
   readonly text: string;
 }
 
-/** Throws `ScriptError`. */
+/** Commands of a script. Throws `ScriptError` if it is invalid. */
 export function parseScript(text: string): readonly Command[] {
   const lines = text.split('\n').map((line, index) => {
     const trimmed = line.trim();
@@ -36,7 +36,7 @@ export function parseScript(text: string): readonly Command[] {
   return commands;
 }
 
-/** Reads one command from the beginning of a block; answers how many lines it took. */
+/** Reads one command from the beginning of a block. Returns its number of lines. */
 function parseCommand(block: readonly Line[], commands: Command[]): number {
   const [head = { number: 0, text: '' }, ...under] = block;
   try {
@@ -61,7 +61,7 @@ function parseLoad(head: Line, under: readonly Line[]): Load {
   return { kind: 'load', line: head.number, stepMs: parseDuration(step), series };
 }
 
-/** Makes errors of `parse` name their own line. */
+/** Adds the line to errors of `parse`. */
 function located<T>(parse: (text: string) => T): (line: Line) => T {
   return (line) => {
     try {
@@ -76,7 +76,7 @@ const INSTANT = /^eval(?:_(fail|warn|ordered|info))?\s+instant\s+at\s+(\S+)\s+(.
 const RANGE =
   /^eval(?:_(fail|warn|info))?\s+range\s+from\s+(\S+)\s+to\s+(\S+)\s+step\s+(\S+)\s+(.+)$/;
 
-/** What the lines under an `eval` add up to. */
+/** Combined expectations of the lines under an `eval`. */
 interface Expectations {
   readonly series: SeriesLine[];
   readonly fail: TextExpectation[];
@@ -142,7 +142,7 @@ function parseTimes(from: string, to: string, step: string): EvalTimes {
 const EXPECT = /^expect\s+(fail|warn|info|no_warn|no_info|ordered)(?:\s+(msg|regex):(.+))?$/;
 const EXPECT_RANGE = /^expect\s+range\s+vector\s+from\s+(\S+)\s+to\s+(\S+)\s+step\s+(\S+)$/;
 const EXPECT_STRING = /^expect\s+string\s+(.+)$/;
-/** The form before `expect fail msg:`. */
+/** The form that preceded `expect fail msg:`. */
 const EXPECTED_FAIL = /^expected_fail_(message|regexp)\s+(.+)$/;
 
 function parseExpectation(text: string, expected: Expectations): void {
@@ -172,7 +172,7 @@ function parseExpectLine(text: string, expected: Expectations): void {
     const [, kind = '', form, reported = ''] = other;
     expected.flags.add(kind);
     if (kind === 'fail' || kind === 'warn' || kind === 'info') {
-      // `expect fail` alone takes any error, but `expect warn` alone still takes any warning.
+      // `expect fail` alone accepts any error; `expect warn` alone needs at least one warning.
       if (form !== undefined || kind !== 'fail')
         expected[kind].push(textExpectation(form, reported));
     }
@@ -200,7 +200,7 @@ function annotationsOf(
   flags: ReadonlySet<string>,
 ): AnnotationExpectation {
   if (flags.has(`no_${kind}`)) return 'none';
-  // `eval_warn` and `eval_info`: any will do.
+  // `eval_warn` and `eval_info` accept any text.
   if (reported.length === 0 && flags.has(kind)) return [{ kind: 'any' }];
   return reported.length === 0 ? 'unchecked' : reported;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs every script of a folder, its folders included, and makes sure that none was passed over:
- * where the folder has a `manifest.json` (evals by file), the numbers and lines must be its own.
+ * Runs every script of a folder and its subfolders, and checks that none was skipped: if the folder
+ * has a `manifest.json` (evals by file), its numbers and lines must match.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -8,10 +8,10 @@ import { exemptionOf } from '../not-applicable.ts';
 import { type EvalOutcome, runScript } from './run-script.ts';
 
 export interface FileReport {
-  /** Relative to the folder. */
+  /** Path relative to the folder. */
   readonly file: string;
   readonly outcomes: readonly EvalOutcome[];
-  /** Why the file could not be run whole; null = it was. */
+  /** Reason why the file could not be run to its end; null = it was. */
   readonly fault: string | null;
 }
 
@@ -20,14 +20,14 @@ interface ManifestEntry {
   readonly tags: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Paths of the scripts in a folder, relative to it, in order; of a script its own name. */
+/** Sorted paths of the scripts in a folder, relative to it; for a single script, its name. */
 export function listScripts(path: string): string[] {
   if (statSync(path).isFile()) return [basename(path)];
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
   return names.filter((name) => name.endsWith('.test')).sort();
 }
 
-/** `path`: a folder or one script. */
+/** `path`: a folder or a single script. */
 export function runFolder(path: string): FileReport[] {
   const folder = statSync(path).isFile() ? dirname(path) : path;
   return listScripts(path).map((file) => runFile(folder, file));

@@ -1,6 +1,4 @@
-/**
- * The runner of scripts itself: what is right passes, and nothing that is wrong does.
- */
+/** The runner of scripts itself: correct evaluations pass, and wrong ones fail. */
 import t from 'tap';
 import { atVariant } from './at-variant.ts';
 import { parseValues } from './notation.ts';
@@ -19,16 +17,16 @@ function differencesOf(evaluation: string): readonly string[] {
   return outcomes[0]?.differences ?? [];
 }
 
-t.test('values: gaps, repetitions, sequences and markers are read as they are meant', async (t) => {
+t.test('values: gaps, repetitions, sequences and markers have their meaning', async (t) => {
   t.same(parseValues('5 _ _x3 7x3'), [5, null, null, null, null, 7, 7, 7, 7]);
   t.same(parseValues('1+2x3 10-2x2 -1-1x1'), [1, 3, 5, 7, 10, 8, 6, -1, -2]);
   t.same(parseValues('stale Inf -Inf .5 1e3'), ['stale', Infinity, -Infinity, 0.5, 1000]);
-  t.same(parseValues('0x10').length, 11, 'no hexadecimal number');
+  t.same(parseValues('0x10').length, 11, 'not a hexadecimal number');
   t.throws(() => parseValues('1+2'), /no count/);
   t.throws(() => parseValues('five'), /not a value/);
 });
 
-t.test('an eval whose expectation is right passes', async (t) => {
+t.test('a correct eval passes', async (t) => {
   const evals = [
     'eval instant at 2m metric\n metric{path="b"} 3\n metric{path="a"} 3',
     'eval instant at 2m sum(metric)\n {} 6',
@@ -45,7 +43,7 @@ t.test('an eval whose expectation is right passes', async (t) => {
   for (const evaluation of evals) t.same(differencesOf(evaluation), [], evaluation);
 });
 
-t.test('an eval whose expectation is wrong fails, whatever is wrong with it', async (t) => {
+t.test('a wrong eval fails, whatever is wrong with it', async (t) => {
   const evals = [
     ['eval instant at 2m metric\n metric{path="a"} 3', /unexpected metric\{path="b"\}/],
     ['eval instant at 2m sum(metric)\n {} 6.0001', /expected 6.0001, got 6/],
@@ -85,7 +83,7 @@ t.test('an eval whose expectation is wrong fails, whatever is wrong with it', as
   }
 });
 
-t.test('the order of a vector counts where it is expected', async (t) => {
+t.test('the order of a vector counts if it is expected', async (t) => {
   const sorted = `load 1m
   metric{path="a"} 5
   metric{path="b"} 3
@@ -98,14 +96,14 @@ eval_ordered instant at 0 sort(metric)
   t.match(wrong[0]?.differences.join(), /the order is another/);
 });
 
-t.test('a script that cannot be read is refused with its line', async (t) => {
+t.test('a script that cannot be parsed is rejected with its line', async (t) => {
   t.throws(() => parseScript('load 5m\n  metric five'), /line 2: "five" is not a value/);
   t.throws(() => parseScript('\neval instant now up'), /line 2/);
   t.throws(() => parseScript('delete'), /line 1: "delete" is not a command/);
 });
 
 t.test(
-  '@ is put on what an expression selects, once, and not on what depends on time',
+  '@ is added to each selector of an expression once, but not if the result depends on time',
   async (t) => {
     t.equal(atVariant('a + sum(b{c="d"})', 1500), 'a @ 1.5 + sum(b{c="d"} @ 1.5)');
     t.equal(atVariant('rate(a[5m] offset 1m)', 1000), 'rate(a[5m] @ 1 offset 1m)');

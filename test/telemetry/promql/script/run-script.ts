@@ -1,7 +1,7 @@
 /**
- * Runs a script against the engine. Every instant evaluation runs three more ways that must agree,
- * as in Prometheus's own runner: with `@` on all selectors at other times, and each of these as
- * the middle step of a range query.
+ * Runs a script against the engine. Every instant evaluation runs in three more ways that must
+ * agree, as in Prometheus's own runner: with `@` on all selectors at other times, and both of these
+ * as the middle step of a range query.
  */
 import { Budget } from '../../../../src/telemetry/promql/budget.ts';
 import {
@@ -27,23 +27,23 @@ export interface EvalOutcome {
   /** Line of the `eval`, from 1. */
   readonly line: number;
   readonly expression: string;
-  /** What differs, one sentence each; empty = passed. */
+  /** Differences, one sentence each; empty = passed. */
   readonly differences: readonly string[];
-  /** Why it was not run; null = it was. */
+  /** Reason why it was not run; null = it was. */
   readonly notApplicable: string | null;
 }
 
-/** Why an eval is not run, or null. */
+/** Reason why an eval is not run, or null. */
 export type Exemption = (evaluation: Eval) => string | null;
 
 const MINUTE_MS = 60_000;
 /**
- * Bounds that stop a runaway engine; Prometheus's 10,000 counts samples held at once, ours counts
- * all that windows look at.
+ * Bounds that stop a runaway engine. Prometheus's 10,000 counts samples held at once; ours counts
+ * all samples that windows read.
  */
 const LIMITS = { bytesMax: 256 * 2 ** 20, samplesMax: 10_000_000 };
 
-/** Throws `ScriptError` when the text is not a script. */
+/** Throws `ScriptError` if the text is not a script. */
 export function runScript(text: string, exemption: Exemption = () => null): EvalOutcome[] {
   const source = new MemorySource(7);
   const outcomes: EvalOutcome[] = [];
@@ -56,7 +56,7 @@ export function runScript(text: string, exemption: Exemption = () => null): Eval
 }
 
 function load(source: MemorySource, { series, stepMs }: Load): void {
-  // Of a series that is written twice the last line counts alone.
+  // Only the last line counts for a series that is written twice.
   for (const { labels, values } of new Map(series.map((one) => [one.labels.key, one])).values()) {
     const samples = values.flatMap((value, index) =>
       value === null ? [] : [{ timeMs: index * stepMs, value }],
@@ -92,7 +92,7 @@ function runInstant(source: MemorySource, evaluation: Eval): string[] {
   if (variant === null || differences.length > 0) return differences;
   const others = timeMs === 0 ? [-1000, 1000] : [-10 * timeMs, 0, timeMs / 5, timeMs, 10 * timeMs];
   return others.flatMap((otherMs) => {
-    // Its texts name places in the expression, and the places have moved.
+    // Annotations name positions in the expression, which have moved.
     const unannotated = { ...evaluation, warnings: 'unchecked', infos: 'unchecked' } as const;
     const found = runInstantAt(source, unannotated, variant, Math.trunc(otherMs));
     return found.map((difference) => `as "${variant}" at ${otherMs} ms: ${difference}`);
@@ -144,11 +144,11 @@ function check(answer: QueryResult | PromqlError, evaluation: Eval): string[] {
     if (evaluation.fail === null) return [`it failed: ${answer.message}`];
     return compareError(answer.message, evaluation.fail);
   }
-  if (evaluation.fail !== null) return ['expected it to fail, it succeeded'];
+  if (evaluation.fail !== null) return ['expected it to fail, but it succeeded'];
   return [...compareResult(answer.data, evaluation), ...compareAnnotations(answer, evaluation)];
 }
 
-/** Only what the engine refuses is an answer; any other error is a fault of ours and comes out. */
+/** Only a refusal of the engine is an answer. Any other error is our fault and is rethrown. */
 function attempt(query: () => QueryResult): QueryResult | PromqlError {
   try {
     return query();

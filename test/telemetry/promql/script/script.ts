@@ -1,11 +1,11 @@
 /**
- * A script of the PromQL test language as data: what `parse-script.ts` reads and `run-script.ts`
- * does. The language is the one of Prometheus's own tests (`promql/promqltest`), so that scripts
- * which others wrote run here unchanged.
+ * A script of the PromQL test language as data, which `parse-script.ts` reads and `run-script.ts`
+ * runs. It is the language of Prometheus's own tests (`promql/promqltest`), so that upstream
+ * scripts run here unchanged.
  */
 import type { Labels } from '../../../../src/telemetry/promql/values.ts';
 
-/** Values of a series one step after the other; null where there is none. */
+/** Values of a series, one per step; null for a missing one. */
 export type SeriesValues = readonly (number | 'stale' | null)[];
 
 export interface SeriesLine {
@@ -25,7 +25,7 @@ export interface Load {
   readonly series: readonly SeriesLine[];
 }
 
-/** Times in ms; of an instant query all three are its time, and the step has no meaning. */
+/** Times in ms. For an instant query all three equal its time, and the step is meaningless. */
 export interface EvalTimes {
   readonly startMs: number;
   readonly endMs: number;
@@ -37,11 +37,11 @@ export type TextExpectation =
   | { readonly kind: 'equal'; readonly text: string }
   | { readonly kind: 'match'; readonly pattern: string };
 
-/** What annotations of one kind may be: unchecked, none, or at least one and each one listed. */
+/** Expected annotations of one kind: unchecked, none, or at least one and each one listed. */
 export type AnnotationExpectation = 'unchecked' | 'none' | readonly TextExpectation[];
 
 export type ExpectedResult =
-  /** Series of one value (instant) or of one a step (range), none for an empty result. */
+  /** Series with one value (instant) or one per step (range); empty for an empty result. */
   | { readonly kind: 'series'; readonly series: readonly SeriesLine[] }
   /** Raw samples: value i is at `times.startMs + i * times.stepMs`. */
   | {
@@ -60,9 +60,9 @@ export interface Eval {
   readonly times: EvalTimes;
   readonly expression: string;
   readonly result: ExpectedResult;
-  /** The series stand in the order in which they must come. */
+  /** True if the series must be returned in this order. */
   readonly ordered: boolean;
-  /** null: it must succeed; else every text must fit the error, none = any error. */
+  /** null: it must succeed; otherwise every text must match the error, none = any error. */
   readonly fail: readonly TextExpectation[] | null;
   readonly warnings: AnnotationExpectation;
   readonly infos: AnnotationExpectation;
@@ -70,7 +70,7 @@ export interface Eval {
 
 export type Command = Clear | Load | Eval;
 
-/** The script itself is wrong; nothing of it was run. */
+/** The script itself is invalid; nothing in it was run. */
 export class ScriptError extends Error {
   constructor(line: number, message: string) {
     super(`line ${line}: ${message}`);
