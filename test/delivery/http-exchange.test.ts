@@ -119,7 +119,7 @@ t.test('any URL and secret are omitted without an error', async (t) => {
   t.equal(redact('no address: here', { url: 'no address' }), '[redacted]: here');
 });
 
-/** Shortest of several runs, ms: other work on the machine can only lengthen a run. */
+/** Least CPU time of several runs, ms: other work on the machine can only lengthen a run. */
 function shortest(run: () => void): number {
   const runs = Array.from({ length: 5 }, () => {
     const started = process.threadCpuUsage();
