@@ -8,6 +8,7 @@ import { circleFindings, placeFindings } from './house/plan.ts';
 import { RELEASED_MESSAGES } from './released-messages.ts';
 import { styleFindings } from './style.ts';
 import { supplyFindings } from './supply/findings.ts';
+import { voiceFindings } from './voice/ratchet.ts';
 
 interface Check {
   readonly name: string;
@@ -25,6 +26,7 @@ const checks: readonly Check[] = [
   { name: 'lint and format', run: () => command('biome', 'check', '.') },
   { name: 'rooms, the direction of imports, circles', run: () => none(houseFindings()) },
   { name: 'style', run: () => none(styleFindings(process.cwd())) },
+  { name: 'voice', run: () => none(voiceFindings(process.cwd())) },
   { name: 'dependencies', run: () => none(supplyFindings(process.cwd())) },
   { name: 'unused code and dependencies', run: () => command('knip') },
   {
