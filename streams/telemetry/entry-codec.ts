@@ -1,8 +1,8 @@
 /**
- * Bytes of the entries of a partition's SAMPLES log: one byte of kind, then a sample batch in its
- * own format, or a small record with a checksum. Rules are JSON, because they are few, gain fields,
- * and people read them when something is odd. First the entries, then the batches, then the
- * dictionaries of a batch.
+ * Bytes of the entries of a partition's SAMPLES log: one byte for the kind, then a sample batch in
+ * its own format, or a small record with a checksum. Rules are JSON, because they are few, gain
+ * fields, and are read by people in an investigation. This file has the entries first, then the
+ * batches, then the dictionaries of a batch.
  */
 import { Buffer } from 'node:buffer';
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
@@ -22,10 +22,10 @@ const BATCH = 1;
 const TICK = 2;
 const RULES = 3;
 const RECORD_START = 5;
-/** A tick is its time, followed by its epoch and its liveness report, if there are any, as JSON. */
+/** A tick is its time, followed by its epoch and its liveness report, if any, as JSON. */
 const TIME_BYTES = 8;
 
-/** The entry as bytes of its own. */
+/** The entry encoded in a new array. */
 export function encodeEntry(entry: LogEntry): Uint8Array {
   if (entry.kind === 'batch') {
     const batch = encodeBatch(entry.batch);
@@ -48,7 +48,7 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
   return record(RULES, jsonBytes(marker));
 }
 
-/** The entry, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
+/** The complete entry. Throws `DamagedBytes` if the bytes differ from what was encoded. */
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const kind = bytes[0];
   if (kind === BATCH) return { kind: 'batch', batch: decodeBatch(bytes.subarray(1)) };
@@ -67,7 +67,7 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   return {
     ...tick,
     ...(epoch !== undefined && { epoch }),
-    // All of its fields are there, or none.
+    // All of its fields are present, or none.
     ...(report.outages && { livenessReport: report as LivenessReport }),
   };
 }
@@ -95,43 +95,43 @@ function recordBody(bytes: Uint8Array): Buffer {
 type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 function rulesEntry(body: Buffer): LogEntry {
-  // The checksum says that our own encoder wrote this; its shape needs no second proof.
+  // The checksum proves that our own encoder wrote this; its shape needs no further validation.
   const marker = JSON.parse(body.toString('utf8')) as RulesBody;
   return { kind: 'rules', ...marker };
 }
 
-// Entries of the SAMPLES log with their places, and the operator that decodes them.
+// Entries of the SAMPLES log with their positions, and the operator that decodes them.
 
-/** An entry as its source has it: the stored bytes, or decoded already. */
+/** An entry from its source: the stored bytes, or already decoded. */
 export interface LoggedEntry {
   /** Position in the stream. */
   readonly sequence: number;
   readonly partition: number;
-  /** When the stream stored it, Unix ms. */
+  /** Time at which the stream stored it, Unix ms. */
   readonly storedMs: number;
   readonly entry: LogEntry | Uint8Array;
 }
 
-/** A decoded entry with its place. */
+/** A decoded entry with its position. */
 export interface PlacedEntry extends LoggedEntry {
   readonly entry: LogEntry;
 }
 
-/** Decodes stored bytes. Fails with `DamagedBytes` when they are anything but what was encoded. */
+/** Decodes stored bytes. Fails with `DamagedBytes` if they differ from what was encoded. */
 export function decodeEntries(): OperatorFunction<LoggedEntry, PlacedEntry> {
   return map(decoded);
 }
 
-/** The entry, decoded. Throws `DamagedBytes`. */
+/** The decoded entry. Throws `DamagedBytes`. */
 export function decoded(logged: LoggedEntry): PlacedEntry {
   const { sequence, partition, storedMs, entry } = logged;
   if (!(entry instanceof Uint8Array)) return { sequence, partition, storedMs, entry };
   return { sequence, partition, storedMs, entry: decodeEntry(entry) };
 }
 
-// Sample batches as bytes: what the SAMPLES stream carries and a restart reads back. Columns, not
-// rows, so that equal things lie side by side; small batches (one row of one VM) pay for no
-// compressor. Every double comes back bit for bit.
+// Sample batches as bytes: the content of the SAMPLES stream, read back by a restart. They are
+// stored as columns, not rows, so that equal values are adjacent; small batches (one row of one VM)
+// avoid the cost of compression. Every double is restored bit for bit.
 //
 //   version (1) · packing (1) · CRC-32 of what follows (4) · [length unpacked (4)] · payload
 //   payload: counts and dictionaries · one column after another · values by layout and series
@@ -140,17 +140,18 @@ const VERSION = 1;
 const PLAIN = 0;
 const ZSTD = 1;
 const HEADER_BYTES = 6;
-/** Payloads from this size on are compressed; below, the compressor costs more than it saves. */
+/** Payloads from this size on are compressed; below it, compression costs more than it saves. */
 const ZSTD_BYTES_MIN = 2048;
-/** A payload never unpacks to more: 64 MiB, a thousand times what ingest merges. */
+/** Maximum size of an unpacked payload: 64 MiB, a thousand times the size that ingest merges. */
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-// Kept between calls: encoding is synchronous, and a fresh buffer each time costs more than it.
+// Reused between calls: encoding is synchronous, and a new buffer would cost more than the
+// encoding.
 const payload = new ByteWriter(64 * 1024);
 const tags = new ByteWriter(16 * 1024);
 
-/** The batch as bytes of its own. */
+/** The batch encoded in a new array. */
 export function encodeBatch(batch: SampleBatch): Uint8Array {
   payload.clear();
   payload.f64(batch.receivedMs);
@@ -172,7 +173,7 @@ export function encodeBatch(batch: SampleBatch): Uint8Array {
   return bytes;
 }
 
-/** The batch, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
+/** The complete batch. Throws `DamagedBytes` if the bytes differ from what was encoded. */
 export function decodeBatch(bytes: Uint8Array): SampleBatch {
   const outer = new ByteReader(bytes);
   const version = outer.u8();
@@ -215,7 +216,7 @@ function writeRows(batch: SampleBatch): void {
   writeIndexes(batch.stateReason);
 }
 
-/** Indexes as steps from the one before: mostly 0 or 1. */
+/** Indexes as differences from the previous one: usually 0 or 1. */
 function writeIndexes(column: Uint32Array): void {
   let before = 0;
   for (const index of column) {
@@ -225,7 +226,9 @@ function writeIndexes(column: Uint32Array): void {
   }
 }
 
-/** Numbers as steps from the one before where every step is exact, else as they are. */
+/**
+ * Numbers as differences from the previous one if every difference is exact; otherwise unchanged.
+ */
 function writeNumbers(column: Float64Array, first: number): void {
   const steps = Number.isSafeInteger(first) && column.every((value) => isExact(value));
   payload.u8(steps ? 1 : 0);
@@ -236,12 +239,15 @@ function writeNumbers(column: Float64Array, first: number): void {
   }
 }
 
-/** Whole and so small that differences of two are exact. -0 is not: its difference is 0. */
+/**
+ * True for integers small enough that differences of two are exact. -0 is excluded: its difference
+ * is 0.
+ */
 function isExact(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) <= 2 ** 51 && !Object.is(value, -0);
 }
 
-/** Values of all rows of one layout, series after series: alike lies beside alike. */
+/** Values of all rows of one layout, series by series: similar values are adjacent. */
 function writeValues(batch: SampleBatch): void {
   const { values, valueOffset } = batch;
   tags.clear();
@@ -251,7 +257,8 @@ function writeValues(batch: SampleBatch): void {
     for (let column = 0; column < width; column++) {
       for (const row of rows) {
         const value = values[(valueOffset[row] as number) + column];
-        // Refused here as well as at every door: what cannot be decoded must never be stored.
+        // Rejected here as at every entry point: a value that cannot be decoded must never be
+        // stored.
         if (!Number.isFinite(value)) throw new RangeError(`A batch holds the value ${value}`);
         magnitudes.splitNumber(value as number, tags);
       }
@@ -269,7 +276,7 @@ function rowsByLayout(layoutOfRow: Uint32Array, layouts: number): number[][] {
 
 function readBatch(reader: ByteReader): SampleBatch {
   const receivedMs = reader.f64();
-  // Every row has at least its state and seven columns of a byte or more.
+  // Every row has at least its state and seven columns of one byte or more.
   const count = reader.count(8);
   const { vms, strings, layouts } = readNames(reader);
   const vm = readIndexes(reader, count, vms.length);
@@ -340,10 +347,10 @@ function readValues(
   return values;
 }
 
-// Bytes of a batch's dictionaries: the VMs, texts and series that its rows refer to by number.
+// Bytes of a batch's dictionaries: the VMs, texts and series to which its rows refer by number.
 // Well-known names of series and labels are numbers themselves, because a row has a dozen of them.
 
-/** What a batch refers to by number. */
+/** Dictionaries to which a batch refers by number. */
 export type Names = Pick<SampleBatch, 'vms' | 'strings' | 'layouts'>;
 
 /** Appends the batch's dictionaries: VMs, texts, layouts. */
@@ -362,7 +369,7 @@ function writeNames(writer: ByteWriter, batch: Names): void {
   writeLayouts(writer, batch.layouts);
 }
 
-/** Reads what `writeNames` wrote. Throws `DamagedBytes`. */
+/** Reads the output of `writeNames`. Throws `DamagedBytes`. */
 function readNames(reader: ByteReader): Names {
   const vms = readVms(reader);
   const strings = [''];
@@ -370,7 +377,7 @@ function readNames(reader: ByteReader): Names {
   return { vms, strings, layouts: readLayouts(reader) };
 }
 
-/** A series key is a name (a number when well known) and labels (a number when seen before). */
+/** A series key is a name (a number if well known) and labels (a number if seen before). */
 function writeLayouts(writer: ByteWriter, layouts: readonly Layout[]): void {
   const seenLabels = new Map<string, number>([['', 1]]);
   writer.varint(layouts.length);
@@ -390,7 +397,7 @@ function writeLayouts(writer: ByteWriter, layouts: readonly Layout[]): void {
   }
 }
 
-/** Labels with known names as pairs of a number and a value; any others as they are. */
+/** Labels with known names as pairs of a number and a value; any others unchanged. */
 function writeLabels(writer: ByteWriter, labels: string): void {
   const pairs = labels.slice(1, -1).split(',').map(knownPair);
   const known = pairs.flatMap((pair) => pair ?? []);
@@ -457,10 +464,10 @@ function readLayouts(reader: ByteReader): Layout[] {
   return layouts;
 }
 
-/** Names of labels, the position being what is stored. */
+/** Names of labels; their position is stored. */
 const KNOWN_LABEL_NAMES: readonly string[] = ['device', 'interface', 'mountpoint', 'fstype'];
 
-/** Names of series, the position being what is stored. */
+/** Names of series; their position is stored. */
 const KNOWN_SERIES_NAMES: readonly string[] = [
   'svc_vm_cpu_seconds_total',
   'svc_vm_vcpus',

@@ -1,16 +1,18 @@
 /**
  * Why a source left a reading out of a row (MEAS-11). The cause travels with the row as a series of
- * its own, so that history, replay and queries have it at the time of the row. Who reads a metric
- * then learns what to do next, instead of blaming the guest for what it was never asked.
+ * its own, so history, replay and queries have it at the time of the row. Readers of a metric then
+ * learn what to do next, instead of blaming the guest for a reading that was never requested.
  */
 import { type SeriesKey, seriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { EXPANDED_SERIES, type MetricDescriptor } from './catalogue.ts';
 
-/** Its value is 1 in each row that lacks the reading for the cause; else there is no sample. */
+/**
+ * Its value is 1 in each row that lacks the reading for this cause; otherwise there is no sample.
+ */
 export const ABSENCE_SERIES = 'svc_vm_reading_absent';
 
-/** What a source can leave out; a metric belongs to one of them. */
+/** Readings that a source can leave out; a metric belongs to one of them. */
 export type ReadingName =
   | 'cpu'
   | 'memory'
@@ -22,13 +24,13 @@ export type ReadingName =
   | 'swap'
   | 'processes';
 
-/** What happened, as a phrase, and the next step, as a sentence. */
+/** The cause as a phrase, and the next step as a sentence. */
 interface CauseText {
   readonly what: string;
   readonly next: string;
 }
 
-/** Every cause that our sources report. */
+/** Every cause that the sources of this project report. */
 export const ABSENCE_CAUSES = {
   MEMORY_NOT_POLLED: {
     what: 'libvirt has never got memory figures from the guest',
@@ -95,7 +97,7 @@ export const ABSENCE_CAUSES = {
 /** One of `ABSENCE_CAUSES`. */
 export type AbsenceCause = keyof typeof ABSENCE_CAUSES;
 
-/** A reading that a source left out, and why. */
+/** A reading that a source left out, and the cause. */
 export interface Absence {
   readonly reading: ReadingName;
   readonly cause: AbsenceCause;
@@ -106,26 +108,28 @@ export function absenceKey({ reading, cause }: Absence): SeriesKey {
   return seriesKey(ABSENCE_SERIES, { cause, reading });
 }
 
-/** Absences of the readings that agents take, with the causes that they know. */
+/** Absences of the readings taken by agents, with the causes that agents know. */
 const EXPANDED_ABSENCES: ReadonlySet<SeriesKey> = new Set(
   (['load', 'memory_available', 'swap', 'processes'] as const).flatMap((reading) =>
     (['UNREADABLE', 'IMPOSSIBLE'] as const).map((cause) => absenceKey({ reading, cause })),
   ),
 );
 
-/** An agent sends expanded series, and why it left one of them out. */
+/** True for an expanded series, or the absence of one: only agents send these. */
 export function isOfAgents(series: SeriesKey): boolean {
   return EXPANDED_SERIES.has(series) || EXPANDED_ABSENCES.has(series);
 }
 
-/** What happened and what to do next, as one text; '' for a reason that is none of the causes. */
+/** The cause and the next step as one text; '' for a reason that is not one of the causes. */
 export function causeHelp(reason: string): string {
   if (!Object.hasOwn(ABSENCE_CAUSES, reason)) return '';
   const { what, next } = ABSENCE_CAUSES[reason as AbsenceCause];
   return `${what.charAt(0).toUpperCase()}${what.slice(1)}. ${next}`;
 }
 
-/** The reading that a metric follows from; undefined: a source cannot leave it out by itself. */
+/**
+ * The reading from which a metric is derived; undefined: a source cannot leave it out separately.
+ */
 export function readingOf({
   metricId,
   derivation,
@@ -158,7 +162,7 @@ const GAUGES: Readonly<Record<string, ReadingName>> = {
 
 const KEY = /^svc_vm_reading_absent\{cause="([A-Z][A-Z0-9_]{0,62})",reading="([a-z_]+)"\}$/;
 
-/** Times of the rows that lack a reading, by cause; of each cause oldest first. */
+/** Times of the rows that lack a reading, by cause; oldest first for each cause. */
 export function absencesIn(
   { timesMs, series }: Pick<VmColumns, 'timesMs' | 'series'>,
   reading: ReadingName,

@@ -1,18 +1,20 @@
 /**
- * The series that readers of PromQL and of exports see: type, unit and help of each name, and which
- * of them follow from a row although no source sends them. The one table for metadata, exposition
- * and documentation; what is not in it is a series of somebody's own, of unknown type.
+ * The series visible to readers of PromQL and exports: type, unit and help of each name, and which
+ * of them are derived from a row although no source sends them. The single table for metadata,
+ * exposition and documentation; a series that is not in it is user-defined, of unknown type.
  */
 
-/** Metadata of one series name, as PromQL's metadata and OpenMetrics show it. */
+/** Metadata of one series name, as in PromQL's metadata and OpenMetrics. */
 export interface SeriesDescriptor {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
-  /** Base unit, as OpenMetrics names it and as the name ends; '' = none. */
+  /** Base unit in OpenMetrics, and suffix of the name; '' = none. */
   readonly unit: 'seconds' | 'bytes' | '';
-  /** One sentence, without a full stop. */
+  /** One sentence without a full stop. */
   readonly help: string;
-  /** Field of the row that the series follows from: a sender sets the field, and never the series. */
+  /**
+   * Field of the row from which the series is derived: a sender sets the field, never the series.
+   */
   readonly rowField?: 'vcpus' | 'state' | 'observedUnixMs';
 }
 
@@ -86,7 +88,7 @@ const rows: readonly SeriesDescriptor[] = [
   gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];
 
-/** Every series of the catalogue by its name, in the order in which they are written. */
+/** Every series of the catalogue by name, in output order. */
 export const seriesCatalogue: ReadonlyMap<string, SeriesDescriptor> = new Map(
   rows.map((row) => [row.name, row]),
 );
