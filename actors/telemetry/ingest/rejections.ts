@@ -1,18 +1,19 @@
 /**
- * The table of what `WriteSamples` rejects: each cause with what it refuses, and what to do. Code,
- * answers and docs/write-samples.md follow it. A cause in the data refuses its value, its field or
- * its row, and the rest of the batch is stored. Only causes about the request refuse the request.
+ * The table of what `WriteSamples` rejects: each cause with the rejected part and a remedy. Code,
+ * responses and docs/write-samples.md follow it. A cause in the data rejects its value, its field
+ * or its row, and the rest of the batch is stored. Only causes in the request itself reject the
+ * request.
  */
 
 /** Part of a request that is not stored. FIELD: the row is stored without it. */
 export type Refused = 'VALUE' | 'FIELD' | 'ROW';
 
 interface Cause {
-  /** What is refused; several, where the cause can be in any of them. */
+  /** The rejected parts; several if the cause can be in any of them. */
   readonly refuses: readonly Refused[];
   /** The cause, for the documentation. */
   readonly cause: string;
-  /** Sentence to the sender, for rejections that bring none of their own. */
+  /** Default sentence to the sender. */
   readonly message: string;
 }
 
@@ -115,22 +116,27 @@ export interface Rejection {
   /** The series, or the field of the row; '' = the row. */
   readonly series: string;
   readonly reason: RejectReason;
-  /** Absent: that of the catalogue. */
+  /** Sentence to the sender; absent: that of the catalogue. */
   readonly message?: string;
 }
 
 export interface RejectedSample extends Rejection {
   /** Index of the row in the request. */
   readonly row: number;
-  /** Id of the VM, where its row is refused by its form; absent: the row is passed on, or names none. */
+  /**
+   * Id of the VM if its row is rejected for its form; absent: the row is passed on, or names none.
+   */
   readonly vm?: string;
   /** Path below the row, such as `values[2].labels`; absent: it follows from `series`. */
   readonly field?: string;
-  /** The row is refused for the field that `series` names; without it, '' alone refuses the row. */
+  /**
+   * The row is rejected because of the field named by `series`; without it, only '' rejects the
+   * row.
+   */
   readonly isRow?: true;
 }
 
-/** Is nothing of the row stored? */
+/** True if no part of the row is stored. */
 export function refusesRow({ series, isRow }: RejectedSample): boolean {
   return series === '' || isRow === true;
 }
