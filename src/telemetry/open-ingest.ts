@@ -1,4 +1,4 @@
-/** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
+/** Opens ingest: it turns rows of any sender into entries of the sample log, within the limits. */
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { CollectorReadings } from '../../actors/telemetry/ingest/collector-readings.ts';
