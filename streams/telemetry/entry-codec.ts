@@ -89,7 +89,10 @@ function recordBody(bytes: Uint8Array): Buffer {
   if (all.length < RECORD_START) throw new DamagedBytes('TRUNCATED', 'An entry without a body');
   const body = all.subarray(RECORD_START);
   if (all.readUInt32LE(1) === crc32(body)) return body;
-  throw new DamagedBytes('CHECKSUM', 'The entry is not what was written: its checksum differs');
+  throw new DamagedBytes(
+    'CHECKSUM',
+    'The entry differs from what was written: its checksum does not match',
+  );
 }
 
 type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
@@ -182,7 +185,10 @@ export function decodeBatch(bytes: Uint8Array): SampleBatch {
   }
   const packing = outer.u8();
   if (outer.u32() !== crc32(bytes.subarray(HEADER_BYTES))) {
-    throw new DamagedBytes('CHECKSUM', 'The batch is not what was written: its checksum differs');
+    throw new DamagedBytes(
+      'CHECKSUM',
+      'The batch differs from what was written: its checksum does not match',
+    );
   }
   const reader = new ByteReader(unpack(packing, outer));
   const batch = readBatch(reader);
@@ -197,11 +203,11 @@ function unpack(packing: number, reader: ByteReader): Uint8Array {
   if (length > UNPACKED_BYTES_MAX) throw malformed(`${length} bytes unpacked`);
   try {
     const plain = zstdDecompressSync(reader.bytes(reader.left), { maxOutputLength: length });
-    if (plain.length !== length) throw malformed('the payload unpacks to another length');
+    if (plain.length !== length) throw malformed('the payload unpacks to a different length');
     return plain;
   } catch (cause) {
     if (cause instanceof DamagedBytes) throw cause;
-    throw new DamagedBytes('MALFORMED', 'The payload does not unpack', { cause });
+    throw new DamagedBytes('MALFORMED', 'The payload cannot be decompressed', { cause });
   }
 }
 
@@ -330,7 +336,8 @@ function readValues(
   valueOffset: Uint32Array,
 ): Float64Array {
   const total = valueOffset[valueOffset.length - 1] as number;
-  if (total > reader.left) throw new DamagedBytes('TRUNCATED', 'Fewer values than rows promise');
+  if (total > reader.left)
+    throw new DamagedBytes('TRUNCATED', 'Fewer values than the rows declare');
   const tagOf = reader.bytes(total);
   const values = new Float64Array(total);
   let next = 0;
@@ -426,7 +433,7 @@ function readLabels(reader: ByteReader): string {
   const pairs: string[] = [];
   for (let left = count; left > 0; left--) {
     const name = KNOWN_LABEL_NAMES[reader.varint()];
-    if (name === undefined) throw malformed('unknown name of a label');
+    if (name === undefined) throw malformed('unknown label name');
     pairs.push(`${name}="${reader.text()}"`);
   }
   return `{${pairs.join(',')}}`;
@@ -438,7 +445,7 @@ function readVms(reader: ByteReader): VmRef[] {
   const vms: VmRef[] = [];
   for (let left = reader.count(2); left > 0; left--) {
     const project = projects[reader.varint()];
-    if (project === undefined) throw malformed('a VM of no project');
+    if (project === undefined) throw malformed('a VM without a project');
     vms.push({ project, vm: reader.text() });
   }
   return vms;
@@ -452,7 +459,7 @@ function readLayouts(reader: ByteReader): Layout[] {
     for (let keys = reader.count(2); keys > 0; keys--) {
       const known = reader.varint();
       const name = known === 0 ? reader.text() : KNOWN_SERIES_NAMES[known - 1];
-      if (name === undefined) throw malformed('unknown name of a series');
+      if (name === undefined) throw malformed('unknown series name');
       const seen = reader.varint();
       if (seen === 0) seenLabels.push(readLabels(reader));
       const labels = seenLabels[seen === 0 ? seenLabels.length - 1 : seen - 1];

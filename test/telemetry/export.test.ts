@@ -99,13 +99,13 @@ t.test(
     t.equal(
       text.body,
       [
-        '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, without idle, iowait and steal',
+        '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, excluding idle, iowait and steal',
         '# TYPE svc_vm_cpu_seconds_total counter',
         `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 ${time}`,
         '# HELP svc_vm_vcpus vCPUs observed',
         '# TYPE svc_vm_vcpus gauge',
         `svc_vm_vcpus{${own}} 2 ${time}`,
-        '# HELP svc_vm_memory_free_bytes Memory that the guest reports as free',
+        '# HELP svc_vm_memory_free_bytes Memory reported as free by the guest',
         '# TYPE svc_vm_memory_free_bytes gauge',
         `svc_vm_memory_free_bytes{${own}} 1e+21 ${time}`,
         '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
@@ -114,10 +114,10 @@ t.test(
         '# HELP svc_vm_network_receive_bytes_total Bytes that the guest received on the interface',
         '# TYPE svc_vm_network_receive_bytes_total counter',
         `svc_vm_network_receive_bytes_total{${own}} 0 ${time}`,
-        '# HELP svc_vm_running 1 while the hypervisor says that the VM runs, else 0',
+        '# HELP svc_vm_running 1 while the hypervisor reports the VM as running, otherwise 0',
         '# TYPE svc_vm_running gauge',
         `svc_vm_running{${own}} 1 ${time}`,
-        '# HELP svc_vm_last_observation_timestamp_seconds When the source observed the VM, Unix time',
+        '# HELP svc_vm_last_observation_timestamp_seconds Time at which the source observed the VM, Unix time',
         '# TYPE svc_vm_last_observation_timestamp_seconds gauge',
         `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
         '',
@@ -134,7 +134,7 @@ t.test(
       [
         '# TYPE svc_vm_cpu_seconds counter',
         '# UNIT svc_vm_cpu_seconds seconds',
-        '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, without idle, iowait and steal',
+        '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, excluding idle, iowait and steal',
         `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 `,
       ].join('\n'),
     );

@@ -49,15 +49,15 @@ export const ABSENCE_CAUSES = {
     next: 'Synchronize the clocks of hypervisor and collector (NTP).',
   },
   NOT_REFRESHED: {
-    what: 'the figures were not refreshed since the observation before',
+    what: 'the figures were not refreshed since the previous observation',
     next: 'Set a stats period shorter than the sampling interval, and check that the guest responds.',
   },
   VM_PAUSED: {
     what: 'the VM is paused',
-    next: 'Resume the VM; its figures stand still until then.',
+    next: 'Resume the VM; its figures do not change until then.',
   },
   HYPERVISOR_NOT_ANSWERING: {
-    what: "the VM's hypervisor process does not answer",
+    what: "the VM's hypervisor process does not respond",
     next: 'Look for a frozen QEMU: virsh -r domstats --nowait shows few lines for it.',
   },
   VCPU_TIMES_INCOMPLETE: {
@@ -65,32 +65,32 @@ export const ABSENCE_CAUSES = {
     next: 'Compare vcpu.current with the vcpu.N.time lines of virsh -r domstats VM --vcpu.',
   },
   NO_COUNTERS: {
-    what: 'the device has no counters, as in user-mode networking',
-    next: 'Attach the device to a bridge or a network of libvirt.',
+    what: 'the device has no counters, as with user-mode networking',
+    next: 'Attach the device to a bridge or a libvirt network.',
   },
   NOT_ASKED: {
-    what: "the collector does not ask the guest's agent",
-    next: 'Switch on file systems at the collector; docs/sources.md says how, and which rights it takes.',
+    what: 'the collector does not query the guest agent',
+    next: 'Enable file systems at the collector; docs/sources.md describes how, and the required rights.',
   },
   GUEST_AGENT_SILENT: {
-    what: "the guest's agent did not answer",
+    what: 'the guest agent did not respond',
     next: 'Install and start qemu-guest-agent in the guest, with its channel in the domain.',
   },
   NO_SIZES: {
-    what: "the guest's agent names file systems without their sizes",
+    what: 'the guest agent lists file systems without their sizes',
     next: 'Update qemu-guest-agent to 3.0 or later.',
   },
   FILE_SYSTEM_NOT_ANSWERING: {
-    what: 'a file system does not answer',
+    what: 'a file system does not respond',
     next: 'Check that its server is reachable, or unmount it.',
   },
   UNREADABLE: {
-    what: 'the source could not be read, or what it says is not understood',
+    what: 'the source could not be read, or its output could not be parsed',
     next: "See the collector's faults in /readyz, which name the file or the program.",
   },
   IMPOSSIBLE: {
-    what: 'readings cannot be: below zero, or far above the capacity',
-    next: 'Check the source: a counter that dipped, or two sources of one VM, look like this.',
+    what: 'impossible readings: below zero, or far above the capacity',
+    next: 'Check the source: a counter that dipped, or two sources of one VM, can cause this.',
   },
 } as const satisfies Readonly<Record<string, CauseText>>;
 

@@ -22,16 +22,16 @@ const rows: readonly SeriesDescriptor[] = [
   counter(
     'svc_vm_cpu_seconds_total',
     'seconds',
-    'CPU time used by all vCPUs together, without idle, iowait and steal',
+    'CPU time used by all vCPUs together, excluding idle, iowait and steal',
   ),
   derived('vcpus', gauge('svc_vm_vcpus', '', 'vCPUs observed')),
   gauge(
     'svc_vm_cpu_utilization_pct',
     '',
-    'Average utilization of the observed vCPUs since the observation before, percent of capacity',
+    'Average utilization of the observed vCPUs since the previous observation, percent of capacity',
   ),
-  gauge('svc_vm_memory_total_bytes', 'bytes', 'Memory that the guest sees'),
-  gauge('svc_vm_memory_free_bytes', 'bytes', 'Memory that the guest reports as free'),
+  gauge('svc_vm_memory_total_bytes', 'bytes', 'Memory visible to the guest'),
+  gauge('svc_vm_memory_free_bytes', 'bytes', 'Memory reported as free by the guest'),
   gauge(
     'svc_vm_memory_used_bytes',
     'bytes',
@@ -54,36 +54,36 @@ const rows: readonly SeriesDescriptor[] = [
   gauge(
     'svc_vm_filesystem_size_bytes',
     'bytes',
-    'Size of the mounted file system as the guest agent reports it',
+    'Size of the mounted file system as reported by the guest agent',
   ),
   gauge(
     'svc_vm_filesystem_used_bytes',
     'bytes',
-    'Used part of the mounted file system as the guest agent reports it',
+    'Used space of the mounted file system as reported by the guest agent',
   ),
   derived(
     'state',
-    gauge('svc_vm_running', '', '1 while the hypervisor says that the VM runs, else 0'),
+    gauge('svc_vm_running', '', '1 while the hypervisor reports the VM as running, otherwise 0'),
   ),
   derived(
     'observedUnixMs',
     gauge(
       'svc_vm_last_observation_timestamp_seconds',
       'seconds',
-      'When the source observed the VM, Unix time',
+      'Time at which the source observed the VM, Unix time',
     ),
   ),
   gauge('svc_vm_load1', '', 'Load average over one minute, reported from inside the guest'),
   gauge(
     'svc_vm_memory_available_bytes',
     'bytes',
-    'Memory that programs could still get, reported from inside the guest',
+    'Memory available to programs, reported from inside the guest',
   ),
   gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, reported from inside the guest'),
   gauge(
     'svc_vm_reading_absent',
     '',
-    '1 while the source leaves a reading out, with the cause; without a sample nothing is left out',
+    '1 while the source leaves a reading out, with the cause; no sample means that nothing is left out',
   ),
   gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];

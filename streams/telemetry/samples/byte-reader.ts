@@ -136,10 +136,10 @@ export class ByteReader {
 }
 
 function truncated(): DamagedBytes {
-  return new DamagedBytes('TRUNCATED', 'The bytes end before their content does');
+  return new DamagedBytes('TRUNCATED', 'The bytes end before their content');
 }
 
 /** Content that no writer of this version produces. */
 export function malformed(detail: string): DamagedBytes {
-  return new DamagedBytes('MALFORMED', `The bytes are not of this format: ${detail}`);
+  return new DamagedBytes('MALFORMED', `The bytes do not have this format: ${detail}`);
 }
