@@ -123,15 +123,15 @@ function inspect(
 }
 
 function placeFault(place: ChunkPlace, chunk: Chunk): string | undefined {
-  if (place.vm === '') return 'its VM is not known';
+  if (place.vm === '') return 'its VM is unknown';
   const timesMs = chunk.timesMs();
-  if (timesMs.length !== place.rows) return `${timesMs.length} rows where ${place.rows} belong`;
+  if (timesMs.length !== place.rows) return `${timesMs.length} rows instead of ${place.rows}`;
   if (timesMs.some((time, i) => i > 0 && !(time > (timesMs[i - 1] as number)))) {
-    return 'its times do not rise';
+    return 'its times do not increase';
   }
   const isInPlace = timesMs[0] === place.startMs && timesMs.at(-1) === place.endMs;
   if (!isInPlace || Math.floor(place.startMs / DAY_MS) !== place.day) {
-    return 'its times are not those of its place';
+    return 'its times do not match its table entry';
   }
   return undefined;
 }
@@ -147,7 +147,7 @@ function columnsFault(chunk: Chunk, names: SeriesNames): string | undefined {
     const fresh = statisticsOf(values);
     const fields = ['count', 'min', 'max', 'sum', 'first', 'last', 'resets'] as const;
     if (fields.some((field) => !Object.is(stored[field], fresh[field]))) {
-      return 'its statistics are not those of its values';
+      return 'its statistics do not match its values';
     }
   }
   return undefined;

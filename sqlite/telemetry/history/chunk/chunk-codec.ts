@@ -115,7 +115,10 @@ export class Chunk {
     }
     const checksum = reader.u32();
     if (!isVerified && checksum !== crc32(bytes.subarray(BODY_START))) {
-      throw new DamagedBytes('CHECKSUM', 'The chunk is not what was written: its checksum differs');
+      throw new DamagedBytes(
+        'CHECKSUM',
+        'The chunk differs from what was written: its checksum does not match',
+      );
     }
     this.count = reader.varint();
     if (this.count === 0 || this.count > CHUNK_ROWS_MAX) throw malformed(`${this.count} rows`);

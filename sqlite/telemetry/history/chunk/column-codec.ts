@@ -254,7 +254,7 @@ function writePlanes(writer: ByteWriter, values: Float64Array): void {
 function readPlanes(reader: ByteReader, count: number): Float64Array {
   const values = new Float64Array(count);
   const planes = reader.u8();
-  if (planes > 7) throw malformed(`${planes} planes of a whole number`);
+  if (planes > 7) throw malformed(`${planes} planes of an integer`);
   let factor = 1;
   for (let k = 0; k < planes; k++) {
     const plane = readPacked(reader, count);
@@ -288,7 +288,7 @@ function readPacked(reader: ByteReader, length: number): Uint8Array | undefined 
   if (header === 0) return undefined;
   const stored = reader.bytes(Math.floor(header / 2));
   const plain = header % 2 === 1 ? unpack(stored, length) : stored;
-  if (plain.length !== length) throw malformed(`${plain.length} bytes where ${length} belong`);
+  if (plain.length !== length) throw malformed(`${plain.length} bytes instead of ${length}`);
   return plain;
 }
 
@@ -296,7 +296,7 @@ function unpack(stored: Uint8Array, length: number): Uint8Array {
   try {
     return zstdDecompressSync(stored, { maxOutputLength: length });
   } catch (cause) {
-    throw new DamagedBytes('MALFORMED', 'A part of a chunk does not unpack', { cause });
+    throw new DamagedBytes('MALFORMED', 'A part of a chunk cannot be decompressed', { cause });
   }
 }
 

@@ -119,7 +119,8 @@ export class HeadReader {
       const known = numbers.get(number);
       if (known !== undefined) return known;
       const text = texts[number];
-      if (text === undefined) throw new Error(`A row of the head names text ${number} of none`);
+      if (text === undefined)
+        throw new Error(`A row of the head refers to text ${number}, which does not exist`);
       numbers.set(number, strings.length);
       return strings.push(text) - 1;
     };

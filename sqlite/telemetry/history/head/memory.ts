@@ -225,7 +225,9 @@ export class HeadMemory {
     const bound = this.boundOf(account.project);
     if (account.bytes + bytes > bound) {
       const { project } = account;
-      throw new HeadFull(`projects/${project} has ${bound} bytes of the head, and they are taken`);
+      throw new HeadFull(
+        `projects/${project} has ${bound} bytes of the head, all of which are in use`,
+      );
     }
     const { max } = this.bytes;
     const start = this.#blocks.take(order, Math.floor(max / CELL_BYTES));
@@ -340,7 +342,7 @@ export class HeadMemory {
     const slot = this.directory[VM_COUNT] as number;
     const needed = (entryOf(slot) + ENTRY_LENGTH) * 4;
     const memory = this.share.directory;
-    if (needed > DIRECTORY_BYTES_MAX) throw new HeadFull(`${slot} VMs are the most on one host`);
+    if (needed > DIRECTORY_BYTES_MAX) throw new HeadFull(`The head is limited to ${slot} VMs`);
     if (needed > memory.byteLength) {
       memory.grow(Math.min(DIRECTORY_BYTES_MAX, memory.byteLength + DIRECTORY_GROWTH));
       this.directory = new Int32Array(memory, 0, memory.byteLength / 4);

@@ -118,11 +118,11 @@ export class MissingRows {
       }
       Atomics.wait(this.#pause, 0, 0, 1);
     }
-    throw new HistoryError('UNAVAILABLE', 'What is missing of the head stayed locked for seconds');
+    throw new HistoryError('UNAVAILABLE', 'The list of missing rows stayed locked for seconds');
   }
 }
 
 function incomplete(project: string): HistoryError {
-  const message = `Rows of projects/${project} that were accepted are not readable yet: the memory for new rows was full. They are in the log and are taken in again once there is room`;
+  const message = `Accepted rows of projects/${project} are not readable yet: the memory for new rows was full. They are in the log and become readable once memory is free`;
   return new HistoryError('INCOMPLETE', message);
 }

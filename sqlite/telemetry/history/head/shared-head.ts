@@ -135,7 +135,9 @@ export class SharedHead {
       if (!this.isStill({ entry, lock }) || value === undefined) continue;
       return { version: lock, value };
     }
-    throw new Error('A VM of the head stayed locked for seconds: its writer has stopped midway');
+    throw new Error(
+      'A VM of the head stayed locked for seconds: its writer stopped during a write',
+    );
   }
 
   /** True if the data read so far is valid. The texts found are cached then. */

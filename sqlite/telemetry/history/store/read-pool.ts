@@ -81,7 +81,7 @@ export class ReadPool {
         return thread;
       }
       if (this.#waiting.length >= WAITING_MAX) {
-        throw new HistoryError('OVERLOADED', `${WAITING_MAX} reads of history wait already`);
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} reads of history are already waiting`);
       }
       await this.#turn(signal);
     }

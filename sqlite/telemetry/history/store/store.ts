@@ -547,7 +547,7 @@ export class Flusher {
     const [first] = this.#failing;
     if (first === undefined) return undefined;
     const [{ project, vm }, message] = first;
-    const others = this.#failing.size > 1 ? `, nor ${this.#failing.size - 1} others` : '';
+    const others = this.#failing.size > 1 ? `, nor can ${this.#failing.size - 1} others` : '';
     return `VM ${vm} of ${project} cannot be flushed${others}: ${message}`;
   }
 

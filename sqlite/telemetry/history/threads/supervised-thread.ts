@@ -174,7 +174,7 @@ export class SupervisedThread {
     const { entry, name, data, resourceLimits } = this.#options;
     const { leftMs } = this.#pause;
     if (leftMs > 0) {
-      const message = `The ${name} could not start; it is tried again in ${leftMs} ms`;
+      const message = `The ${name} could not start; the next attempt is in ${leftMs} ms`;
       throw new HistoryError('UNAVAILABLE', message);
     }
     this.#hasStarted = false;
@@ -244,7 +244,7 @@ export class SupervisedThread {
       if (!this.#pending.has(id) || this.#worker !== worker) return;
       this.#hardStops++;
       this.#stopped = worker;
-      const message = `The ${this.#options.name} did not give a call up for ${hardStop.afterMs} ms and is replaced`;
+      const message = `The ${this.#options.name} did not stop a call within ${hardStop.afterMs} ms and is being replaced`;
       this.#options.onEnd?.({ kind: 'hardStopped', message, cause: undefined });
       // Pending calls are rejected when the worker has exited.
       void worker.terminate();
@@ -405,7 +405,7 @@ export async function replyTo(
 
 function faultOf(error: unknown): ThreadFault {
   if (error instanceof ReadCancelled)
-    return { reason: 'CANCELLED', message: 'The read was given up' };
+    return { reason: 'CANCELLED', message: 'The read was cancelled' };
   if (error instanceof HistoryError) return { reason: error.reason, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
