@@ -53,7 +53,7 @@ export async function appendEntry(
   const data = encodeEntry(entry);
   writtenTo(stream).remember(data, entry);
   const outcome = await stream.append({ stream: SAMPLES_STREAM, subject, data });
-  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was refused');
+  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was rejected');
   return outcome.sequence;
 }
 
@@ -174,7 +174,7 @@ interface StoredMessage {
 function place(message: StoredMessage, entry?: LogEntry): LoggedEntry {
   const partition = Number(message.subject.split('.')[2]);
   if (!(partition >= 0 && partition < PARTITIONS)) {
-    throw new Error(`Subject ${message.subject} names no partition`);
+    throw new Error(`Subject ${message.subject} does not name a partition`);
   }
   const { sequence, timeMs: storedMs } = message;
   return { sequence, partition, storedMs, entry: entry ?? message.data };
@@ -303,7 +303,10 @@ export class PartitionWriter {
     if (rows.length === 0) return 0;
     const partition = this.#partitionOf(number);
     if (partition.rows + rows.length > WAITING_ROWS_MAX) {
-      throw new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait for the disk; send again later');
+      throw new Refusal(
+        'TOO_MANY_REQUESTS',
+        'Too many rows are waiting for the disk: send the batch again later',
+      );
     }
     const entries: OpenEntry[] = [];
     let entry: OpenEntry | undefined;
@@ -399,7 +402,8 @@ function isFull({ builder }: OpenEntry): boolean {
 
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof StreamUnavailable)) return error;
-  // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
-  const message = 'The sample log does not answer at the moment: send the same batch again';
+  // The stream's own message is for the operator: it names hosts, folders and servers. Health
+  // reports it.
+  const message = 'The sample log is not responding: send the same batch again';
   return new Refusal('NOT_READY', message);
 }

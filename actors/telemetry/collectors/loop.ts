@@ -199,7 +199,7 @@ class CollectorLoop implements Collector {
     if (!sink.retire || !knownVms) return;
     const { gone, doubt } = this.#absences.take(listed, knownVms());
     if (doubt) {
-      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: bring them back, or retire them with "svc admin vms retire ${project || 'PROJECT'} VM"`;
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: restore them, or retire them with "svc admin vms retire ${project || 'PROJECT'} VM"`;
       this.#report({ reason: 'LISTING_DOUBTED', message }, before);
     }
     if (gone.length === 0) return;
@@ -236,7 +236,7 @@ class CollectorLoop implements Collector {
     // The oldest may be on its way to the sink right now; the one after it is not.
     const [dropped = []] = queue.rounds.splice(queue.delivery ? 1 : 0, 1);
     this.#counts.droppedRows += dropped.length;
-    const message = `gave up ${dropped.length} rows of ${project}: the sink has refused rows for too long`;
+    const message = `dropped ${dropped.length} rows of ${project}: the sink has rejected rows for too long`;
     this.#report({ reason: 'ROWS_DROPPED', message, project });
   }
 

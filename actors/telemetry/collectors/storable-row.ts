@@ -74,7 +74,7 @@ class RowFit {
   row(): ObservedRow | undefined {
     const { vm, bootId, displayName, stateReason, observedMs, vcpus } = this.#row;
     if (!VM_ID.test(vm)) {
-      return this.#refuse('BAD_VM_NAME', `${JSON.stringify(oneLine(vm, SHOWN_MAX))} is not an id.`);
+      return this.#refuse('BAD_VM_NAME', `${JSON.stringify(oneLine(vm, SHOWN_MAX))} is not an ID.`);
     }
     if (!Number.isFinite(observedMs)) return this.#refuse('NOT_FINITE');
     // Counters without the boot from which they count would look like a continuation.
@@ -143,7 +143,8 @@ class RowFit {
     seen: ReadonlySet<string>,
   ): Pick<Rejection, 'reason' | 'message'> | undefined {
     if (!Number.isFinite(value)) return { reason: 'NOT_FINITE' };
-    if (seen.has(key)) return { reason: 'BAD_SERIES', message: 'The series is twice in the row.' };
+    if (seen.has(key))
+      return { reason: 'BAD_SERIES', message: 'The series occurs twice in the row.' };
     const problem = keyProblem(key, this.#nearest);
     return problem && { reason: problem.reason, message: problem.message };
   }

@@ -234,7 +234,7 @@ function sharedFull(project: string): Refusal {
   const seconds = SHARED_RETRY_SECONDS;
   return new Refusal(
     'TOO_MANY_REQUESTS',
-    `The memory for new rows is short, and projects/${project} has its share of it: keep this batch and send it again in ${seconds} s`,
+    `Memory for new rows is short, and projects/${project} has used its share: keep this batch and send it again in ${seconds} s`,
     { limit: 'headBytes', retryAfterSeconds: String(seconds) },
   );
 }
@@ -379,7 +379,7 @@ export class IngestRates {
     const seconds = Math.min(Math.ceil(waitMs / 1000), RETRY_AFTER_SECONDS_MAX);
     throw new Refusal(
       'TOO_MANY_REQUESTS',
-      `projects/${project} writes more than ${perSecond} ${WORDS[name]} a second: keep this batch and send it again in ${seconds} s, or ask the operator for more`,
+      `projects/${project} writes more than ${perSecond} ${WORDS[name]} per second: keep this batch and send it again in ${seconds} s, or ask the operator to raise the limit`,
       { limit: name, retryAfterSeconds: String(seconds) },
     );
   }

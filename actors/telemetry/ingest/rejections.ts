@@ -20,8 +20,8 @@ interface Cause {
 export const rejectionCatalogue = {
   NOT_FINITE: {
     refuses: ['VALUE', 'ROW'],
-    cause: '`value` is NaN or infinite (the row: its observation time is)',
-    message: 'The value is not finite. Leave out what was not observed.',
+    cause: '`value` is NaN or infinite; a non-finite observation time rejects the row',
+    message: 'The value is not finite. Leave out values that were not observed.',
   },
   NO_VALUE: {
     refuses: ['VALUE'],
@@ -31,25 +31,26 @@ export const rejectionCatalogue = {
   UNREADABLE: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
     cause:
-      'a wrong type, null, an unknown enum value or field, or text that is not UTF-8. In an entry of `values` it refuses the value; in `state`, `stateReason`, `displayName` or `vcpus` the field; elsewhere in a row the row',
-    message: 'This part cannot be read. Send it as the schema says.',
+      'a wrong type, null, an unknown enum value or field, or text that is not UTF-8. In an entry of `values` the value is rejected; in `state`, `stateReason`, `displayName` or `vcpus` the field; elsewhere the row',
+    message: 'This part cannot be read. Send it as defined in the schema.',
   },
   BAD_VM_NAME: {
     refuses: ['ROW'],
     cause: '`vmName` is missing or malformed',
-    message: 'The row names no VM. Send a name like projects/demo/vms/ID, or the id alone.',
+    message: 'The row does not name a VM. Send a name like projects/demo/vms/ID, or only the ID.',
   },
   BAD_SERIES: {
     refuses: ['VALUE'],
-    cause: 'the series is not a name, or occurs twice in a row (the first one is stored)',
-    message: 'The series is not a name. Use letters, digits and underscores.',
+    cause:
+      'the series name is malformed, or the series occurs twice in a row (the first one is stored)',
+    message: 'The series name is malformed. Use letters, digits and underscores.',
   },
   BAD_LABEL: {
     refuses: ['VALUE'],
     cause:
       'a label name is malformed, a label value is too long or not one plain line, or there are too many labels',
     message:
-      'A label has line breaks, controls or bidirectional controls. Send one line of plain text.',
+      'A label contains line breaks, control characters or bidirectional controls. Send one line of plain text.',
   },
   RESERVED_NAME: {
     refuses: ['VALUE'],
@@ -59,8 +60,8 @@ export const rejectionCatalogue = {
   BAD_FIELD: {
     refuses: ['FIELD', 'ROW'],
     cause:
-      '`displayName` or `stateReason` is too long, or `vcpus` is negative (the row: `bootId` is too long)',
-    message: 'The field is not within its bounds.',
+      '`displayName` or `stateReason` is too long, or `vcpus` is negative; a `bootId` that is too long rejects the row',
+    message: 'The field is out of bounds.',
   },
   CLOCK_AHEAD: {
     refuses: ['ROW'],
@@ -71,13 +72,13 @@ export const rejectionCatalogue = {
   OLDER_THAN_RETENTION: {
     refuses: ['ROW'],
     cause: 'the observation time is more than seven days ago, or missing',
-    message: 'The observation time is more than seven days ago. It cannot be stored any more.',
+    message: 'The observation time is more than seven days ago. The row can no longer be stored.',
   },
   LIMIT_EXCEEDED: {
     refuses: ['VALUE', 'ROW'],
     cause:
       'a limit of the project, of the VM or of the row is reached: VMs, series, memory, boot ids, state reasons, entries of `values`',
-    message: 'A limit is reached. See docs/limits.md, or ask the operator for more.',
+    message: 'A limit is reached. See docs/limits.md, or ask the operator to raise it.',
   },
   OTHER_DATACENTER: {
     refuses: ['ROW'],
@@ -87,24 +88,25 @@ export const rejectionCatalogue = {
   OTHER_VM: {
     refuses: ['ROW'],
     cause: 'an agent sends a row of another VM',
-    message: 'The key of an agent reports its own VM alone.',
+    message: "An agent's key reports only its own VM.",
   },
   REPORTED_ELSEWHERE: {
     refuses: ['ROW'],
     cause: 'another collector reports the VM, or the VM has left the sender',
     message:
-      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence the VM comes here.',
+      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence this collector takes over.',
   },
   NOT_EXPANDED: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
     cause:
       'an agent sends anything but expanded series, or a collector sends an expanded series of a VM that has no agent',
-    message: 'Expanded series come from the agent of an enrolled VM, and nothing else does.',
+    message:
+      'Expanded series must come from the agent of an enrolled VM, and an agent must send nothing else.',
   },
   TOLD_BY_AGENT: {
     refuses: ['VALUE'],
     cause: 'a collector sends an expanded series of a VM whose agent sends it',
-    message: 'The agent of the VM sends this series.',
+    message: "The VM's agent sends this series.",
   },
 } as const satisfies Readonly<Record<string, Cause>>;
 

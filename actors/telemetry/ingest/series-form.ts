@@ -61,7 +61,7 @@ export function seriesProblem(
     return problem(
       'BAD_SERIES',
       'series',
-      `${shown(name)} is not a name of a series. Use letters, digits and underscores, at most 128.`,
+      `${shown(name)} is not a series name. Use letters, digits and underscores, at most 128.`,
     );
   }
   if (isReserved(name)) {
@@ -101,7 +101,7 @@ export function keyProblem(key: SeriesKey, nearest?: NearestSeries): SeriesProbl
 
 function labelProblem(series: string, label: string, value: string): SeriesProblem | undefined {
   if (!isLabelName(label)) {
-    const message = `${shown(label)} is not a name of a label. Use letters, digits and underscores, at most 128.`;
+    const message = `${shown(label)} is not a label name. Use letters, digits and underscores, at most 128.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (isReservedLabel(label)) {
@@ -109,11 +109,11 @@ function labelProblem(series: string, label: string, value: string): SeriesProbl
     return problem('RESERVED_NAME', 'labels', message);
   }
   if (value.length > TEXT_LENGTH_MAX) {
-    const message = `The label ${label} of ${series} has ${value.length} characters and begins with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
+    const message = `The label ${label} of ${series} has ${value.length} characters, beginning with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (!hasPlainValues(seriesKey('x', { [label]: value }))) {
-    const message = `The label ${label} of ${series} has line breaks, controls or bidirectional controls. Send one line of plain text.`;
+    const message = `The label ${label} of ${series} contains line breaks, control characters or bidirectional controls. Send one line of plain text.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   return undefined;
@@ -139,15 +139,15 @@ function isReservedLabel(label: string): boolean {
 /** Sentence about a reserved name: the field from which it is derived, or the nearest name. */
 function reservedMessage(name: string, nearest: NearestSeries | undefined): string {
   if (name.startsWith('ALERTS')) {
-    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose a name of your own.`;
+    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose another name.`;
   }
   const field = seriesCatalogue.get(name)?.rowField;
   if (field !== undefined) {
-    return `${name} follows from the row. Set the row's field ${field} instead.`;
+    return `${name} is derived from the row. Set the row's field ${field} instead.`;
   }
   const closest = nearest?.of(name);
   const meant = closest === undefined ? '' : ` Did you mean ${closest}?`;
-  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for a series of your own.`;
+  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for your own series.`;
 }
 
 /**

@@ -146,14 +146,15 @@ class MappingReader {
   #read(what: string, rest: readonly string[], line: number): string | undefined {
     if (what === 'source') return this.#source(rest, line);
     if (!['uuid', 'name', 'metadata'].includes(what)) {
-      return `${JSON.stringify(what)} begins no statement: source, uuid, name or metadata`;
+      return `${JSON.stringify(what)} is not a statement: use source, uuid, name or metadata`;
     }
-    if (this.#last !== undefined) return `is never reached: line ${this.#last} fits every domain`;
+    if (this.#last !== undefined)
+      return `is never reached: line ${this.#last} matches every domain`;
     if (what === 'metadata') return this.#metadata(rest, line);
     const [given = '', word, project = '', ...more] = rest;
     if (given === '' || word !== 'project' || more.length > 0) {
       const form = what === 'uuid' ? 'uuid UUID project ID' : 'name PATTERN project ID';
-      return `is written "${form}"`;
+      return `must have the form "${form}"`;
     }
     if (!PROJECT_ID.test(project)) return notAProject(project);
     if (what === 'uuid') return this.#uuid(given.toLowerCase(), project, line);
@@ -166,19 +167,19 @@ class MappingReader {
     const [uri = '', ...more] = rest;
     if (!SOURCE.test(uri) || more.length > 0) {
       const given = JSON.stringify(shownUrl(rest.join(' ')));
-      return `${given} is no URI of libvirt, such as qemu:///system or qemu+ssh://user@host/system`;
+      return `${given} is not a libvirt URI such as qemu:///system or qemu+ssh://user@host/system`;
     }
     const name = sourceName(uri);
     const before = this.#sources.get(name);
-    if (before !== undefined) return `${name} is on line ${before.line} already`;
+    if (before !== undefined) return `${name} is already on line ${before.line}`;
     this.#sources.set(name, { uri, line });
     return undefined;
   }
 
   #uuid(uuid: string, project: string, line: number): string | undefined {
-    if (!UUID.test(uuid)) return `${JSON.stringify(uuid)} is no UUID`;
+    if (!UUID.test(uuid)) return `${JSON.stringify(uuid)} is not a UUID`;
     const before = this.#uuids.get(uuid);
-    if (before !== undefined) return `${uuid} is on line ${before} already`;
+    if (before !== undefined) return `${uuid} is already on line ${before}`;
     this.#uuids.set(uuid, line);
     this.#rules.push({ kind: 'uuid', uuid, project, line });
     return undefined;
@@ -186,7 +187,7 @@ class MappingReader {
 
   #metadata([uri = '', ...rest]: readonly string[], line: number): string | undefined {
     if (!/^[\w.:/?&=%~+#-]{1,500}$/.test(uri)) {
-      return `${JSON.stringify(uri)} is no namespace of a metadata element`;
+      return `${JSON.stringify(uri)} is not a namespace of a metadata element`;
     }
     const [given, word, project = '', ...more] = rest;
     if (given === undefined) {
@@ -194,7 +195,7 @@ class MappingReader {
       return undefined;
     }
     if (word !== 'project' || more.length > 0) {
-      return 'is written "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"';
+      return 'must have the form "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"';
     }
     if (!PROJECT_ID.test(project)) return notAProject(project);
     this.#rules.push({ kind: 'metadata', uri, pattern: patternOf(given), project, line });
@@ -203,7 +204,7 @@ class MappingReader {
 }
 
 function notAProject(given: string): string {
-  return `${JSON.stringify(given)} is no project: use its id, such as shop`;
+  return `${JSON.stringify(given)} is not a project: use its ID, such as shop`;
 }
 
 /** `*` matches any text, `?` one character; the whole name must match. */

@@ -113,7 +113,7 @@ function couldNotAsk(error: string): SourceFault {
 function notAnswering(paths: readonly string[]): SourceFault {
   return {
     reason: 'TIMED_OUT',
-    message: `the file system at ${paths.join(', ')} does not answer: is its server reachable?`,
+    message: `the file system at ${paths.join(', ')} is not responding: check whether its server is reachable`,
   };
 }
 

@@ -89,8 +89,8 @@ export class DomainMetadata {
     }
     if (isWhole && vms.every((vm) => of.known.has(vm))) return undefined;
     const fault = isWhole ? undefined : virshFault(this.#libvirt, outcome);
-    const why = fault?.message ?? 'the answer of virsh is not understood';
-    return { reason: 'INCOMPLETE', message: `metadata of some domains is as it was: ${why}` };
+    const why = fault?.message ?? 'the output of virsh cannot be parsed';
+    return { reason: 'INCOMPLETE', message: `metadata of some domains was not updated: ${why}` };
   }
 }
 

@@ -178,21 +178,21 @@ function collect<T>(domains: readonly Domain[], of: (domain: Domain) => T | unde
 const lateAnswer: SourceFault = {
   reason: 'TIMED_OUT',
   message:
-    'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on only the VMs that answer at once are read',
+    'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on, only VMs that respond at once are read',
 };
 
 const noStatistics: SourceFault = {
   reason: 'UNREADABLE',
-  message: 'virsh lists domains but no statistics of any could be read',
+  message: 'virsh lists domains, but the statistics of none of them could be read',
 };
 
 function changedMeanwhile(name: string): SourceFault {
-  const message = `domain "${name}" started, stopped, came or went while it was read: no row this time`;
+  const message = `domain "${name}" started, stopped, appeared or disappeared while it was read: no row this time`;
   return { reason: 'INCOMPLETE', message };
 }
 
 function silent(domain: Domain): SourceFault {
-  const message = `the QEMU process of "${domain.name}" does not answer: its disks and memory have no readings`;
+  const message = `the QEMU process of "${domain.name}" is not responding: its disks and memory have no readings`;
   return { reason: 'INCOMPLETE', message, vm: domain.uuid };
 }
 
@@ -365,7 +365,7 @@ class GuestFileSystems {
       const { fileSystems, cause } = found;
       return { values: fileSystems.flatMap(fileSystemValues), ...(cause && { cause }) };
     }
-    return virshFault(libvirt, outcome)?.message ?? 'its guest agent said nothing';
+    return virshFault(libvirt, outcome)?.message ?? 'its guest agent did not respond';
   }
 }
 

@@ -64,7 +64,7 @@ export function complaintOf(
   const where = `libvirt at ${shownUrl(libvirt.uri)}`;
   const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
   if (/permission denied|access denied|authentication|read only access/i.test(said)) {
-    const message = `${where} refuses this user: ${text}; see docs/sources.md`;
+    const message = `${where} denies access to this user: ${text}; see docs/sources.md`;
     return { reason: 'ACCESS_DENIED', message };
   }
   return { reason: 'SOURCE_FAILED', message: `${where}: ${text}` };
