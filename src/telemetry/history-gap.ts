@@ -68,7 +68,7 @@ export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Pr
   log.warn(
     { part: 'history', ...gap },
     `history.db was removed or is an older copy: readings are missing, ${from} ${to}. ` +
-      'What came later is read again from the sample log',
+      'Later readings are read again from the sample log',
   );
 }
 

@@ -31,7 +31,7 @@ export function openIngest(options: IngestOptions) {
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const refused = metrics.counter(
     'svc_samples_rejected_total',
-    'Refused samples and rows, by the reason given to the sender',
+    'Rejected samples and rows, by the reason reported to the sender',
     ['reason'],
   );
   const ingestLimits = new IngestLimits(registry, {

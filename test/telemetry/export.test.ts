@@ -305,7 +305,10 @@ t.test('what is no shard is refused, and other methods are', async (t) => {
     t.match(await get(world, `${BASE}/export${shard}`), { status: 400 }, shard);
   }
   const gone = await get(world, `${BASE}/export?shard=1`);
-  t.match(gone, { status: 404, body: /There is no shard 1, only 0 to 0: take them from scrape-t/ });
+  t.match(gone, {
+    status: 404,
+    body: /There is no shard 1, only 0 to 0: take the numbers from scrape-t/,
+  });
   for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const) {
     for (const path of ['scrape-targets', 'export?shard=0']) {
       const answer = await get(world, `${BASE}/${path}`, { method });
@@ -325,7 +328,7 @@ t.test('while the sample log is being read nothing looks like VMs that vanished'
   const evaluator = { isCaughtUp: () => false } as WorldParts['evaluator'];
   const world = await startExportWorld(t, { evaluator });
   const answer = await get(world, `${BASE}/export?shard=0`);
-  t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is being read/ });
+  t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is still being read/ });
 });
 
 t.test('more exports at once than queries may run have to wait', async (t) => {

@@ -90,7 +90,7 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
       400,
       {
         errorType: 'bad_data',
-        error: /^invalid parameter "match\[\]": .*expected a selector alone/,
+        error: /^invalid parameter "match\[\]": .*expected only a selector/,
       },
     ],
     [instant(`{vm=~".+"}[1h] `), 200, { data: { resultType: 'matrix' } }],
@@ -109,7 +109,7 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
   }
   const wide = await world.run({ ...range, expression: large(40) });
   t.equal(wide.status, 422);
-  t.match(envelopeOf(wide), { errorType: 'execution', error: /larger than 4194304 bytes/ });
+  t.match(envelopeOf(wide), { errorType: 'execution', error: /exceed 4194304 bytes/ });
 });
 
 /** An expression of so many times as many series. */
@@ -360,7 +360,7 @@ t.test('TEN-21: a query that is ended for others says so, and when to ask again'
   await world.clock.advance(RUN_MS);
   t.match(await refused, {
     reason: 'TOO_MANY_REQUESTS',
-    message: /^The query was ended: .* Ask for less, or again later$/,
+    message: /^The query was ended: .* Request less data, or retry later$/,
     metadata: { limit: 'concurrency', retryAfterSeconds: '30' },
   });
   t.equal((await quick).status, 200);

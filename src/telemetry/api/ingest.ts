@@ -94,13 +94,13 @@ async function retire(
   const sender = credentialOf(context);
   const { name, datacenter } = sender;
   if (sender.kind === 'vm') {
-    const message = 'The key of an agent reports one VM from inside it, and cannot retire any';
+    const message = "An agent's key reports one VM from inside that VM and cannot retire any VM";
     throw new Refusal('MISSING_CAPABILITY', message);
   }
   if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
   const { vmNames } = request;
   if (vmNames.length === 0 || vmNames.length > RETIRE_MAX) {
-    throw invalidValue('vmNames', `has ${vmNames.length} names: 1 to ${RETIRE_MAX}`);
+    throw invalidValue('vmNames', `has ${vmNames.length} names: send 1 to ${RETIRE_MAX}`);
   }
   const ids = new Map<string, string>();
   const nameless: string[] = [];
@@ -125,12 +125,12 @@ async function retire(
 }
 
 function noProject(project: string): Refusal {
-  return new Refusal('NOT_FOUND', `There is no project ${project}: "svc admin" makes one`);
+  return new Refusal('NOT_FOUND', `There is no project ${project}: create it with "svc admin"`);
 }
 
 function checkText(field: string, text: string, lengthMax: number): void {
   if (text.length > lengthMax) {
-    throw invalidValue(field, `has ${text.length} characters; ${lengthMax} at most`);
+    throw invalidValue(field, `has ${text.length} characters: send at most ${lengthMax}`);
   }
 }
 

@@ -220,12 +220,12 @@ async function filteredVms(
     ['datacenter', datacenter],
   ] as const) {
     if (text.length <= SEARCH_MAX) continue;
-    throw invalidField(field, `${field} has ${text.length} characters: ${SEARCH_MAX} at most`);
+    throw invalidField(field, `${field} has ${text.length} characters: send at most ${SEARCH_MAX}`);
   }
   const wanted = request.states.map((state) => {
     const name = VM_STATES.find((one) => VMMonitoring_State[one] === state);
     if (name) return name;
-    throw invalidField('states', `states holds ${state}: ${VM_STATES.join(', ')}`);
+    throw invalidField('states', `states contains ${state}: use ${VM_STATES.join(', ')}`);
   });
   const search = request.search.toLowerCase();
   const bodies = vmDirectoryOf(host).vms(project);

@@ -185,7 +185,7 @@ class RowReader {
     const id = vmIdOf(project, name, `rows[${this.#read.index}].vmName`);
     if (id !== undefined) return id;
     const shown = JSON.stringify(oneLine(name, SHOWN_MAX));
-    const message = `vmName is ${shown}. Send a name like projects/${project}/vms/ID, or the id alone.`;
+    const message = `vmName is ${shown}. Send a name like projects/${project}/vms/ID, or only the ID.`;
     this.#refuse({ series: '', reason: 'BAD_VM_NAME', field: 'vmName', message });
     return undefined;
   }
@@ -227,10 +227,10 @@ class RowReader {
       const key = seriesKey(series, labels);
       bytes += Buffer.byteLength(key);
       if (seen.has(key)) {
-        const message = `${key} is twice in the row. The first value is stored.`;
+        const message = `${key} occurs twice in the row. The first value is stored.`;
         this.#refuseValue(at, key, 'BAD_SERIES', message);
       } else if (bytes > SERIES_BYTES_MAX) {
-        const message = `The series of the row have more than ${SERIES_BYTES_MAX} bytes. Send fewer, or shorter labels.`;
+        const message = `The series of the row exceed ${SERIES_BYTES_MAX} bytes. Send fewer series or shorter labels.`;
         this.#refuseValue(at, key, 'LIMIT_EXCEEDED', message);
       } else if (value === undefined && this.#options.needsValues) {
         this.#refuseValue(at, key, 'NO_VALUE');
@@ -243,7 +243,7 @@ class RowReader {
       seen.add(key);
     }
     if (row.values.length > VALUES_MAX) {
-      const message = `The row has ${row.values.length} values. The first ${VALUES_MAX} are read.`;
+      const message = `The row has ${row.values.length} values. Only the first ${VALUES_MAX} are read.`;
       this.#refuse({ series: 'values', reason: 'LIMIT_EXCEEDED', field: 'values', message });
     }
     return found;

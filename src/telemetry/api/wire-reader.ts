@@ -57,7 +57,7 @@ export class WireReader {
   end(limit: number): number {
     const length = this.varint();
     const end = this.at + length;
-    if (end > limit) throw new NotPlain('a field is longer than what it lies in');
+    if (end > limit) throw new NotPlain('a field is longer than its enclosing message');
     return end;
   }
 

@@ -205,7 +205,7 @@ function jsonParts(json: JsonValue, index: number, isSound: boolean): ReadRow | 
     const field = fieldOf(RowSchema, key);
     const name = field?.jsonName ?? oneLine(key, DETAIL_MAX);
     if (field === undefined) {
-      partial.refuse(name, `${name} is not a field of a row. Send the fields of the schema.`);
+      partial.refuse(name, `${name} is not a field of a row. Send only fields of the schema.`);
     } else if (name === 'values' && Array.isArray(part)) {
       for (const [at, value] of part.entries()) jsonValue(partial, at, value, isSound);
     } else if (nullIn(RowSchema, { [key]: part }) !== undefined) {
@@ -308,7 +308,7 @@ function binaryParts(bytes: Uint8Array, index: number): ReadRow | RejectedSample
       partial.field(name, () => void mergeFromBinary(RowSchema, partial.row, whole));
     }
   } catch {
-    return notARow(index, 'The bytes of the row are not a message.');
+    return notARow(index, 'The bytes of the row are not a valid message.');
   }
   return partial.at(index);
 }

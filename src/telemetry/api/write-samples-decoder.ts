@@ -147,7 +147,7 @@ export class WriteSamplesDecoder {
         this.#readValues(row, vm, end);
       } else this.#readField(row, tag, end);
     }
-    if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or cut off');
+    if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or truncated');
     return row;
   }
 
@@ -174,7 +174,7 @@ export class WriteSamplesDecoder {
       wire.at = from;
       vm.layout = this.#kept(parseLayout(wire, end));
       values = readValues(wire, vm.layout, end, needsValues);
-      if (values === undefined) throw new NotPlain('values that do not read as they were parsed');
+      if (values === undefined) throw new NotPlain('values that differ from the parsed layout');
     }
     row.series = vm.layout.series;
     row.values = values;
@@ -212,7 +212,7 @@ export class WriteSamplesDecoder {
     if (known !== undefined) return known;
     const prefix = `${projectName}/vms/`;
     const id = name.startsWith(prefix) ? name.slice(prefix.length) : name;
-    if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or a name that is none');
+    if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or an invalid name');
     this.#vmCount++;
     const vm = { id, layout: NO_VALUES };
     vms.set(name, vm);

@@ -56,7 +56,7 @@ const CONTENT_TYPE = 'application/proto';
 export function addFastWriteSamples(app: FastifyInstance, deps: FastWriteDeps): void {
   const { server } = app;
   const [framework] = server.listeners('request') as RequestListener[];
-  if (framework === undefined) throw new Error('The server has no request listener to go before');
+  if (framework === undefined) throw new Error('The server has no request listener to replace');
   const handler = new FastWriteSamples(app, framework, deps);
   server.removeListener('request', framework);
   server.on('request', (request, response) => handler.handle(request, response));

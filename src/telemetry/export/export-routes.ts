@@ -102,7 +102,7 @@ function route(
 function shardOf(query: unknown): number {
   const { shard } = query as { readonly shard?: unknown };
   if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
-  const message = 'shard must be the number of a shard: take it from scrape-targets';
+  const message = 'shard must be a shard number: take it from scrape-targets';
   throw invalidField('shard', message);
 }
 

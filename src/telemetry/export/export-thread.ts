@@ -58,7 +58,7 @@ function shardBody(
 ): Uint8Array<ArrayBuffer> | null {
   const exposition = new Exposition(format);
   for (const vm of vms) {
-    if (isCancelled()) throw new HistoryError('CLOSED', 'The scraper has gone');
+    if (isCancelled()) throw new HistoryError('CLOSED', 'The scraper disconnected');
     const rows = view.recent({ project: vm.project, vm: vm.vm, fromMs: nowMs - ROWS_MS });
     exposition.add(vm, newestSamples(rows, nowMs));
     if (exposition.length > SHARD_CHARACTERS_MAX) return null;

@@ -83,12 +83,12 @@ export class Exporter {
     const { project, shard } = query;
     const count = this.shardCount(project);
     if (shard >= count) {
-      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take them from scrape-targets`;
+      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take the numbers from scrape-targets`;
       throw new Refusal('NOT_FOUND', message);
     }
     // Rows that are still being read would make their VMs look silent.
     if (!this.#deps.evaluator.isCaughtUp()) {
-      throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
+      throw new Refusal('NOT_READY', 'The sample log is still being read: retry later');
     }
     const { clock } = this.#deps;
     return await withQueryDeadline({ clock, signal }, (ended) => this.#write(query, ended));
@@ -112,7 +112,7 @@ export class Exporter {
     });
     const body = await this.#call(project, request, signal);
     if (body) return body;
-    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard has more series than an export may have');
+    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard exceeds the maximum size of an export');
   }
 
   async #call(
@@ -150,7 +150,10 @@ function refusalOf(error: HistoryError): Error {
     case 'OVERLOADED':
       return new Refusal('TOO_MANY_REQUESTS', message);
     case 'OUT_OF_MEMORY':
-      return new Refusal('RESPONSE_TOO_LARGE', 'The shard needs more memory than there is for it');
+      return new Refusal(
+        'RESPONSE_TOO_LARGE',
+        'The shard needs more memory than the export thread may use',
+      );
     case 'DAMAGED':
     case 'FAULT':
       return error;

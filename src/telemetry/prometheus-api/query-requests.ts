@@ -141,7 +141,7 @@ function stepOf(parameters: Parameters): { stepMs: number; notices?: readonly st
   }
   if (stepMs >= STEP_MS_MIN) return { stepMs };
   const notice =
-    `the step of ${stepMs / 1000} s was raised to 30 s, at which samples are taken. ` +
+    `the step of ${stepMs / 1000} s was raised to 30 s, the sampling interval. ` +
     'In Grafana, set "Scrape interval" of the data source to 30s or more (or "Min step" of the query)';
   return { stepMs: STEP_MS_MIN, notices: [notice] };
 }
@@ -283,7 +283,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    const message = 'error parsing form values: a percent escape is not one, or not UTF-8';
+    const message = 'error parsing form values: a percent escape is invalid or not UTF-8';
     throw new PromqlError('bad_data', message);
   }
 }

@@ -107,8 +107,9 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     },
     async handler(request, reply) {
       const reader = admitted.get(request);
-      if (!reader) throw new Error('A PromQL request was not let in');
-      // Its body has come: while it waits, its memory is bounded with the other waiting requests.
+      if (!reader) throw new Error('A PromQL request was rejected');
+      // Its body has arrived: while it waits, its memory is bounded along with the other waiting
+      // requests.
       reader.release();
       const place = await reader.takeSlot(requestBytesOf(request));
       try {
@@ -168,7 +169,7 @@ function checkBodyHeaders({ method, headers }: PromqlHttpRequest): void {
     throw unsupported('The body is not application/x-www-form-urlencoded in UTF-8');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw unsupported('The body has a Content-Encoding: send it as it is');
+    throw unsupported('The body has a Content-Encoding: send it unencoded');
   }
 }
 
@@ -296,7 +297,7 @@ function sendPromqlError(reply: FastifyReply, error: PromqlError): FastifyReply 
 
 /** No client reads this response; the status appears in the request's log entry. */
 function sendGone(reply: FastifyReply): FastifyReply {
-  return sendPromqlError(reply, new PromqlError('canceled', 'the client has gone'));
+  return sendPromqlError(reply, new PromqlError('canceled', 'the client disconnected'));
 }
 
 function send(

@@ -77,7 +77,7 @@ export class Budget {
     this.#samples += count;
     this.#unchecked += count;
     if (this.#samples > this.#limits.samplesMax) {
-      const message = `query processing would look at more than ${this.#limits.samplesMax} samples: ask for a shorter range, a larger step or fewer series`;
+      const message = `query processing would read more than ${this.#limits.samplesMax} samples: use a shorter range, a larger step or fewer series`;
       throw new PromqlError('execution', message);
     }
     if (this.#unchecked >= CHECK_EVERY) this.check();
@@ -97,7 +97,7 @@ export class Budget {
     this.#bytes += count;
     if (this.#bytes > this.#bytesPeak) this.#bytesPeak = this.#bytes;
     if (this.#bytes <= this.#limits.bytesMax) return;
-    const message = `query processing would need more than ${this.#limits.bytesMax} bytes of memory: ask for a shorter range, a larger step or fewer series`;
+    const message = `query processing would need more than ${this.#limits.bytesMax} bytes of memory: use a shorter range, a larger step or fewer series`;
     throw new PromqlError('execution', message);
   }
 

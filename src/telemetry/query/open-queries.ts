@@ -68,7 +68,7 @@ export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
   const failures = options.metrics.counter(
     'svc_query_part_failures_total',
-    'Metrics and VMs that failed within a query whose others succeeded',
+    'Metrics and VMs that failed in a query whose other parts succeeded',
   );
   const common = {
     clock,
@@ -114,7 +114,7 @@ function countThreads(
   metrics: Metrics,
 ): void {
   const help =
-    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop';
+    'Events of the query threads: queries by outcome, crashed threads, and threads that were ended because a query did not stop';
   metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
     for (const [pool, { counts }] of Object.entries(pools)) {
       for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);

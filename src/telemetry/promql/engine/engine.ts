@@ -160,7 +160,7 @@ export function queryRange(query: RangeQuery, deps: QueryDeps): QueryResult {
   const { startMs, endMs, stepMs } = query;
   const expr = (deps.parse ?? parseExpression)(query.expression);
   assertRangeable(expr);
-  if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be a millisecond at least');
+  if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be at least 1 ms');
   if (endMs < startMs)
     throw new PromqlError('bad_data', 'end timestamp must not be before start time');
   const { evaluator, annotations } = prepare(expr, query, { startMs, endMs }, deps);
@@ -341,7 +341,7 @@ class Evaluator {
         return this.evaluate(expr.expr, grid);
       case 'matrixSelector':
       case 'subquery':
-        throw new Error(`A ${expr.kind} has no value a step`);
+        throw new Error(`A ${expr.kind} has no value per step`);
     }
   }
 

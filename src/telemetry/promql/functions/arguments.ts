@@ -62,5 +62,5 @@ export function argumentAt(call: Call, index: number): Expr {
 }
 
 function mismatch(call: Call, index: number, wanted: string): TypeError {
-  return new TypeError(`Argument ${index} of ${call.func.name} is no ${wanted}`);
+  return new TypeError(`Argument ${index} of ${call.func.name} is not a ${wanted}`);
 }

@@ -37,5 +37,5 @@ assertSameNames([...functionTable.keys()], [...functionSignatures.keys()]);
 function assertSameNames(built: string[], known: string[]): void {
   const difference = new Set(built).symmetricDifference(new Set(known));
   if (difference.size === 0) return;
-  throw new Error(`Not both built and known: ${[...difference].join(', ')}`);
+  throw new Error(`Not both implemented and declared: ${[...difference].join(', ')}`);
 }

@@ -120,7 +120,7 @@ function bareOperand(context: BuildContext, node: SyntaxNode, inner: () => Expr[
   switch (node.type.id) {
     case ParenExpr: {
       const [expr] = inner();
-      if (expr === undefined) throw new Error('Empty parentheses were let through');
+      if (expr === undefined) throw new Error('Empty parentheses were not rejected');
       return { kind: 'paren', expr, span: context.span(node) };
     }
     // Numbers too: the grammar sees every literal as a string.
@@ -141,7 +141,8 @@ function bareOperand(context: BuildContext, node: SyntaxNode, inner: () => Expr[
 
 function onlyChild(node: SyntaxNode): SyntaxNode {
   const [child, ...others] = childrenOf(node);
-  if (child === undefined || others.length > 0) throw new Error(`${node.name} has not one child`);
+  if (child === undefined || others.length > 0)
+    throw new Error(`${node.name} does not have exactly one child`);
   return child;
 }
 
@@ -173,7 +174,7 @@ function aggregateOf(context: BuildContext, node: SyntaxNode, inner: () => Expr[
   const args = inner();
   refuseArguments(context, { word, span, given: args.length });
   const expr = args.at(-1);
-  if (expr === undefined) throw new Error('An aggregation of nothing was let through');
+  if (expr === undefined) throw new Error('An empty aggregation was not rejected');
   const param = args.length === 2 ? (args[0] ?? null) : null;
   // A known aggregator; the two experimental ones were rejected above.
   return { kind: 'aggregate', op: word as AggregateOp, expr, param, grouping, without, span };
@@ -217,8 +218,8 @@ function matcherOf(context: BuildContext, node: SyntaxNode): Matcher {
     case QuotedLabelMatcher:
     case UnquotedLabelMatcher: {
       const [label, op, value] = childrenOf(node).map((child) => context.first(child));
-      if (!label || !op || !value) throw new Error('A matcher is not whole');
-      // The grammar lets only these four stand there.
+      if (!label || !op || !value) throw new Error('A matcher is incomplete');
+      // The grammar allows only these four here.
       return compiled(context, { label, op: op.word as MatchOp, value });
     }
     default:
@@ -377,7 +378,7 @@ function timeOf(context: BuildContext, node: SyntaxNode, operand: Span): AtModif
   const number = childOf(node, NumberDurationLiteral);
   if (number === undefined) {
     const preprocessor = childOf(node, AtModifierPreprocessors);
-    if (preprocessor === undefined) throw new Error('A fixed time has none');
+    if (preprocessor === undefined) throw new Error('A fixed time has no function');
     return context.first(preprocessor).word === 'start' ? 'start' : 'end';
   }
   const isNegative = context.first(number).word === '-';

@@ -31,7 +31,7 @@ export function parseExpression(text: string): Expr {
     const unknown = unknownFunction(text, tokens, tokens.length);
     throw unknown ?? parseError(text, span, fault.message);
   }
-  if (!syntax.ok) throw new Error('The grammar gave up after the end of the expression');
+  if (!syntax.ok) throw new Error('The grammar failed after the end of the expression');
   return checkExpression(text, buildExpression(text, syntax.parsed));
 }
 

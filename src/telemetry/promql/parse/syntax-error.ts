@@ -25,7 +25,7 @@ export function syntaxError(text: string, misplaced: Misplaced): PromqlError {
   const { tokens, words, index } = misplaced;
   const token = tokens[index];
   const before = tokens[index - 1];
-  if (token === undefined) throw new Error('No token is out of place');
+  if (token === undefined) throw new Error('No token is misplaced');
   const frames = framesBefore(misplaced);
   if (before?.word === ',' && ['call', 'aggregation'].includes(frames.at(-1)?.kind ?? '')) {
     return parseError(text, before, 'trailing commas not allowed in function call args');

@@ -83,7 +83,8 @@ function treeOfPiece(
 
 function tokenAt(tokens: readonly Token[], index = -1): Token {
   const token = tokens[index];
-  if (token === undefined) throw new Error('A node of the syntax tree lies between tokens');
+  if (token === undefined)
+    throw new Error('A node of the syntax tree is not aligned with the tokens');
   return token;
 }
 

@@ -66,7 +66,7 @@ export function recomputeIncident(
   isCancelled: () => boolean,
 ): Recomputation {
   if (request.startedMs < request.retainedFromMs) {
-    const detail = 'Its samples are older than history keeps them';
+    const detail = 'Its samples are older than the retention of history';
     return { status: 'NOT_POSSIBLE', detail };
   }
   try {
@@ -74,7 +74,7 @@ export function recomputeIncident(
     return recomputeVm(history, request, isCancelled);
   } catch (error) {
     if (!(error instanceof HistoryError)) throw error;
-    return { status: 'NOT_POSSIBLE', detail: 'History of its time cannot be read' };
+    return { status: 'NOT_POSSIBLE', detail: 'History of that time cannot be read' };
   }
 }
 
@@ -118,7 +118,11 @@ function compare(request: RecomputeRequest, firings: readonly RecomputedFiring[]
     valueDifference(request.window, firing.window),
   ].filter((one) => one !== undefined);
   if (differences.length > 0) {
-    return { status: 'DIFFERS', detail: `By stored samples ${differences.join('; ')}`, ...found };
+    return {
+      status: 'DIFFERS',
+      detail: `According to stored samples, ${differences.join('; ')}`,
+      ...found,
+    };
   }
   return { status: 'AGREES', detail: 'Stored samples lead to the same decision', ...found };
 }
@@ -164,7 +168,7 @@ function recomputeDatacenter(
 ): Recomputation {
   const { rule, heldVms, startedMs, firedMs } = request;
   if (heldVms.length === 0) {
-    return { status: 'NOT_POSSIBLE', detail: 'Which VMs were silent is not known any more' };
+    return { status: 'NOT_POSSIBLE', detail: 'The silent VMs are no longer known' };
   }
   const heard = heldVms.filter((vm) => {
     if (isCancelled()) throw new ReadCancelled();
@@ -172,12 +176,16 @@ function recomputeDatacenter(
     return history.read({ project: rule.project, vm, ...range }, isCancelled).timesMs.length > 0;
   });
   const tolerance = duration(GAP_TOLERANCE_MS / 1000);
-  const before = `the ${tolerance} before it was decided`;
-  const looked = `${heldVms.length} of its silent VMs`;
+  const before = `the ${tolerance} before the decision`;
+  const looked = `the ${heldVms.length} checked silent VMs`;
   if (heard.length === 0) {
-    return { status: 'AGREES', detail: `Nothing is stored of ${looked} in ${before}`, startedMs };
+    return {
+      status: 'AGREES',
+      detail: `No samples of ${looked} are stored for ${before}`,
+      startedMs,
+    };
   }
-  const detail = `Of ${looked} ${heard.length} have stored samples of ${before}`;
+  const detail = `Samples of ${heard.length} of ${looked} are stored for ${before}`;
   return { status: 'DIFFERS', detail };
 }
 

@@ -143,7 +143,7 @@ function checkSize(vms: number, { fromMs, toMs }: AlertPreviewRequest): void {
   const samples = vms * Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS);
   if (samples <= PREVIEW_SAMPLES_MAX) return;
   const seconds = Math.round((toMs - fromMs) / 1000);
-  const message = `${vms} VMs have ${samples} samples in ${seconds} seconds; ${PREVIEW_SAMPLES_MAX} at most: preview a shorter history, or fewer VMs`;
+  const message = `${vms} VMs have ${samples} samples in ${seconds} seconds, more than ${PREVIEW_SAMPLES_MAX}: preview a shorter history or fewer VMs`;
   const limit = String(PREVIEW_SAMPLES_MAX);
   throw new Refusal('TOO_MANY_POINTS', message, { points: String(samples), limit });
 }

@@ -171,7 +171,7 @@ class QueryEvaluation {
     if (expr.kind === 'vectorSelector' && expr.offsetMs === 0 && expr.at === null) {
       return expr.matchers;
     }
-    const message = `1:1: parse error: expected a selector alone, as in up{job="x"}, got ${text}`;
+    const message = `1:1: parse error: expected only a selector such as up{job="x"}, got ${text}`;
     throw new PromqlError('bad_data', message);
   }
 

@@ -117,7 +117,7 @@ function encodeEnvelope(
 }
 
 function tooLarge(bytesMax: number): PromqlError {
-  const message = `the answer would be larger than ${bytesMax} bytes: ask for a shorter range, a larger step or fewer series`;
+  const message = `the response would exceed ${bytesMax} bytes: use a shorter range, a larger step or fewer series`;
   return new PromqlError('execution', message);
 }
 

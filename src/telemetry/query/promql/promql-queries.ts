@@ -34,7 +34,7 @@ export interface PromqlQueriesDeps {
 }
 
 const STORAGE_FAILED =
-  'Storage does not answer; the service log says why. Send the same request again';
+  'Storage is not responding; the service log has the reason. Retry the request';
 
 const TIMED_OUT = {
   kind: 'timeout',
@@ -44,7 +44,7 @@ const TIMED_OUT = {
 const OUT_OF_MEMORY = {
   kind: 'execution',
   message:
-    'query processing needs more memory than a query may have: ask for a shorter range, a larger step or fewer series',
+    'query processing needs more memory than a query may use: use a shorter range, a larger step or fewer series',
 } as const;
 
 /**

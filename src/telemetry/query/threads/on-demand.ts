@@ -21,7 +21,7 @@ export function onDemand(
         throw error;
       });
       const method = (await loaded)[name];
-      if (method === undefined) throw new Error(`What was loaded has no method ${name}`);
+      if (method === undefined) throw new Error(`The loaded module has no method ${name}`);
       return method(argument, isCancelled);
     };
   };

@@ -94,15 +94,15 @@ function startOfTurn(): PromiseWithResolvers<SupervisedThread> {
   return started;
 }
 
-/** The thread made room: its query starts again. */
-const MOVED = new Error('The query starts again on another thread');
+/** The query yielded and restarts. */
+const MOVED = new Error('The query restarts on another thread');
 
 /** Time until most of a project's recorded usage has decayed, seconds. */
 const ENDED_RETRY_SECONDS = 30;
 
 function endedForOthers(): Refusal {
   const message =
-    'The query was ended: its project has used the query threads far more than another one that waits. Ask for less, or again later';
+    'The query was ended: its project has used the query threads far more than another project that is waiting. Request less data, or retry later';
   const retryAfterSeconds = String(ENDED_RETRY_SECONDS);
   return new Refusal('TOO_MANY_REQUESTS', message, { limit: 'concurrency', retryAfterSeconds });
 }
@@ -194,7 +194,7 @@ export class QueryThreads {
       this.#settle();
       // Free threads have taken what they can, so the bound applies to queries that found none.
       if (this.#turns.waiting > WAITING_MAX && this.#turns.leave(turn)) {
-        throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries are already waiting`);
       }
       for (;;) {
         const thread = waiting.thread ?? (await this.#started(turn, signal));
@@ -337,7 +337,7 @@ export async function withQueryDeadline<T>(
 }
 
 function timedOut(timeoutMs: number): Refusal {
-  const message = `The query took longer than ${timeoutMs / 1000} seconds: ask for less`;
+  const message = `The query took longer than ${timeoutMs / 1000} seconds: request less data`;
   return new Refusal('QUERY_TIMEOUT', message);
 }
 
@@ -366,7 +366,7 @@ export async function runQuery(
     );
   } catch (error) {
     if (!(error instanceof HistoryError) || error.reason !== 'OUT_OF_MEMORY') throw error;
-    const message = 'The answer needs more memory than a query may have: ask for less';
+    const message = 'The response needs more memory than a query may use: request less data';
     throw new Refusal('RESPONSE_TOO_LARGE', message);
   }
 }

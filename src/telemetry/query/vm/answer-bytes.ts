@@ -127,7 +127,7 @@ function bounded(bytes: Uint8Array<ArrayBuffer>, points: number): Uint8Array<Arr
 }
 
 function tooLarge(points: number): Refusal {
-  const message = `An answer of ${points} points or rows exceeds 4 MiB: ask for fewer`;
+  const message = `A response with ${points} points or rows exceeds 4 MiB: request fewer`;
   return new Refusal('RESPONSE_TOO_LARGE', message);
 }
 

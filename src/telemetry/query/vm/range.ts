@@ -39,7 +39,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
     const bounds = `${STEP_SECONDS_MIN} to ${STEP_SECONDS_MAX}`;
     throw invalidField(
       'stepSeconds',
-      `stepSeconds is ${stepSeconds}: whole seconds from ${bounds}`,
+      `stepSeconds is ${stepSeconds}: send whole seconds from ${bounds}`,
     );
   }
   if (end < start) {
@@ -59,7 +59,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   if (first > now) {
     throw invalidField(
       'startTimeUnix',
-      `startTimeUnix ${start} is in the future: it is ${now} now`,
+      `startTimeUnix ${start} is in the future: the current time is ${now}`,
     );
   }
   const steps = Math.floor((Math.min(end, now) - first) / stepSeconds);
@@ -80,7 +80,7 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
     if (metricCatalogue.has(metricId)) continue;
     const ids = [...metricCatalogue.keys()].join(', ');
     const seen = metricId.slice(0, 100);
-    const message = `There is no metric "${seen}"; known: ${ids}`;
+    const message = `There is no metric "${seen}"; known metrics: ${ids}`;
     throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, field: 'metricIds' });
   }
   return [...new Set(metricIds)];
@@ -88,17 +88,17 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
 
 function present(field: string, value: number | undefined): number {
   if (value === undefined) {
-    throw invalidField(field, `${field} is missing: Unix seconds, as a decimal string`);
+    throw invalidField(field, `${field} is missing: send Unix seconds as a decimal string`);
   }
   if (Number.isSafeInteger(value) && value >= 0 && value <= TIME_SECONDS_MAX) return value;
-  throw invalidField(field, `${field} is ${value}: Unix seconds, not milliseconds`);
+  throw invalidField(field, `${field} is ${value}: send Unix seconds, not milliseconds`);
 }
 
 /** The year 5138: greater values are milliseconds. */
 const TIME_SECONDS_MAX = 100_000_000_000;
 
 function tooManyPoints(points: number): Refusal {
-  const message = `The range has ${points} points a series; ${POINTS_MAX} at most: take a larger step`;
+  const message = `The range has ${points} points per series, more than ${POINTS_MAX}: use a larger step`;
   return new Refusal('TOO_MANY_POINTS', message, {
     points: String(points),
     limit: String(POINTS_MAX),

@@ -83,7 +83,7 @@ function bytesOf(
     case 'answer':
       for (const failure of reply.failures) {
         failures.inc();
-        log.error(failure, 'A part of an answer could not be read');
+        log.error(failure, 'A part of a response could not be read');
       }
       return reply.bytes;
     case 'refused':

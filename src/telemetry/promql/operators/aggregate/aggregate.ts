@@ -59,7 +59,7 @@ export function applyAggregate(
       return vectorOf(rank({ groups, ks: scalarsOf(param), order: node.op }, budget));
     }
     case 'count_values': {
-      if (param?.type !== 'string') throw new Error('count_values without the name of its label');
+      if (param?.type !== 'string') throw new Error('count_values has no label name');
       return vectorOf(countValues(node, param.value, vector, budget));
     }
     case 'quantile': {
