@@ -109,7 +109,7 @@ async function storm(system: AlertingSystem, receiver: Receiver) {
   await system.write(vms, 0.8);
   const acknowledgedMs = performance.now();
   await quietOrAll(receiver);
-  return stormLine(`${system.name}, from the sample on`, receiver, startedMs, acknowledgedMs);
+  return stormLine(`${system.name}, starting at the sample`, receiver, startedMs, acknowledgedMs);
 }
 
 async function alertmanagerAlone(scope: Scope, folder: string) {
@@ -127,7 +127,7 @@ function stormLine(what: string, receiver: Receiver, startedMs: number, acknowle
     '5,000 notifications': what,
     arrived: receiver.received.size,
     'last after ms': (receiver.lastMs - startedMs).toFixed(0),
-    'of which taking them in ms': (acknowledgedMs - startedMs).toFixed(0),
+    'of which accepting them ms': (acknowledgedMs - startedMs).toFixed(0),
   };
 }
 
@@ -196,7 +196,7 @@ async function rounds(system: AlertingSystem) {
   await pause(3_000);
   const withRule = await cpuOfRounds(system);
   return {
-    [`${INSTANCES} instances, a round`]: system.name,
+    [`${INSTANCES} instances, one round`]: system.name,
     'CPU ms, no rule': without.toFixed(0),
     'CPU ms, one rule': withRule.toFixed(0),
     'the rule': (withRule - without).toFixed(0),

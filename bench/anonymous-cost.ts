@@ -61,7 +61,7 @@ export async function run(): Promise<void> {
     console.table([
       {
         'p50 alone, ms': aloneP50Ms.toFixed(2),
-        'p50 beside ten bad 1 MiB requests a second, ms': besideP50Ms.toFixed(2),
+        'p50 beside ten bad 1 MiB requests per second, ms': besideP50Ms.toFixed(2),
         ratio: ratio.toFixed(2),
         aim: AIM,
         'bad ones answered': [...answered].map(([status, n]) => `${n} × ${status}`).join(', '),
@@ -139,7 +139,7 @@ async function read(demo: Demo, took: number[], durationMs: number): Promise<voi
       },
     );
     await answer.text();
-    if (!answer.ok) throw new Error(`A read was answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`A read returned ${answer.status}`);
     took.push(performance.now() - fromMs);
     await new Promise((resolve) => setTimeout(resolve, READ_EVERY_MS));
   }

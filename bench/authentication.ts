@@ -108,10 +108,10 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
           ),
         ]
       : []),
-    await row('a key that is none', () => refused(authenticator, unknown)),
+    await row('an invalid key', () => refused(authenticator, unknown)),
     await row('an access token', () => authenticator.authenticate(`Bearer ${token}`)),
     await row('a session', () => authenticator.identify(shown)),
-    await row('a person’s place in the project', () =>
+    await row('a person’s membership in the project', () =>
       person.kind === 'human' ? person.memberOf(PROJECT) : undefined,
     ),
   ];
@@ -123,7 +123,7 @@ function refused(authenticator: Authenticator, key: string): void {
   } catch {
     return;
   }
-  throw new Error('A key that is none was accepted');
+  throw new Error('An invalid key was accepted');
 }
 
 /** Minimum of a few rounds, to exclude other work on the machine. */
@@ -217,7 +217,7 @@ async function sendRequests({ baseUrl, apiKey, projectName }: Demo): Promise<voi
         body: JSON.stringify({ projectName }),
       });
       await answer.text();
-      if (!answer.ok) throw new Error(`A request was answered ${answer.status}`);
+      if (!answer.ok) throw new Error(`A request returned ${answer.status}`);
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, converse));

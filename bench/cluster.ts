@@ -41,7 +41,7 @@ export async function run(flags: readonly string[] = []): Promise<void> {
   const kills = Number(values.kills ?? 1);
   const leaders = Number(values.leaders ?? Math.ceil(kills / KILLS_PER_LEADER));
   for (const [flag, number] of Object.entries({ kills, leaders })) {
-    if (!(Number.isSafeInteger(number) && number > 0)) throw new Error(`--${flag} wants a number`);
+    if (!(Number.isSafeInteger(number) && number > 0)) throw new Error(`--${flag} needs a number`);
   }
   await withScope(async (scope) => {
     const scenario = await startScenario(scope, { vms: VMS, everyMs: EVERY_MS });

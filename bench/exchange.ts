@@ -24,7 +24,7 @@ const CONNECTIONS = 32;
 const PACED_MS = 10_000;
 const PACED_A_MINUTE = 10_000;
 const KEYS = [0, 100_000];
-const AIM = '≥ 1,000/s a core';
+const AIM = '≥ 1,000/s per core';
 
 type Row = Record<string, string | number>;
 
@@ -82,7 +82,7 @@ async function measure(scope: Scope, keys: number): Promise<Row[]> {
   const forged = fresh.map((assertion) => `${assertion.slice(0, -12)}${'A'.repeat(12)}`);
   const garbage = fresh.map((_, i) => `garbage${i}`);
   for (const [what, assertions] of Object.entries({ replayed: fresh, forged, garbage })) {
-    rows.push(row(`refused: ${what}`, figuresOf(await cost(demo, assertions, 401))));
+    rows.push(row(`rejected: ${what}`, figuresOf(await cost(demo, assertions, 401))));
   }
   return rows;
 }
@@ -102,7 +102,7 @@ async function measureOthers(scope: Scope): Promise<Row[]> {
   await Promise.all(pace);
   return [
     { 'reads of the inventory': 'alone', ...alone },
-    { 'reads of the inventory': '10,000 exchanges a minute beside them', ...beside },
+    { 'reads of the inventory': 'beside 10,000 exchanges per minute', ...beside },
   ];
 }
 
@@ -118,7 +118,7 @@ async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: numbe
       body: JSON.stringify({ projectName }),
     });
     await answer.text();
-    if (!answer.ok) throw new Error(`A read was answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`A read returned ${answer.status}`);
     took.push(performance.now() - askedMs);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -148,8 +148,8 @@ function figuresOf({ count, seconds, cpuMs, p50Ms, p99Ms }: Cost): Row {
   return {
     'a core': `${Math.round(1000 / cpuMs).toLocaleString('en')}/s`,
     'CPU ms each': cpuMs.toFixed(3),
-    'seen by the sender': `${Math.round(count / seconds).toLocaleString('en')}/s`,
-    'answer p50 ms': p50Ms.toFixed(1),
+    'measured by the sender': `${Math.round(count / seconds).toLocaleString('en')}/s`,
+    'response p50 ms': p50Ms.toFixed(1),
     'p99 ms': p99Ms.toFixed(1),
   };
 }

@@ -73,7 +73,7 @@ async function scrapes({ demo }: MeasuredService, count: number) {
     times.push(performance.now() - startedMs);
     const lines = text.split('\n').length;
     if (!answer.ok || lines < VMS * FLEET_SERIES.length) {
-      throw new Error(`The scrape answered ${answer.status} with ${lines} lines`);
+      throw new Error(`The scrape returned ${answer.status} with ${lines} lines`);
     }
     bytes = Number(answer.headers.get('content-length'));
   }

@@ -51,7 +51,7 @@ async function measure(scope: Scope, vms: number, rounds: number) {
   const seconds = (rounds * STEP_MS) / 1000;
   return {
     VMs: vms,
-    'CPU s a round': ((after.cpuSeconds - before.cpuSeconds) / rounds).toFixed(2),
+    'CPU s per round': ((after.cpuSeconds - before.cpuSeconds) / rounds).toFixed(2),
     'of a core': `${((100 * (after.cpuSeconds - before.cpuSeconds)) / seconds).toFixed(1)} %`,
     'resident MB': Math.round(after.residentBytes / 1e6),
     'data folder MB': Math.round(bytesBelow(folder) / 1e6),
@@ -83,7 +83,7 @@ async function look({ demo }: Program): Promise<void> {
   const path = `/v1/monitoring/${demo.projectName}/promql/api/v1/query`;
   const headers = { authorization: `Bearer ${demo.apiKey}` };
   const answer = await fetch(demo.baseUrl + path, { method: 'POST', headers, body: query });
-  if (!answer.ok) throw new Error(`A query was answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`A query returned ${answer.status}`);
 }
 
 function bytesBelow(folder: string): number {

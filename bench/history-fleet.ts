@@ -34,7 +34,7 @@ async function measure(folder: string, vms: number, hours: number) {
   const history = openHistory({ folder, clock, logIdentity: 'bench' });
   const passed = await passHours(history, clock, { vms, hours });
   const { flushFailures, refused } = history.stats();
-  if (flushFailures + refused > 0) throw new Error('Rows found no way to the disk');
+  if (flushFailures + refused > 0) throw new Error('Rows could not be written to the disk');
   const before = await history.stored();
   const merging = await mergeAll(history);
   const after = await history.stored();
@@ -79,7 +79,7 @@ async function passHours(
   }
   await history.flush();
   return {
-    'head, MB at most': round(headBytes / 1e6),
+    'head, max MB': round(headBytes / 1e6),
     'resident, MB': round(process.memoryUsage().rss / 1e6),
     'append of all, ms': round(appendMs / sequence),
     'longest append, ms': round(longestMs),

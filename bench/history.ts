@@ -35,7 +35,7 @@ export async function run({ vms = 200, days = 7 } = {}): Promise<void> {
   console.table([1, 10, 200, 1000].map(measureBatchCodec));
   const tables = [await measureFolder(vms, days)];
   const traces = await bitbrainsBatches();
-  if (traces === undefined) console.log('Recorded traces are not here: not measured');
+  if (traces === undefined) console.log('Recorded traces are not available: not measured');
   else tables.push(await measureTraces(traces));
   console.table(tables);
   console.table([await measureRestart(200), await measureRestart(10_000)]);
@@ -62,7 +62,7 @@ function measureBatchCodec(rows: number) {
   };
   return {
     'rows in a batch': rows,
-    'bytes a sample': round(bytes / samples),
+    'bytes per sample': round(bytes / samples),
     'encoded, M samples/s': rate(() => {
       for (const batch of batches) encodeEntry({ kind: 'batch', batch });
     }),
@@ -80,7 +80,7 @@ async function measureFolder(vms: number, days: number) {
   const fleet = fleetRows({ vms, fromMs: START, toMs, stepMs: STEP_MS, seed: 7 });
   return await withFolder(async (folder) => {
     const figures = await fillFolder(folder, fleet, START + 10 * HOUR, toMs);
-    return { values: `made-up fleet, ${vms} VMs, ${days} days`, ...figures };
+    return { values: `synthetic fleet, ${vms} VMs, ${days} days`, ...figures };
   });
 }
 
@@ -146,7 +146,7 @@ async function fillFolder(
     'history.db, B/sample': round(sizes[0] ?? 0),
     'log of 4 h, B/sample': round(sizes[1] ?? 0),
     'whole folder, B/sample': round(sizes[2] ?? 0),
-    'Gorilla (values alone)': round(
+    'Gorilla (values only)': round(
       prometheus.reduce((sum, list) => sum + gorillaBytes(list), 0) /
         prometheus.reduce((sum, list) => sum + list.length, 0),
     ),

@@ -79,7 +79,7 @@ async function measure(
     'CPU s/million': cpuSeconds.toFixed(2),
     aim: shape.aim,
     'requests/s': Math.round(result.requests / result.seconds).toLocaleString('en'),
-    'answer p50 ms': result.p50Ms.toFixed(1),
+    'response p50 ms': result.p50Ms.toFixed(1),
     'p99 ms': result.p99Ms.toFixed(1),
     'resident MB': Math.round(after.residentBytes / 2 ** 20),
   };

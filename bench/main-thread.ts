@@ -37,7 +37,9 @@ interface Line {
 export async function run(): Promise<void> {
   for (const fsyncDelayMs of [0, 5]) {
     const lines = await withScope((scope) => measure(scope, fsyncDelayMs));
-    console.log(fsyncDelayMs === 0 ? 'This disk' : `A disk that takes ${fsyncDelayMs} ms a commit`);
+    console.log(
+      fsyncDelayMs === 0 ? 'This disk' : `A disk that takes ${fsyncDelayMs} ms per commit`,
+    );
     console.table(
       lines.map(({ what, figures, note }) => ({
         what,
@@ -73,7 +75,7 @@ async function measure(scope: Scope, fsyncDelayMs: number): Promise<Line[]> {
   });
   await writeLarge(api);
   await settled(service);
-  await during('the largest answers', () => readLarge(api, LOAD_MS));
+  await during('the largest responses', () => readLarge(api, LOAD_MS));
   return lines;
 }
 

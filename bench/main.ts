@@ -39,7 +39,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>>
 
 const unknown = names.filter((name) => !(name in benches));
 if (unknown.length > 0) {
-  console.error(`There is no bench ${unknown.join(', ')}: ${Object.keys(benches).join(', ')}`);
+  console.error(`There is no bench ${unknown.join(', ')}: use ${Object.keys(benches).join(', ')}`);
   process.exit(2);
 }
 for (const [name, load] of Object.entries(benches)) {

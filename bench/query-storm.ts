@@ -70,7 +70,7 @@ async function measure(scope: Scope) {
   const stormy: Latencies = { writes: [], alerts: [] };
   await rounds(ROUNDS, stormy);
   const answers = await storm.stop();
-  console.log(`The storm: ${CLIENTS} clients, answers by status: ${JSON.stringify(answers)}`);
+  console.log(`The storm: ${CLIENTS} clients, responses by status: ${JSON.stringify(answers)}`);
   return [
     ...lines('a row is acknowledged', quiet.writes, stormy.writes),
     ...lines('acknowledged row to webhook', quiet.alerts, stormy.alerts),

@@ -76,11 +76,11 @@ export async function run(options: Options = { vms: 200, days: 7, rounds: 101 })
         const samples = prepared.loaded.Prometheus?.samples ?? 0;
         return {
           system: system.name,
-          'bytes a sample on disk': round(bytes / samples, 2),
+          'bytes per sample on disk': round(bytes / samples, 2),
           'resident after a restart, MiB': round(restarted[i] ?? 0, 0),
           'resident after the reads, MiB': round(residentMiB(system.pid), 0),
           'loaded, M samples/s': loaded ? round(loaded.samples / loaded.seconds / 1e6, 2) : '',
-          'CPU s a M samples': loaded ? round((loaded.cpuSeconds / loaded.samples) * 1e6, 2) : '',
+          'CPU s per M samples': loaded ? round((loaded.cpuSeconds / loaded.samples) * 1e6, 2) : '',
         };
       }),
     );
@@ -155,7 +155,7 @@ function dropFileCaches(): void {
     execFileSync('sync');
     writeFileSync('/proc/sys/vm/drop_caches', '1');
   } catch {
-    console.log('The caches of files could not be emptied');
+    console.log('The file caches could not be emptied');
   }
 }
 

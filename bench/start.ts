@@ -82,7 +82,7 @@ async function start(scope: Scope, folder: string): Promise<Started> {
   scope.teardown(() => stop('SIGKILL'));
   while (!(await isReady(port))) {
     if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}`);
-    if (performance.now() - startedMs > START_MS_MAX) throw new Error('Not ready in a minute');
+    if (performance.now() - startedMs > START_MS_MAX) throw new Error('Not ready within a minute');
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   return { readyMs: performance.now() - startedMs, stop: () => stop('SIGTERM') };
@@ -102,7 +102,7 @@ async function register(scope: Scope, folder: string): Promise<void> {
   const started = await start(scope, folder);
   const file = join(folder, 'demo.json');
   for (let tries = 0; !existsSync(file); tries++) {
-    if (tries * POLL_MS > START_MS_MAX) throw new Error('No demo.json in a minute');
+    if (tries * POLL_MS > START_MS_MAX) throw new Error('No demo.json within a minute');
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   const api = new Api(JSON.parse(readFileSync(file, 'utf8')) as Demo);

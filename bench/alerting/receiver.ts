@@ -39,7 +39,10 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
     onMessage: () => {},
     next: (vm) =>
       new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`Nothing of ${vm} in a minute`)), WAIT_MS);
+        const late = setTimeout(
+          () => reject(new Error(`No message for ${vm} within a minute`)),
+          WAIT_MS,
+        );
         waiting.set(vm, (atMs) => {
           clearTimeout(late);
           resolve(atMs);

@@ -180,7 +180,8 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
     async watch() {
       writeFileSync(rules, RULES);
       const answer = await fetch(`${origin}/-/reload`, { method: 'POST' });
-      if (!answer.ok) throw new Error(`Prometheus did not take the rules: ${await answer.text()}`);
+      if (!answer.ok)
+        throw new Error(`Prometheus did not accept the rules: ${await answer.text()}`);
     },
     cpuSeconds: () => prometheus.cpuSeconds() + alertmanager.cpuSeconds(),
   };
@@ -196,7 +197,7 @@ async function knowsAlertmanager(origin: string): Promise<void> {
     if (data.activeAlertmanagers.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error('Prometheus has not found its Alertmanager in 30 s');
+  throw new Error('Prometheus did not find its Alertmanager within 30 s');
 }
 
 export async function startVmalertStack(

@@ -143,7 +143,7 @@ async function post(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
   };
   const answer = await fetch(url, { method: 'POST', headers, body });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`Remote write answered ${answer.status}: ${text.slice(0, 300)}`);
+  if (!answer.ok) throw new Error(`Remote write returned ${answer.status}: ${text.slice(0, 300)}`);
 }
 
 /** Waits until a process has been idle for 5 s: it compacts the ingested data. */

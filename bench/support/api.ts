@@ -59,7 +59,7 @@ export class Api {
       if (await this.#isApplied(id)) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    throw new Error(`The rule ${spec.displayName} was not applied in 5 s`);
+    throw new Error(`The rule ${spec.displayName} was not applied within 5 s`);
   }
 
   async #isApplied(id: string): Promise<boolean> {
@@ -84,7 +84,7 @@ export class Api {
       body: typeof body === 'string' ? body : new Uint8Array(body),
     });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} answered ${answer.status}: ${text.slice(0, 300)}`);
+    if (!answer.ok) throw new Error(`${method} returned ${answer.status}: ${text.slice(0, 300)}`);
     return text;
   }
 }

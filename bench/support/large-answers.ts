@@ -72,5 +72,5 @@ export async function readLarge(api: Api, durationMs: number): Promise<string> {
   const askers = Array.from({ length: ASKERS }, () => [query(), list()]);
   await Promise.all(askers.flat());
   const aSecond = (count: number) => (count / (durationMs / 1000)).toFixed(1);
-  return `${aSecond(queries)} answers of 50,000 points and ${aSecond(pages)} pages of 1,000 VMs a second`;
+  return `${aSecond(queries)} responses of 50,000 points and ${aSecond(pages)} pages of 1,000 VMs per second`;
 }

@@ -12,7 +12,7 @@ export async function processCost({ baseUrl, apiKey }: Demo): Promise<ProcessCos
   const headers = { authorization: `Bearer ${apiKey}` };
   const answer = await fetch(`${baseUrl}/metrics`, { headers });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`/metrics answered ${answer.status}: ${text.slice(0, 200)}`);
+  if (!answer.ok) throw new Error(`/metrics returned ${answer.status}: ${text.slice(0, 200)}`);
   return {
     cpuSeconds: figure(text, 'process_cpu_seconds_total'),
     residentBytes: figure(text, 'process_resident_memory_bytes'),
