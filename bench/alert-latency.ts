@@ -1,8 +1,8 @@
 /**
  * Time from the acknowledgement of the breaching sample to the webhook's arrival at the receiver:
- * the program as a user starts it, a receiver on the loopback, one VM after another crossing the
+ * the program as a user starts it, a receiver on loopback, one VM after another crossing the
  * threshold of a rule without a duration. Both times are taken by the sender's clock. Then all VMs
- * of another rule at once, to show what a burst does to the last of them.
+ * of another rule at once, to show the delay of the last one in a burst.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

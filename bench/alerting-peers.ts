@@ -1,8 +1,8 @@
 /**
- * Alerting side by side with Prometheus 3.5.3, VictoriaMetrics and vmalert 1.145 and Alertmanager
- * 0.33, in one run on one machine: how long from a breaching sample to a webhook, how long 5,000
- * notifications take to one receiver, what a SIGKILL in the middle loses and doubles, and what a
- * round over 10,000 instances costs.
+ * Alerting compared with Prometheus 3.5.3, VictoriaMetrics and vmalert 1.145 and Alertmanager 0.33,
+ * in one run on one machine: time from a breaching sample to a webhook, time of 5,000 notifications
+ * to one receiver, messages lost and duplicated by a SIGKILL in the middle, and the cost of a round
+ * over 10,000 instances.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,9 +24,9 @@ type Start = (scope: Scope, folder: string, receiver: Receiver) => Promise<Alert
 const systems: readonly Start[] = [startOurs, startPrometheusStack, startVmalertStack];
 const ALERTS = 40;
 const STORM = 5_000;
-/** Messages after which the sender is killed. */
+/** Number of messages after which the sender is killed. */
 const KILL_AFTER = 2_000;
-/** Nothing new for so long: nothing more is to be expected. */
+/** Time without a new message after which no more are expected, ms. */
 const QUIET_MS = 20_000;
 const INSTANCES = 10_000;
 const ROUNDS = 15;
@@ -74,7 +74,7 @@ async function latency(system: AlertingSystem, receiver: Receiver) {
   await warmUp(system, receiver, ALERTS);
   const took: number[] = [];
   for (const n of vms) {
-    // Their rounds must not be met at the same place each time.
+    // Avoids meeting their rounds at the same phase each time.
     await pause(Math.random() * 300);
     const arrival = receiver.next(fleetVm(n));
     const sentMs = performance.now();
@@ -92,7 +92,7 @@ async function latency(system: AlertingSystem, receiver: Receiver) {
   };
 }
 
-/** Everything has its rule, its connections and its first notification behind it. */
+/** Afterwards every part has its rule and connections, and has sent its first notification. */
 async function warmUp(system: AlertingSystem, receiver: Receiver, vms: number): Promise<void> {
   await system.write(upTo(vms + 1), 0.2);
   await system.watch();
@@ -109,7 +109,7 @@ async function storm(system: AlertingSystem, receiver: Receiver) {
   await system.write(vms, 0.8);
   const acknowledgedMs = performance.now();
   await quietOrAll(receiver);
-  return stormLine(`${system.name}, from the sample on`, receiver, startedMs, acknowledgedMs);
+  return stormLine(`${system.name}, starting at the sample`, receiver, startedMs, acknowledgedMs);
 }
 
 async function alertmanagerAlone(scope: Scope, folder: string) {
@@ -127,7 +127,7 @@ function stormLine(what: string, receiver: Receiver, startedMs: number, acknowle
     '5,000 notifications': what,
     arrived: receiver.received.size,
     'last after ms': (receiver.lastMs - startedMs).toFixed(0),
-    'of which taking them in ms': (acknowledgedMs - startedMs).toFixed(0),
+    'of which accepting them ms': (acknowledgedMs - startedMs).toFixed(0),
   };
 }
 
@@ -163,7 +163,7 @@ async function alertmanagerKilled(scope: Scope, folder: string, producerSendsAga
   );
 }
 
-/** Runs `use`, then waits until the process it named has been killed in the middle. */
+/** Runs `use`, then waits until the process named by it has been killed midway. */
 async function withKill<T>(
   receiver: Receiver,
   use: (killAt: (pid: number) => void) => Promise<T>,
@@ -196,14 +196,14 @@ async function rounds(system: AlertingSystem) {
   await pause(3_000);
   const withRule = await cpuOfRounds(system);
   return {
-    [`${INSTANCES} instances, a round`]: system.name,
+    [`${INSTANCES} instances, one round`]: system.name,
     'CPU ms, no rule': without.toFixed(0),
     'CPU ms, one rule': withRule.toFixed(0),
     'the rule': (withRule - without).toFixed(0),
   };
 }
 
-/** CPU ms of the system in a second in which each VM has one new reading. */
+/** CPU time of the system in a second in which each VM has one new reading, ms. */
 async function cpuOfRounds(system: AlertingSystem): Promise<number> {
   const vms = upTo(INSTANCES);
   await system.write(vms, 0.2);
@@ -231,12 +231,12 @@ async function postAlerts(origin: string): Promise<void> {
   if (!answer.ok) throw new Error(`Alertmanager: ${answer.status} ${await answer.text()}`);
 }
 
-/** Until every VM has been reported, or nothing has come for long. */
+/** Waits until every VM has been reported, or no message has arrived for a while. */
 async function quietOrAll(receiver: Receiver): Promise<void> {
   const begunMs = performance.now();
   while (performance.now() - Math.max(begunMs, receiver.lastMs) < QUIET_MS) {
     if (receiver.received.size >= STORM) {
-      // What comes twice comes after.
+      // Duplicates arrive later.
       await pause(3_000);
       return;
     }

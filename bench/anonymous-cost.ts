@@ -1,8 +1,8 @@
 /**
- * Cost of ten bad requests a second without a credential for another caller: the program as a user
- * starts it, one reader asking in a steady rhythm, alone and beside 1 MiB of JSON at every method
- * that asks for no credential. The two are measured by turns, because a machine that other work
- * shares drifts by more than the difference. Aim: p50 moves by 20 % at most.
+ * Cost for other callers of ten bad requests per second without a credential: the program as a user
+ * starts it, one reader with a steady rhythm, alone and beside 1 MiB of JSON at every method that
+ * requires no credential. The two are measured alternately, because a machine shared with other
+ * work drifts by more than the difference. Aim: p50 changes by at most 20 %.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,13 +23,13 @@ const BODY_BYTES = 1024 * 1024 - 100;
 export interface AnonymousCost {
   readonly aloneP50Ms: number;
   readonly besideP50Ms: number;
-  /** Of the second over the first. */
+  /** Ratio of the second to the first. */
   readonly ratio: number;
-  /** How many bad requests were answered, by status; 0 = the connection broke off. */
+  /** Number of responses to bad requests, by status; 0 = the connection broke off. */
   readonly answered: ReadonlyMap<number, number>;
 }
 
-/** Measures a running service for some thirty seconds. */
+/** Measures a running service for about thirty seconds. */
 export async function measureAnonymousCost(demo: Demo): Promise<AnonymousCost> {
   const alone: number[] = [];
   const beside: number[] = [];
@@ -61,7 +61,7 @@ export async function run(): Promise<void> {
     console.table([
       {
         'p50 alone, ms': aloneP50Ms.toFixed(2),
-        'p50 beside ten bad 1 MiB requests a second, ms': besideP50Ms.toFixed(2),
+        'p50 beside ten bad 1 MiB requests per second, ms': besideP50Ms.toFixed(2),
         ratio: ratio.toFixed(2),
         aim: AIM,
         'bad ones answered': [...answered].map(([status, n]) => `${n} × ${status}`).join(', '),
@@ -70,15 +70,15 @@ export async function run(): Promise<void> {
   });
 }
 
-/** How many bad requests were answered, by status. */
+/** Number of responses to bad requests, by status. */
 type Answered = Readonly<Record<string, number>>;
 
-/** Bad requests from a process of its own: the reader must not wait for what the sender does. */
+/** Bad requests from a separate process: the reader must not wait for the sender's work. */
 function startSender(baseUrl: string) {
   const child = fork(fileURLToPath(import.meta.url), [baseUrl]);
   return {
     begin: () => void child.send('begin'),
-    /** What was answered since it began. */
+    /** Number of responses since the start, by status. */
     async end(): Promise<Answered> {
       child.send('end');
       const [answered] = (await once(child, 'message')) as [Answered];
@@ -106,7 +106,7 @@ function serveSender(baseUrl: string): void {
       await answer.text();
       status = answer.status;
     } catch {
-      // Cut off while it was sending: counted as 0.
+      // Cut off while sending: counted as 0.
     }
     answered[status] = (answered[status] ?? 0) + 1;
   };
@@ -125,7 +125,7 @@ function serveSender(baseUrl: string): void {
   });
 }
 
-/** Reads the inventory in a steady rhythm; how long each took goes into `took`, ms. */
+/** Reads the inventory in a steady rhythm; adds the duration of each read to `took`, ms. */
 async function read(demo: Demo, took: number[], durationMs: number): Promise<void> {
   const untilMs = performance.now() + durationMs;
   while (performance.now() < untilMs) {
@@ -139,7 +139,7 @@ async function read(demo: Demo, took: number[], durationMs: number): Promise<voi
       },
     );
     await answer.text();
-    if (!answer.ok) throw new Error(`A read was answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`A read returned ${answer.status}`);
     took.push(performance.now() - fromMs);
     await new Promise((resolve) => setTimeout(resolve, READ_EVERY_MS));
   }

@@ -1,8 +1,8 @@
 /**
- * Cost of authentication: a key, an access token, a session, each alone, in a project with one key
- * and with 100,000, for callers whose rows are in memory and for those whose rows are read from the
- * database. Then whole requests of the program as a user starts it, with few keys and with many, by
- * the CPU time that its process used for one.
+ * Cost of authentication: a key, an access token and a session separately, in a project with one
+ * key and with 100,000, for callers whose rows are in memory and for those whose rows are read from
+ * the database. Then whole requests to the program as a user starts it, with few keys and with
+ * many, by CPU time of its process per request.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ const AIM = '< 50';
 
 const REQUESTS = 6_000;
 const CONNECTIONS = 16;
-/** Of these the one with the least CPU counts: other work on the machine only ever adds. */
+/** The round with the least CPU counts: other work on the machine can only add time. */
 const ROUNDS = 3;
 
 type Row = Record<string, string | number>;
@@ -55,7 +55,7 @@ export async function run(): Promise<void> {
   console.table([requestRow('a few', few, few), requestRow(MANY.toLocaleString('en'), many, few)]);
 }
 
-/** Microseconds of each way to be known, with so many keys in the project. */
+/** Time per authentication method with this many keys in the project, µs. */
 async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   const host = await openHost(scope);
   const people = createIdentities({
@@ -108,10 +108,10 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
           ),
         ]
       : []),
-    await row('a key that is none', () => refused(authenticator, unknown)),
+    await row('an invalid key', () => refused(authenticator, unknown)),
     await row('an access token', () => authenticator.authenticate(`Bearer ${token}`)),
     await row('a session', () => authenticator.identify(shown)),
-    await row('a person’s place in the project', () =>
+    await row('a person’s membership in the project', () =>
       person.kind === 'human' ? person.memberOf(PROJECT) : undefined,
     ),
   ];
@@ -123,10 +123,10 @@ function refused(authenticator: Authenticator, key: string): void {
   } catch {
     return;
   }
-  throw new Error('A key that is none was accepted');
+  throw new Error('An invalid key was accepted');
 }
 
-/** The least of a few rounds, so that other work on the machine does not count. */
+/** Minimum of a few rounds, to exclude other work on the machine. */
 async function microseconds(call: (i: number) => unknown): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   let next = 0;
@@ -163,7 +163,7 @@ async function openHost(scope: Scope): Promise<RunningHost> {
   return host;
 }
 
-/** Keys of the account; their texts. */
+/** Creates keys of the account and returns their texts. */
 async function makeKeys(host: RunningHost, account: string, count: number): Promise<string[]> {
   const owner = `projects/${PROJECT}/serviceAccounts/${account}`;
   const texts: string[] = [];
@@ -186,7 +186,7 @@ async function makeKeys(host: RunningHost, account: string, count: number): Prom
   return texts;
 }
 
-/** Milliseconds of CPU for one small request with a key: the least of a few rounds. */
+/** CPU time of one small request with a key, ms: minimum of a few rounds. */
 async function measureRequests(scope: Scope, keys: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'authentication-bench-'));
   scope.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -217,7 +217,7 @@ async function sendRequests({ baseUrl, apiKey, projectName }: Demo): Promise<voi
         body: JSON.stringify({ projectName }),
       });
       await answer.text();
-      if (!answer.ok) throw new Error(`A request was answered ${answer.status}`);
+      if (!answer.ok) throw new Error(`A request returned ${answer.status}`);
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, converse));

@@ -1,7 +1,7 @@
 /**
- * Recorded readings of real machines (GWA-T-12 Bitbrains "Rnd") as batches: what they used, as the
- * counters and gauges a collector would have reported. Rates become counters of whole bytes, CPU
- * becomes seconds; nothing is interpolated, the step stays at 300 s.
+ * Recorded readings of real machines (GWA-T-12 Bitbrains "Rnd") as batches: their usage as the
+ * counters and gauges that a collector would have reported. Rates become counters of whole bytes,
+ * CPU becomes seconds; nothing is interpolated, the step stays at 300 s.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const SERIES = [
 ];
 const STEP_SECONDS = 300;
 
-/** Eight days of 104 VMs in time order, one batch a step; undefined without the traces. */
+/** Eight days of 104 VMs in order of time, one batch per step; undefined without the traces. */
 export async function bitbrainsBatches(): Promise<SampleBatch[] | undefined> {
   const shared = optionalPath('shared folder');
   if (shared === undefined) return undefined;

@@ -1,8 +1,7 @@
 /**
- * Cost of the tokens of keyless CI, each step alone: checking a platform's identity token (RSA
- * 2,048, keys at hand), burning its id, signing an access token, and looking at one for the first
- * time and again. Prints a table; run it alone, because other work on the machine shows in the
- * figures.
+ * Cost of the tokens of keyless CI, step by step: checking a platform's identity token (RSA 2,048,
+ * with cached keys), burning its id, signing an access token, and verifying one for the first time
+ * and again. Prints a table; run it alone, because other work on the machine distorts the figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -64,7 +63,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** One after another, then many at a time; every call has a number of its own. */
+/** One after another, then many at a time; every call has its own number. */
 async function measure(step: string, call: (i: number) => Promise<unknown>) {
   let number = 0;
   const times: number[] = [];

@@ -1,9 +1,9 @@
 /**
- * Three nats-servers and three members as a user starts them, under load: how long each fault keeps a
- * webhook back, revocations, an empty member. `--kills N` adds N kills of the member that acts for the
- * project and N/5 of the server that leads SAMPLES_0 or EVENTS; `--leaders N` makes it N of these. In
- * the end it counts rows that were acknowledged and cannot be read at every member, wrong incidents,
- * and messages that came twice.
+ * Three nats-servers and three members as a user starts them, under load: the delay of a webhook
+ * caused by each fault, revocations, an empty member. `--kills N` adds N kills of the project's
+ * owner and N/5 of the leader of SAMPLES_0 or EVENTS; `--leaders N` sets the latter to N. At the
+ * end it counts acknowledged rows that cannot be read at every member, wrong incidents, and
+ * duplicate messages.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -24,7 +24,7 @@ const VMS = 200;
 const EVERY_MS = 1_000;
 const REVOCATIONS = 20;
 const WEBHOOKS = 5;
-/** One kill of a leader for so many of members. */
+/** Number of kills of members per kill of a leader. */
 const KILLS_PER_LEADER = 5;
 
 interface Line {
@@ -32,7 +32,7 @@ interface Line {
   readonly times: readonly number[];
 }
 
-/** Runs and prints two tables: times, and what was lost. */
+/** Runs and prints two tables: times and losses. */
 export async function run(flags: readonly string[] = []): Promise<void> {
   const { values } = parseArgs({
     args: [...flags],
@@ -41,7 +41,7 @@ export async function run(flags: readonly string[] = []): Promise<void> {
   const kills = Number(values.kills ?? 1);
   const leaders = Number(values.leaders ?? Math.ceil(kills / KILLS_PER_LEADER));
   for (const [flag, number] of Object.entries({ kills, leaders })) {
-    if (!(Number.isSafeInteger(number) && number > 0)) throw new Error(`--${flag} wants a number`);
+    if (!(Number.isSafeInteger(number) && number > 0)) throw new Error(`--${flag} needs a number`);
   }
   await withScope(async (scope) => {
     const scenario = await startScenario(scope, { vms: VMS, everyMs: EVERY_MS });
@@ -101,7 +101,7 @@ async function revokeBesideCut(scenario: Scenario): Promise<number> {
   return tookMs;
 }
 
-/** It leaves again: what follows is about three. */
+/** The member leaves again: the other measurements use three members. */
 async function join({ cluster }: Scenario): Promise<number> {
   const member = await cluster.add();
   const startedMs = performance.now();

@@ -1,7 +1,7 @@
 /**
- * Cost of a change, embedded: decided by a small machine, appended to EVENTS (WAL, synchronous
+ * Cost of an embedded change: decided by a small machine, appended to EVENTS (WAL, synchronous
  * FULL), applied to the projection in the same file. Prints tables; run it alone, because other
- * work on the machine shows in the figures.
+ * work on the machine distorts the figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -72,7 +72,7 @@ async function submitSingly({ host }: CountingNode) {
   return { p50: at(0.5), p99: at(0.99) };
 }
 
-/** So many in flight all the time, spread over projects. */
+/** A constant number in flight, spread over projects. */
 async function submitTogether({ host }: CountingNode, projects: number) {
   const before = host.counters().commits;
   const from = performance.now();

@@ -1,9 +1,9 @@
 /**
- * Time until the dashboard is there for somebody with a slow phone and a slow line: Chromium slowed
- * down four times, 1.6 Mbit/s with 150 ms of delay, an empty cache, over a project of 500 VMs; then
- * on a day on which all goes wrong, with 9,000 open incidents. Times are from the navigation: the
- * first paint, and when the page shows all of its data and answers to the pointer; medians of a few
- * visits, each with an empty cache.
+ * Time until the dashboard is usable on a slow phone and a slow connection: Chromium with four
+ * times less CPU, 1.6 Mbit/s with 150 ms of delay, an empty cache, over a project of 500 VMs; then
+ * on a day of outages, with 9,000 open incidents. Times are from the navigation to the first paint,
+ * and until the page shows all of its data and responds to the pointer; medians of a few visits,
+ * each with an empty cache.
  */
 import { buildDashboard, isCurrent } from '../scripts/build-dashboard.mjs';
 import {
@@ -18,9 +18,9 @@ import { untilOpen } from '../test/support/incidents-to-show.ts';
 import { type Scope, withScope } from './support/scope.ts';
 
 const CPU_SLOWDOWN = 4;
-/** 1.6 Mbit/s, and what a request waits for at least. */
+/** 1.6 Mbit/s, and the minimum delay of a request. */
 const LINE = { bytesPerSecond: 200_000, delayMs: 150 } as const;
-/** Of each page; the first finds the service just started. */
+/** Visits per page; the first one is right after the start of the service. */
 const VISITS = 5;
 const AIMS: Readonly<Record<string, string>> = {
   overview: 'paint < 1.0 s, data < 2.5 s',
@@ -59,7 +59,7 @@ async function measurePages(scope: Scope, { options, pages }: Day) {
   return rows;
 }
 
-/** The middle of the visits, by each figure. */
+/** The median of the visits, for each figure. */
 async function measure(browser: Browser, busy: BusyProject, path: string) {
   const visits: Visit[] = [];
   for (let i = 0; i < VISITS; i++) visits.push(await visit(browser, busy, path));

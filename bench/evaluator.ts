@@ -1,8 +1,8 @@
 /**
- * The cost of evaluation: 20 rules over 500 VMs (10,000 instances), one row each VM and 30 s, in CPU
- * of the process. Rounds differ: nothing breaches, all breach without changing state, all fire at
- * once. Batches are made before the clock starts, as decoding is not evaluation; each kind of round
- * is the median of several.
+ * The cost of evaluation: 20 rules over 500 VMs (10,000 instances), one row per VM and 30 s, in CPU
+ * time of the process. Rounds differ: nothing breaches, all breach without changing state, all fire
+ * at once. Batches are created before the clock starts, because decoding is not evaluation; each
+ * kind of round is the median of several.
  */
 import { Subject } from 'rxjs';
 import { createState, evaluate, timeOf } from '../streams/alerting/evaluation/pipeline.ts';
@@ -90,7 +90,7 @@ class VmFleet {
     });
   }
 
-  /** CPU milliseconds of each of `count` rounds at `load` (0 to 1), and their edges together. */
+  /** CPU time of each of `count` rounds at `load` (0 to 1), ms, and the total of their edges. */
   rounds(count: number, load: number): { times: number[]; edges: number } {
     const before = this.#edges;
     const times = Array.from({ length: count }, () => {

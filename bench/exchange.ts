@@ -1,9 +1,10 @@
 /**
- * Exchanges of CI identities over HTTP: the program as a user starts it, in a process of its own,
- * with warm keys of a local issuer; every assertion is fresh, signed (RS256) before the clock runs.
- * Per core is what the service's process used of CPU, because the sender shares the machine. Again
- * with 100,000 keys in the project; then what strangers send: forged, replayed, and garbage. Last,
- * how long others wait while 10,000 exchanges a minute come in, half of them garbage.
+ * Exchanges of CI identities over HTTP: the program as a user starts it, in its own process, with
+ * cached keys of a local issuer; every assertion is fresh and signed (RS256) before the clock
+ * starts. Rates per core use the CPU time of the service's process, because the sender shares the
+ * machine. The bench repeats this with 100,000 keys in the project, then sends forged, replayed and
+ * malformed assertions. Finally it measures the latency for other callers during 10,000 exchanges
+ * per minute, half of them malformed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -14,16 +15,16 @@ import { seedConnection, seedKeys, TRUST_NAME } from './support/exchange-seed.ts
 import { processCost } from './support/process-cost.ts';
 import { type Scope, withScope } from './support/scope.ts';
 
-/** Until the compiler has settled; not counted. */
+/** Number of exchanges until the compiler has settled; not counted. */
 const WARM_UP = 3_000;
 const EXCHANGES = 4_000;
-/** Of these the one with the least CPU counts: other work on the machine only ever adds. */
+/** The round with the least CPU counts: other work on the machine can only add time. */
 const ROUNDS = 3;
 const CONNECTIONS = 32;
 const PACED_MS = 10_000;
 const PACED_A_MINUTE = 10_000;
 const KEYS = [0, 100_000];
-const AIM = '≥ 1,000/s a core';
+const AIM = '≥ 1,000/s per core';
 
 type Row = Record<string, string | number>;
 
@@ -81,12 +82,12 @@ async function measure(scope: Scope, keys: number): Promise<Row[]> {
   const forged = fresh.map((assertion) => `${assertion.slice(0, -12)}${'A'.repeat(12)}`);
   const garbage = fresh.map((_, i) => `garbage${i}`);
   for (const [what, assertions] of Object.entries({ replayed: fresh, forged, garbage })) {
-    rows.push(row(`refused: ${what}`, figuresOf(await cost(demo, assertions, 401))));
+    rows.push(row(`rejected: ${what}`, figuresOf(await cost(demo, assertions, 401))));
   }
   return rows;
 }
 
-/** How long a read takes alone, and while exchanges come in at a steady pace. */
+/** Duration of a read alone, and during exchanges at a steady rate. */
 async function measureOthers(scope: Scope): Promise<Row[]> {
   const { demo, mint } = await start(scope, 0);
   const count = Math.round((PACED_A_MINUTE / 60_000) * PACED_MS);
@@ -101,11 +102,11 @@ async function measureOthers(scope: Scope): Promise<Row[]> {
   await Promise.all(pace);
   return [
     { 'reads of the inventory': 'alone', ...alone },
-    { 'reads of the inventory': '10,000 exchanges a minute beside them', ...beside },
+    { 'reads of the inventory': 'beside 10,000 exchanges per minute', ...beside },
   ];
 }
 
-/** Reads one after another; throws when one is not answered 200. */
+/** Reads one after another; throws unless all return 200. */
 async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: number): Promise<Row> {
   const took: number[] = [];
   const fromMs = performance.now();
@@ -117,7 +118,7 @@ async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: numbe
       body: JSON.stringify({ projectName }),
     });
     await answer.text();
-    if (!answer.ok) throw new Error(`A read was answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`A read returned ${answer.status}`);
     took.push(performance.now() - askedMs);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -129,7 +130,7 @@ async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: numbe
 interface Cost {
   readonly count: number;
   readonly seconds: number;
-  /** Of the service's process, for one. */
+  /** CPU time of the service's process per exchange, ms. */
   readonly cpuMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -147,8 +148,8 @@ function figuresOf({ count, seconds, cpuMs, p50Ms, p99Ms }: Cost): Row {
   return {
     'a core': `${Math.round(1000 / cpuMs).toLocaleString('en')}/s`,
     'CPU ms each': cpuMs.toFixed(3),
-    'seen by the sender': `${Math.round(count / seconds).toLocaleString('en')}/s`,
-    'answer p50 ms': p50Ms.toFixed(1),
+    'measured by the sender': `${Math.round(count / seconds).toLocaleString('en')}/s`,
+    'response p50 ms': p50Ms.toFixed(1),
     'p99 ms': p99Ms.toFixed(1),
   };
 }
@@ -159,7 +160,7 @@ async function mintAll(platform: CiIssuer, audience: string, count: number): Pro
   return assertions;
 }
 
-/** Sends one after another on each connection. Throws when an answer has another status. */
+/** Sends one after another on each connection. Throws if a response has another status. */
 async function send(demo: Demo, assertions: readonly string[], status: number) {
   const took: number[] = [];
   const fromMs = performance.now();
@@ -179,7 +180,7 @@ async function send(demo: Demo, assertions: readonly string[], status: number) {
 
 let addresses = 0;
 
-/** Runners of a fleet: how much one address may get wrong is bounded. */
+/** Runners of a fleet: failures per address are bounded. */
 function nextAddress(): string {
   return `127.0.1.${1 + (addresses++ % CONNECTIONS)}`;
 }

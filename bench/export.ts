@@ -1,7 +1,7 @@
 /**
- * A scrape of one whole shard (500 VMs with 15 series each) over HTTP, as Prometheus sends it, again
- * and again: how long it takes, and how late the service's event loop turns meanwhile. Quiet first,
- * then beside senders.
+ * A scrape of one whole shard (500 VMs with 15 series each) over HTTP, as sent by Prometheus,
+ * repeatedly: its duration, and the delay of the service's event loop meanwhile. First without
+ * load, then beside senders.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,7 +56,7 @@ async function line(what: string, service: MeasuredService) {
   };
 }
 
-/** Times of scrapes one after another, ms, sorted. */
+/** Durations of consecutive scrapes, ms, sorted. */
 async function scrapes({ demo }: MeasuredService, count: number) {
   const times: number[] = [];
   let bytes = 0;
@@ -73,7 +73,7 @@ async function scrapes({ demo }: MeasuredService, count: number) {
     times.push(performance.now() - startedMs);
     const lines = text.split('\n').length;
     if (!answer.ok || lines < VMS * FLEET_SERIES.length) {
-      throw new Error(`The scrape answered ${answer.status} with ${lines} lines`);
+      throw new Error(`The scrape returned ${answer.status} with ${lines} lines`);
     }
     bytes = Number(answer.headers.get('content-length'));
   }

@@ -1,8 +1,8 @@
 /**
- * A fleet at its own pace: every VM reports a dozen series each 30 s, ten rules look at all of them,
- * and one dashboard asks for a sum each 30 s. What the service's process uses, by the number of VMs. For
- * docs/operations/sizing.md; what a running fleet keeps on disk is in `history`.
- * `node bench/fleet.ts [VMs, several comma-separated] [rounds, default 4]`.
+ * A fleet at its own pace: every VM reports a dozen series every 30 s, ten rules evaluate all of
+ * them, and one dashboard queries a sum every 30 s. Measures the resources of the service's process
+ * by the number of VMs. For docs/operations/sizing.md; the disk usage of a running fleet is
+ * measured by `history`. `node bench/fleet.ts [VMs, several comma-separated] [rounds, default 4]`.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -16,13 +16,13 @@ import { type Scope, withScope } from './support/scope.ts';
 import { preparedRounds } from './support/write-load.ts';
 
 const STEP_MS = 30_000;
-/** Rows of a request, as a collector sends them. */
+/** Rows per request of a collector. */
 const ROWS = 100;
 const RULES = 10;
-/** Until VMs are registered and the compiler has settled; not counted. */
+/** Rounds until VMs are registered and the compiler has settled; not counted. */
 const WARM_UP = 2;
 
-/** Prints a row for each size. */
+/** Prints one row per size. */
 export async function run(sizes: readonly number[] = [200, 2_000, 10_000], rounds = 4) {
   const table: Record<string, string | number>[] = [];
   for (const vms of sizes) table.push(await withScope((scope) => measure(scope, vms, rounds)));
@@ -51,14 +51,14 @@ async function measure(scope: Scope, vms: number, rounds: number) {
   const seconds = (rounds * STEP_MS) / 1000;
   return {
     VMs: vms,
-    'CPU s a round': ((after.cpuSeconds - before.cpuSeconds) / rounds).toFixed(2),
+    'CPU s per round': ((after.cpuSeconds - before.cpuSeconds) / rounds).toFixed(2),
     'of a core': `${((100 * (after.cpuSeconds - before.cpuSeconds)) / seconds).toFixed(1)} %`,
     'resident MB': Math.round(after.residentBytes / 1e6),
     'data folder MB': Math.round(bytesBelow(folder) / 1e6),
   };
 }
 
-/** Rules that nothing breaches. */
+/** Rules that are never breached. */
 async function saveRule({ call, demo }: Program, i: number): Promise<void> {
   const answer = await call('monitoring.v1.AlertService/SaveAlertRule', {
     projectName: demo.projectName,
@@ -83,7 +83,7 @@ async function look({ demo }: Program): Promise<void> {
   const path = `/v1/monitoring/${demo.projectName}/promql/api/v1/query`;
   const headers = { authorization: `Bearer ${demo.apiKey}` };
   const answer = await fetch(demo.baseUrl + path, { method: 'POST', headers, body: query });
-  if (!answer.ok) throw new Error(`A query was answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`A query returned ${answer.status}`);
 }
 
 function bytesBelow(folder: string): number {

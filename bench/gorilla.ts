@@ -1,13 +1,13 @@
 /**
- * Bytes that the XOR encoding of Gorilla (Pelkonen et al., VLDB 2015, §4.1.2) takes for the same
- * values: a yardstick beside our own figures. Prometheus stores its samples in it. Values alone;
- * time stamps would come on top.
+ * Size of the same values in the XOR encoding of Gorilla (Pelkonen et al., VLDB 2015, §4.1.2): a
+ * yardstick for our own figures. Prometheus stores its samples in it. Only values; timestamps would
+ * be added.
  */
 
-/** Prometheus cuts a chunk of a series after so many samples. */
+/** Number of samples after which Prometheus cuts a chunk of a series. */
 const CHUNK_SAMPLES = 120;
 
-/** Bytes of the values of one series, in chunks as Prometheus cuts them. */
+/** Size of the values of one series, in chunks as cut by Prometheus, bytes. */
 export function gorillaBytes(values: readonly number[]): number {
   let bytes = 0;
   for (let i = 0; i < values.length; i += CHUNK_SAMPLES) {

@@ -1,8 +1,8 @@
 /**
- * A large fleet's hours as they pass in a running service, and the merging of its day: memory of
- * the head, time that the thread which takes samples in is held up, and what merging takes. The
- * clock is virtual, the threads are real. Run it alone:
- * `node bench/history-fleet.ts [VMs, default 10000] [hours, default 3]`.
+ * Hours of a large fleet as in a running service, and the merging of its day: memory of the head,
+ * blocks of the thread that receives samples, and the cost of merging. The clock is virtual, the
+ * threads are real. Run it alone: `node bench/history-fleet.ts [VMs, default 10000] [hours, default
+ * 3]`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ async function measure(folder: string, vms: number, hours: number) {
   const history = openHistory({ folder, clock, logIdentity: 'bench' });
   const passed = await passHours(history, clock, { vms, hours });
   const { flushFailures, refused } = history.stats();
-  if (flushFailures + refused > 0) throw new Error('Rows found no way to the disk');
+  if (flushFailures + refused > 0) throw new Error('Rows could not be written to the disk');
   const before = await history.stored();
   const merging = await mergeAll(history);
   const after = await history.stored();
@@ -52,7 +52,10 @@ async function measure(folder: string, vms: number, hours: number) {
   };
 }
 
-/** Appends what the fleet reports; what is due is flushed as in service, a tenth of the fleet a look. */
+/**
+ * Appends the fleet's reports; due rows are flushed as in a service, a tenth of the fleet per
+ * check.
+ */
 async function passHours(
   history: History,
   clock: VirtualClock,
@@ -68,7 +71,7 @@ async function passHours(
     longestMs = Math.max(longestMs, ms);
     for (let passedMs = 0; passedMs < STEP_MS; passedMs += LOOK_MS) {
       await clock.advance(LOOK_MS);
-      // Waits for the writing thread: in service these ten seconds are real.
+      // Waits for the writing thread: in a service these ten seconds are real.
       for (let i = 0; i < 8; i++) await history.stored();
       for (let i = 0; i < 8; i++) await history.retain(0);
     }
@@ -76,7 +79,7 @@ async function passHours(
   }
   await history.flush();
   return {
-    'head, MB at most': round(headBytes / 1e6),
+    'head, max MB': round(headBytes / 1e6),
     'resident, MB': round(process.memoryUsage().rss / 1e6),
     'append of all, ms': round(appendMs / sequence),
     'longest append, ms': round(longestMs),
@@ -84,7 +87,7 @@ async function passHours(
   };
 }
 
-/** Merges the day as the background does, minute after minute, beside a reader. */
+/** Merges the day like the background work, minute after minute, beside a reader. */
 async function mergeAll(history: History) {
   const start = performance.now();
   let [isOver, longest, reads, readMs] = [false, 0, 0, 0];

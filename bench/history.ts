@@ -1,8 +1,7 @@
 /**
- * Cost of history: bytes per stored sample with the whole data folder counted, rates of the codecs,
- * the time of a restart, memory. Fleets are made up (`test/support/fleet.ts`); where the recorded
- * traces are at hand their values are measured too. Run it alone: `node bench/history.ts [VMs,
- * default 200] [days, default 7]`.
+ * Cost of history: bytes per stored sample over the whole data folder, codec rates, restart time,
+ * memory. Fleets are synthetic (`test/support/fleet.ts`); the recorded traces are measured too if
+ * they are available. Run it alone: `node bench/history.ts [VMs, default 200] [days, default 7]`.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -26,17 +25,17 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const STEP_MS = 30_000;
 const START = Date.UTC(2026, 0, 1);
-/** How long the log keeps samples on one host. */
+/** Retention of the sample log on a single host, ms. */
 const LOG_MS = 4 * HOUR;
 const PARTITION = 5;
 const STREAM = 'SAMPLES_0';
 
-/** Prints one table a question. */
+/** Prints one table per question. */
 export async function run({ vms = 200, days = 7 } = {}): Promise<void> {
   console.table([1, 10, 200, 1000].map(measureBatchCodec));
   const tables = [await measureFolder(vms, days)];
   const traces = await bitbrainsBatches();
-  if (traces === undefined) console.log('Recorded traces are not here: not measured');
+  if (traces === undefined) console.log('Recorded traces are not available: not measured');
   else tables.push(await measureTraces(traces));
   console.table(tables);
   console.table([await measureRestart(200), await measureRestart(10_000)]);
@@ -63,7 +62,7 @@ function measureBatchCodec(rows: number) {
   };
   return {
     'rows in a batch': rows,
-    'bytes a sample': round(bytes / samples),
+    'bytes per sample': round(bytes / samples),
     'encoded, M samples/s': rate(() => {
       for (const batch of batches) encodeEntry({ kind: 'batch', batch });
     }),
@@ -73,13 +72,15 @@ function measureBatchCodec(rows: number) {
   };
 }
 
-/** A fleet's week as a running service leaves it: hours flushed, days merged, four hours of log. */
+/**
+ * A fleet's week in the state of a running service: hours flushed, days merged, four hours of log.
+ */
 async function measureFolder(vms: number, days: number) {
   const toMs = START + days * DAY + 10 * HOUR;
   const fleet = fleetRows({ vms, fromMs: START, toMs, stepMs: STEP_MS, seed: 7 });
   return await withFolder(async (folder) => {
     const figures = await fillFolder(folder, fleet, START + 10 * HOUR, toMs);
-    return { values: `made-up fleet, ${vms} VMs, ${days} days`, ...figures };
+    return { values: `synthetic fleet, ${vms} VMs, ${days} days`, ...figures };
   });
 }
 
@@ -126,7 +127,7 @@ async function fillFolder(
   const { rows, bytes } = await history.check();
   const width = samples / Math.max(1, history.stats().added);
   const stored = rows * width;
-  // Sizes of the folder as it is in service, write-ahead files included.
+  // Sizes of the folder in operation, including write-ahead files.
   const sizes = ['history.db', 'samples.db', ''].map((name) => sizeOf(folder, name) / stored);
   await history.close();
   await log.close();
@@ -145,7 +146,7 @@ async function fillFolder(
     'history.db, B/sample': round(sizes[0] ?? 0),
     'log of 4 h, B/sample': round(sizes[1] ?? 0),
     'whole folder, B/sample': round(sizes[2] ?? 0),
-    'Gorilla (values alone)': round(
+    'Gorilla (values only)': round(
       prometheus.reduce((sum, list) => sum + gorillaBytes(list), 0) /
         prometheus.reduce((sum, list) => sum + list.length, 0),
     ),
@@ -181,7 +182,7 @@ function gorillaKey(batch: SampleBatch, row: number): string {
   return batch.vms[batch.vm[row] ?? -1]?.vm ?? '';
 }
 
-/** Restart with an hour of log that is in no chunk, as a kill leaves it. */
+/** Restart with an hour of log that is in no chunk, as after a kill. */
 async function measureRestart(vms: number) {
   return await withFolder(async (folder) => {
     const toMs = START + HOUR;
@@ -194,7 +195,7 @@ async function measureRestart(vms: number) {
       else for (const part of split(builder, batch, rowsMax)) await appendToLog(log, part);
     }
     await log.close();
-    // A process of its own, so that the memory is that of the restart alone.
+    // A separate process, so that the memory is that of the restart alone.
     const script = [import.meta.filename, 'restart', folder, String(toMs)];
     const { stdout } = await promisify(execFile)(process.execPath, script);
     return { VMs: vms, ...(JSON.parse(stdout) as Record<string, number>) };
@@ -268,7 +269,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** The longest time for which this thread did not come round while `work` was under way, ms. */
+/** Longest block of this thread's event loop during `work`, ms. */
 async function longestBlock(work: () => Promise<void>): Promise<number> {
   let [isOver, longest] = [false, 0];
   const working = work().finally(() => {

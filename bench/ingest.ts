@@ -1,8 +1,8 @@
 /**
- * Ingest through `WriteSamples` over HTTP, durable: the program as a user starts it, in a process
- * of its own, and a sender beside it on the same machine. Rows of one VM (a dozen samples a
- * request) and batches of many rows, on the embedded stream and on JetStream (`sync_interval:
- * always`). CPU is what the service's process used until everything sent was evaluated too.
+ * Durable ingest through `WriteSamples` over HTTP: the program as a user starts it, in its own
+ * process, and a sender on the same machine. Rows of one VM (a dozen samples per request) and
+ * batches of many rows, on the embedded stream and on JetStream (`sync_interval: always`). CPU is
+ * that of the service's process until everything sent has been evaluated too.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { type Scope, withScope } from './support/scope.ts';
 import { type LoadOptions, sendLoad } from './support/write-load.ts';
 
 const DURATION_MS = 8_000;
-/** Until the compiler has settled; not counted. */
+/** Time until the compiler has settled, ms; not counted. */
 const WARM_UP_MS = 5_000;
 const VMS = 2_000;
 const DAY_MS = 86_400_000;
@@ -34,7 +34,7 @@ const shapes: readonly Shape[] = [
   { what: 'batches of 1,000 rows', rows: 1_000, connections: 8, aim: '≥ 1,000,000/s, < 0.5 s' },
 ];
 
-/** Measures every shape on every stream that can run here, and prints one table. */
+/** Measures every shape on every available stream, and prints one table. */
 export async function run(): Promise<void> {
   const table: Record<string, string | number>[] = [];
   for (const shape of shapes) {
@@ -60,7 +60,7 @@ async function measure(
     SVC_COLLECT: 'none',
     SVC_DEMO: 'on',
     SVC_METRICS_ON_API: 'on',
-    // The sender is one address: with the calls around it, it holds more than the default.
+    // The sender is one address: with the other calls it needs more connections than the default.
     SVC_CONNECTIONS_PER_ADDRESS: '512',
     ...(natsUrl !== undefined && { SVC_NATS_URL: natsUrl }),
   });
@@ -79,7 +79,7 @@ async function measure(
     'CPU s/million': cpuSeconds.toFixed(2),
     aim: shape.aim,
     'requests/s': Math.round(result.requests / result.seconds).toLocaleString('en'),
-    'answer p50 ms': result.p50Ms.toFixed(1),
+    'response p50 ms': result.p50Ms.toFixed(1),
     'p99 ms': result.p99Ms.toFixed(1),
     'resident MB': Math.round(after.residentBytes / 2 ** 20),
   };

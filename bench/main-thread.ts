@@ -1,9 +1,8 @@
 /**
- * The main thread's budget: no block over 25 ms, whatever the service is doing. The event loop's
- * delay is taken inside the service's process while nothing happens, while many senders write,
- * while 10,000 instances (20 rules over 500 VMs) fire at once, while queries storm beside the
- * writing, and while the largest answers are asked for; the same with a disk that takes 5 ms for
- * each commit.
+ * The main thread's budget: no block over 25 ms, whatever the service does. The event loop's delay
+ * is measured inside the service's process: idle; while many senders write; while 10,000 instances
+ * (20 rules over 500 VMs) fire at once; during a storm of queries beside writes; and during the
+ * largest responses. All of it is repeated with a disk that takes 5 ms per commit.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,11 +33,13 @@ interface Line {
   readonly note: string;
 }
 
-/** Runs and prints one table for each kind of disk. */
+/** Runs and prints one table per kind of disk. */
 export async function run(): Promise<void> {
   for (const fsyncDelayMs of [0, 5]) {
     const lines = await withScope((scope) => measure(scope, fsyncDelayMs));
-    console.log(fsyncDelayMs === 0 ? 'This disk' : `A disk that takes ${fsyncDelayMs} ms a commit`);
+    console.log(
+      fsyncDelayMs === 0 ? 'This disk' : `A disk that takes ${fsyncDelayMs} ms per commit`,
+    );
     console.table(
       lines.map(({ what, figures, note }) => ({
         what,
@@ -74,11 +75,14 @@ async function measure(scope: Scope, fsyncDelayMs: number): Promise<Line[]> {
   });
   await writeLarge(api);
   await settled(service);
-  await during('the largest answers', () => readLarge(api, LOAD_MS));
+  await during('the largest responses', () => readLarge(api, LOAD_MS));
   return lines;
 }
 
-/** Twenty rules, and two rounds of readings that breach none; everything compiled and warm. */
+/**
+ * Twenty rules, and two rounds of readings that breach none of them; afterwards everything is
+ * compiled and warm.
+ */
 async function prepare(api: Api, service: MeasuredService): Promise<void> {
   const now = Date.now();
   await writeRound(api, { observedMs: now - 60_000, sequence: 1, usedRatio: 0.2 });
@@ -94,7 +98,7 @@ async function prepare(api: Api, service: MeasuredService): Promise<void> {
 
 async function write(service: MeasuredService): Promise<string> {
   const load = { connections: 64, rows: 1, vms: VMS, durationMs: LOAD_MS };
-  // Old enough to be told apart from the readings that rules judge.
+  // Old enough to be distinguishable from the readings evaluated by rules.
   const fromMs = Date.now() - 3 * 86_400_000;
   const { samples, seconds } = await sendLoad({ ...load, demo: service.demo, fromMs });
   return `${Math.round(samples / seconds).toLocaleString('en')} samples/s`;
@@ -134,7 +138,7 @@ async function storm(api: Api): Promise<string> {
   return `${Math.round((queries / LOAD_MS) * 1000)} queries/s`;
 }
 
-/** Waits until the service has nothing to do; when that was, and the CPU it took until then. */
+/** Waits until the service is idle; returns the time of that, and the CPU used until then. */
 async function settled(service: MeasuredService): Promise<{ cpuSeconds: number; endMs: number }> {
   const peek = 250;
   const first = await service.cpuSeconds();

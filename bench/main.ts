@@ -1,6 +1,7 @@
 /**
- * `npm run bench [name…] [-- --kills N]`: runs the named benches one after another, all of them by default. They
- * print tables and decide nothing: a figure depends on the machine, and on what else runs on it.
+ * `npm run bench [name…] [-- --kills N]`: runs the named benches one after another, by default all
+ * of them. They print tables and assert nothing: a figure depends on the machine and its other
+ * work.
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 
@@ -9,7 +10,7 @@ const firstFlag = given.findIndex((argument) => argument.startsWith('--'));
 const names = firstFlag < 0 ? given : given.slice(0, firstFlag);
 const flags = given.slice(names.length);
 
-/** Imported one by one: what one bench loads would count in the memory of another. */
+/** Imported one by one: modules loaded by one bench would count as memory of another. */
 const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   ingest: () => import('./ingest.ts'),
   'alert-latency': () => import('./alert-latency.ts'),
@@ -38,7 +39,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>>
 
 const unknown = names.filter((name) => !(name in benches));
 if (unknown.length > 0) {
-  console.error(`There is no bench ${unknown.join(', ')}: ${Object.keys(benches).join(', ')}`);
+  console.error(`There is no bench ${unknown.join(', ')}: use ${Object.keys(benches).join(', ')}`);
   process.exit(2);
 }
 for (const [name, load] of Object.entries(benches)) {

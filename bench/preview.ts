@@ -1,7 +1,7 @@
 /**
- * A preview of an alert rule over all the history there may be, from question to answer, of the
- * service as it runs: a rule on CPU counters, one on memory, one on each mount. Beside it how long
- * a written row takes to be acknowledged while previews run.
+ * A preview of an alert rule over the longest possible history, from request to response, on the
+ * service as it runs: a rule on CPU counters, one on memory, one on each mount. Also the time until
+ * a written row is acknowledged while previews run.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -67,7 +67,9 @@ async function askAll(api: Api, what: Asked) {
   return { seconds, figures };
 }
 
-/** One that takes more than 10 s is refused by the service, and is a row of the table all the same. */
+/**
+ * The service rejects a preview that takes more than 10 s; it is a row of the table all the same.
+ */
 async function preview(api: Api, { rule, days }: Asked) {
   const spec = { displayName: 'Bench', operator: 'GREATER_THAN', severity: 'WARNING', ...rule };
   const request = { spec: { ...spec, allVms: true }, historySeconds: days * 86_400 };
@@ -81,7 +83,7 @@ async function preview(api: Api, { rule, days }: Asked) {
   }
 }
 
-/** Rows one after another until `end`; milliseconds to each one's acknowledgement. */
+/** Writes rows one after another until `end`; returns the time to each acknowledgement, ms. */
 async function writeUntil(api: Api, end: Promise<unknown>): Promise<number[]> {
   let isOver = false;
   const stop = () => {

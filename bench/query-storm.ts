@@ -1,7 +1,7 @@
 /**
- * Queries never hurt the rest: how long a written row takes to be acknowledged, and an alert to
- * reach its receiver, while nobody asks and while clients ask the worst that the limits let
- * through, as fast as they are answered. Aim: within twice the quiet figures.
+ * Queries do not harm the rest of the service: time until a written row is acknowledged, and until
+ * an alert reaches its receiver, without queries and while clients send the worst queries that the
+ * limits admit, as fast as they are answered. Aim: within twice the quiet figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,9 +16,9 @@ const VMS = 200;
 const DAYS = 3;
 const CLIENTS = 24;
 const ROUNDS = 5;
-/** Until every thread and queue is full. */
+/** Delay until every thread and queue is full, ms. */
 const STORM_BEGINS_MS = 2_000;
-/** Each is refused, cut off or takes seconds; none may slow down what it does not belong to. */
+/** Each is rejected, cut off or takes seconds; none may slow down unrelated work. */
 const WORST = [
   'sum by (vm) (rate({__name__=~"svc_.+"}[3d]))',
   'max_over_time(avg_over_time({vm=~".*0.*"}[1h])[3d:30s])',
@@ -55,7 +55,7 @@ async function measure(scope: Scope) {
   const watch = (displayName: string, threshold: number) =>
     api.saveRule({ displayName, threshold, destinations, metricId: 'memory_used_pct' });
   let percent = 20;
-  /** One threshold after another, each with a rule of its own that all VMs cross in turn. */
+  /** One threshold after another, each with its own rule, which all VMs cross in turn. */
   const rounds = async (count: number, into: Latencies) => {
     for (let n = 0; n < count; n++, percent += 4) {
       await watch(`Above ${percent}`, percent);
@@ -70,7 +70,7 @@ async function measure(scope: Scope) {
   const stormy: Latencies = { writes: [], alerts: [] };
   await rounds(ROUNDS, stormy);
   const answers = await storm.stop();
-  console.log(`The storm: ${CLIENTS} clients, answers by status: ${JSON.stringify(answers)}`);
+  console.log(`The storm: ${CLIENTS} clients, responses by status: ${JSON.stringify(answers)}`);
   return [
     ...lines('a row is acknowledged', quiet.writes, stormy.writes),
     ...lines('acknowledged row to webhook', quiet.alerts, stormy.alerts),
@@ -81,7 +81,7 @@ interface Round {
   readonly api: Api;
   readonly receiver: WebhookClock;
   readonly rule: string;
-  /** Memory that each VM comes to use. */
+  /** Memory usage that each VM reaches, percent. */
   readonly percent: number;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Reading a week of 200 VMs, side by side with Prometheus and VictoriaMetrics: the same samples,
- * the same expressions, one client on loopback, in turn, in one run. Also what each system keeps
- * in memory and on disk, and how fast it takes samples in.
+ * Reading a week of 200 VMs, compared with Prometheus and VictoriaMetrics: the same samples, the
+ * same expressions, one client on loopback, in turn, in one run. Also the memory and disk usage of
+ * each system, and its rate of ingestion.
  *
- * `node bench/reading.ts [--folder F] [--vms 200] [--days 7] [--rounds 101]`: with a folder the data
- * stays there and a later run within the hour uses it again.
+ * `node bench/reading.ts [--folder F] [--vms 200] [--days 7] [--rounds 101]`: with a folder the
+ * data stays there, and a later run within the hour reuses it.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ interface Options {
   readonly folder?: string;
 }
 
-/** What is kept beside the data of a folder that is used again. */
+/** Metadata stored with the data of a reusable folder. */
 interface Prepared {
   readonly endMs: number;
   readonly loaded: Partial<Record<SystemName, Loaded>>;
@@ -50,7 +50,7 @@ const MIX_MS = 10_000;
 const COLD_ROUNDS = 3;
 const WARM_UP_ROUNDS = 30;
 
-/** Prints the tables; making the data takes minutes. */
+/** Prints the tables; creating the data takes minutes. */
 export async function run(options: Options = { vms: 200, days: 7, rounds: 101 }): Promise<void> {
   const missing = missingProgram();
   if (missing !== undefined) {
@@ -76,11 +76,11 @@ export async function run(options: Options = { vms: 200, days: 7, rounds: 101 })
         const samples = prepared.loaded.Prometheus?.samples ?? 0;
         return {
           system: system.name,
-          'bytes a sample on disk': round(bytes / samples, 2),
+          'bytes per sample on disk': round(bytes / samples, 2),
           'resident after a restart, MiB': round(restarted[i] ?? 0, 0),
           'resident after the reads, MiB': round(residentMiB(system.pid), 0),
           'loaded, M samples/s': loaded ? round(loaded.samples / loaded.seconds / 1e6, 2) : '',
-          'CPU s a M samples': loaded ? round((loaded.cpuSeconds / loaded.samples) * 1e6, 2) : '',
+          'CPU s per M samples': loaded ? round((loaded.cpuSeconds / loaded.samples) * 1e6, 2) : '',
         };
       }),
     );
@@ -90,7 +90,7 @@ export async function run(options: Options = { vms: 200, days: 7, rounds: 101 })
 async function prepare(options: Options, folder: string): Promise<Prepared> {
   const note = join(folder, 'prepared.json');
   if (existsSync(note)) return JSON.parse(readFileSync(note, 'utf8')) as Prepared;
-  // A multiple of half an hour, so that steps of all systems fall on the same times.
+  // A multiple of half an hour, so that steps of all systems are at the same times.
   const endMs = Math.floor(Date.now() / 1_800_000) * 1_800_000;
   const of = (name: SystemName): DatasetOptions => ({
     ...options,
@@ -110,7 +110,7 @@ async function prepare(options: Options, folder: string): Promise<Prepared> {
   return prepared;
 }
 
-/** The labels that our service gives each VM, for the peers to be given the same. */
+/** The labels that our service gives each VM, so that the peers get the same. */
 function labelsOfOurs(vm: string) {
   return { project: 'demo', vm, vm_name: vm, datacenter: 'DC-1' };
 }
@@ -123,7 +123,7 @@ async function startAll(scope: Scope, folder: string): Promise<RunningSystem[]> 
 
 type Timings = ReadonlyMap<SystemName, readonly number[][]>;
 
-/** First answers after a start with empty file caches, ms: every system alone, a few starts. */
+/** First responses after a start with empty file caches, ms: every system alone, a few starts. */
 async function measureCold(folder: string, reads: readonly Read[]): Promise<Timings> {
   const timings = new Map<SystemName, number[][]>();
   for (const name of SYSTEM_NAMES) {
@@ -135,7 +135,7 @@ async function measureCold(folder: string, reads: readonly Read[]): Promise<Timi
         const system = await startSystem(scope, name, join(folder, name));
         const client = new Client(system, 1);
         scope.teardown(() => client.close());
-        // Each start begins with another read, so that not always the same one pays for it.
+        // Each start begins with another read, so that the cost of the first one is spread.
         for (const i of rotated(reads, n * 5)) took[i]?.push(await client.time(reads[i] as Read));
         await client.close();
         await system.stop();
@@ -149,17 +149,17 @@ function rotated(list: readonly unknown[], by: number): number[] {
   return list.map((_, i) => (i + by) % list.length);
 }
 
-/** Linux, as root; elsewhere "cold" means a new process alone. */
+/** Linux, as root; elsewhere "cold" only means a new process. */
 function dropFileCaches(): void {
   try {
     execFileSync('sync');
     writeFileSync('/proc/sys/vm/drop_caches', '1');
   } catch {
-    console.log('The caches of files could not be emptied');
+    console.log('The file caches could not be emptied');
   }
 }
 
-/** One read after another, each asked of the systems in turn, ms. */
+/** One read after another, each sent to the systems in turn, ms. */
 async function measureWarm(
   systems: readonly RunningSystem[],
   reads: readonly Read[],
@@ -179,7 +179,7 @@ async function measureWarm(
   return timings;
 }
 
-/** Requests a second of eight clients: the light reads in turn, and all of them. */
+/** Requests per second of eight clients: the light reads in turn, and all of them. */
 async function measureMixes(systems: readonly RunningSystem[], reads: readonly Read[]) {
   const lines = [];
   for (const system of systems) {
@@ -209,7 +209,7 @@ async function rateOf(system: RunningSystem, reads: readonly Read[]): Promise<nu
   return Math.round((done / MIX_MS) * 1000);
 }
 
-/** Keeps its connections; looks at nothing but the status. */
+/** Reuses its connections; checks only the status. */
 class Client {
   readonly name: SystemName;
   readonly #pool: Pool;
@@ -221,7 +221,7 @@ class Client {
     this.#pool = new Pool(system.origin, { connections });
   }
 
-  /** Until the last byte of the answer, ms. Throws unless it is 200. */
+  /** Time until the last byte of the response, ms. Throws unless the status is 200. */
   async time(read: Read): Promise<number> {
     const startedMs = performance.now();
     const { headers } = this.#system;

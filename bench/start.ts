@@ -1,7 +1,7 @@
 /**
- * From the start of the process to `/readyz`, on an empty data folder and on one of 200 VMs and 7
- * days: made by the fleet of the tests through history and the stream directly, flushed hourly and
- * kept as a running service keeps it, with four hours of log for the evaluator to read again.
+ * Time from the start of the process to `/readyz`, on an empty data folder and on one of 200 VMs
+ * and 7 days: created from the fleet of the tests directly through history and the stream, flushed
+ * hourly and kept as by a running service, with four hours of log for the evaluator to read again.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ const POLL_MS = 5;
 const START_MS_MAX = 60_000;
 const program = fileURLToPath(new URL('../bin/svc.js', import.meta.url));
 
-/** Runs and prints the table; making the week of data takes minutes. */
+/** Runs and prints the table; creating the week of data takes minutes. */
 export async function run(): Promise<void> {
   const empty: number[] = [];
   for (let i = 0; i < STARTS; i++) {
@@ -82,7 +82,7 @@ async function start(scope: Scope, folder: string): Promise<Started> {
   scope.teardown(() => stop('SIGKILL'));
   while (!(await isReady(port))) {
     if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}`);
-    if (performance.now() - startedMs > START_MS_MAX) throw new Error('Not ready in a minute');
+    if (performance.now() - startedMs > START_MS_MAX) throw new Error('Not ready within a minute');
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   return { readyMs: performance.now() - startedMs, stop: () => stop('SIGTERM') };
@@ -97,12 +97,12 @@ async function isReady(port: number): Promise<boolean> {
   }
 }
 
-/** A first start with a row of each VM: project, keys and VMs are in the commits. */
+/** A first start with one row per VM: project, keys and VMs are in the commits. */
 async function register(scope: Scope, folder: string): Promise<void> {
   const started = await start(scope, folder);
   const file = join(folder, 'demo.json');
   for (let tries = 0; !existsSync(file); tries++) {
-    if (tries * POLL_MS > START_MS_MAX) throw new Error('No demo.json in a minute');
+    if (tries * POLL_MS > START_MS_MAX) throw new Error('No demo.json within a minute');
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   const api = new Api(JSON.parse(readFileSync(file, 'utf8')) as Demo);

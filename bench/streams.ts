@@ -1,8 +1,8 @@
 /**
- * Rates at which the adapters of the stream port append durably and read, on this machine's disk:
- * the embedded one (WAL, synchronous FULL) and JetStream (`sync_interval: always`) on each
- * nats-server that is installed. Prints a table; run it alone, because other work on the machine
- * shows in the figures.
+ * Rates of durable appends and reads of the stream port's adapters on this machine's disk: the
+ * embedded one (WAL, synchronous FULL), and JetStream (`sync_interval: always`) on each installed
+ * nats-server. Prints a table; run it alone, because other work on the machine distorts the
+ * figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ async function measureServer(
   }
 }
 
-/** @param share one of so many appends is made: a slow disk needs fewer for a figure */
+/** @param share divisor of the number of appends: a slow disk needs fewer for a figure */
 async function measure(adapter: string, stream: Stream, share: number): Promise<Row> {
   const spec = { retention: 'log', duplicateWindowMs: 120_000 } as const;
   await stream.ensure({ ...spec, name: 'SAMPLES_0', subjects: ['svc.samples.*'] });
@@ -107,7 +107,7 @@ async function batchAppends(stream: Stream, count: number) {
   return { rate, blockMs: watch.stop() };
 }
 
-/** Each subject is a chain: an append names the sequence of the one before. */
+/** Each subject is a chain: an append names the sequence of the previous one. */
 async function commitAppends(stream: Stream, count: number): Promise<number> {
   const data = payload(COMMIT_BYTES);
   const last = new Map<string, number>();
@@ -143,7 +143,7 @@ async function inFlight(count: number, width: number, start: (i: number) => Prom
   await Promise.all(Array.from({ length: width }, worker));
 }
 
-/** Longest time the event loop did not turn, ms. */
+/** Longest block of the event loop, ms. */
 function watchLoop(): { stop(): number } {
   let last = performance.now();
   let longest = 0;

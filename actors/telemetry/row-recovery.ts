@@ -1,7 +1,7 @@
 /**
- * Stores rows that found no memory in history when they arrived. Their entries are still in the
+ * Stores rows for which history had no memory when they arrived. Their entries are still in the
  * log, because the floor waits for them, and are read again once there is memory. Until then every
- * read of their times fails, so that nobody takes an incomplete answer for a complete one.
+ * read of their times fails, so that an incomplete result is never taken for a complete one.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { TimeSlices } from '../../streams/platform/operators.ts';
@@ -14,7 +14,7 @@ import { pastEntries } from './sample-log.ts';
 interface RefusedRows {
   readonly project: string;
   readonly partition: number;
-  /** Entries of the log that have some: from the first to the last. */
+  /** First and last entry of the log that contain such rows. */
   readonly firstSequence: number;
   readonly lastSequence: number;
 }
@@ -23,14 +23,15 @@ interface RefusedRows {
 export interface RowRecovery {
   refused(): readonly RefusedRows[];
   /**
-   * Stores the project's rows of the entry. false: not now; the entry must be offered again.
+   * Stores the project's rows of the entry. false: not possible now; the entry must be offered
+   * again.
    */
   takeAgain(
     project: string,
     batch: SampleBatch,
     position: { readonly partition: number; readonly sequence: number },
   ): boolean;
-  /** Everything of the project up to this sequence was taken in, or is in the log no more. */
+  /** All of the project's rows up to this sequence were stored, or are no longer in the log. */
   tookThrough(project: string, sequence: number): void;
 }
 
@@ -40,18 +41,18 @@ export interface RowRecoveryDeps {
   readonly recovery: RowRecovery;
 }
 
-/** Time between two tries, ms. */
+/** Interval between two attempts, ms. */
 const LOOK_MS = 5_000;
 
-/** Runs until `signal`. Rejects with what broke the stream. */
+/** Runs until `signal`. Rejects with the error that broke the stream. */
 export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): Promise<void> {
   const slices = new TimeSlices(deps.clock);
   while (!signal.aborted) {
     await pause(deps.clock, LOOK_MS, signal);
     for (const refused of deps.recovery.refused()) {
       if (signal.aborted) return;
-      // Where there is still no room the first row says so: no share of the memory is waited for,
-      // which a project whose series alone fill it would never have free.
+      // If there is still no memory, the first row reports it. The code does not wait for a free
+      // share of the memory: a project whose series alone fill it would never have one.
       await recover(deps, refused, slices);
     }
   }

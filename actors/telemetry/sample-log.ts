@@ -1,7 +1,7 @@
 /**
  * The SAMPLES log of this node's partitions: a write-ahead log of sample batches, ticks and rule
- * markers, in the one order that history and evaluator both read. Ingest and the partition's owner
- * write it. It is read once a node, decoded once, and passed to every reader in step.
+ * markers, in the single order that history and evaluator both read. Ingest and the partition's
+ * owner write it. It is read once per node, decoded once, and passed to all readers in step.
  */
 
 import { Buffer } from 'node:buffer';
@@ -26,7 +26,7 @@ import {
 import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../vms/sent-row.ts';
 
-/** Stream of all partitions; more streams may share them in a later deployment. */
+/** Stream of all partitions; a later deployment may split them over more streams. */
 export const SAMPLES_STREAM = 'SAMPLES_0';
 
 export const samplesSpec: StreamSpec = {
@@ -36,9 +36,11 @@ export const samplesSpec: StreamSpec = {
   duplicateWindowMs: 120_000,
 };
 
-/** Times that a read of the past may break off at one place: its reader begins at the start then. */
+/**
+ * Times that a read of the past may break off at one position; after that its reader must restart.
+ */
 const BREAKS_MAX = 4;
-/** Most entries that a reader may be behind; then reading waits for it. */
+/** Maximum number of entries that a reader may be behind; reading then waits for it. */
 const BACKLOG_MAX = 256;
 
 /** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
@@ -51,14 +53,15 @@ export async function appendEntry(
   const data = encodeEntry(entry);
   writtenTo(stream).remember(data, entry);
   const outcome = await stream.append({ stream: SAMPLES_STREAM, subject, data });
-  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was refused');
+  if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was rejected');
   return outcome.sequence;
 }
 
 /**
- * Entries stored from there on (all partitions, or one kind of one), up to the end as of now. A read
- * that breaks off goes on where it was: hours of the log are not begun again for one lost connection.
- * Rejects with `StreamUnavailable` when it broke off `BREAKS_MAX` times without getting any further.
+ * Entries stored from there on (all partitions, or one kind in one partition), up to the current
+ * end. A read that breaks off resumes at its position: a lost connection does not restart a read of
+ * hours of the log. Rejects with `StreamUnavailable` if it broke off `BREAKS_MAX` times without
+ * progress.
  */
 export async function* pastEntries(
   stream: Stream,
@@ -85,7 +88,7 @@ export async function* pastEntries(
   }
 }
 
-/** Markers of rules in the log, but for those whose writer's lease had ended: see `isStale`. */
+/** Markers of rules in the log, except those whose writer's lease had expired: see `isStale`. */
 export async function* pastMarkers(stream: Stream): AsyncGenerator<RulesEntry> {
   const epochs = new Map<number, number>();
   for await (const { entry, partition } of pastEntries(
@@ -112,7 +115,7 @@ export class SampleLogReader {
   }
 
   /**
-   * Reads from `sequence` until `signal`, letting other work in between. Rejects with what broke
+   * Reads from `sequence` until `signal`, yielding to other work. Rejects with the error that broke
    * the stream.
    */
   async run(stream: Stream, sequence: number, signal: AbortSignal): Promise<void> {
@@ -142,13 +145,13 @@ export class SampleLogReader {
     }
   }
 
-  /** The slowest subscriber (the evaluator) is done with one more entry. */
+  /** Called when the slowest subscriber (the evaluator) has handled one more entry. */
   handled(): void {
     this.#handled++;
     this.#wake?.();
   }
 
-  /** Entries read and not yet handled. */
+  /** Number of entries read and not yet handled. */
   backlog(): number {
     return this.#read - this.#handled;
   }
@@ -167,17 +170,20 @@ interface StoredMessage {
   readonly data: Uint8Array;
 }
 
-/** @param entry what the message's bytes decode to, where that is known */
+/** @param entry the decoded bytes of the message, if known */
 function place(message: StoredMessage, entry?: LogEntry): LoggedEntry {
   const partition = Number(message.subject.split('.')[2]);
   if (!(partition >= 0 && partition < PARTITIONS)) {
-    throw new Error(`Subject ${message.subject} names no partition`);
+    throw new Error(`Subject ${message.subject} does not name a partition`);
   }
   const { sequence, timeMs: storedMs } = message;
   return { sequence, partition, storedMs, entry: entry ?? message.data };
 }
 
-/** Entries kept until the log's reader meets them; it is rarely more than a few behind. */
+/**
+ * Number of written entries kept until the log's reader meets them; it is rarely more than a few
+ * behind.
+ */
 const WRITTEN_KEPT = 64;
 
 interface WrittenEntry {
@@ -187,8 +193,8 @@ interface WrittenEntry {
 
 /**
  * Entries that this process has just encoded and will read back. They are found by their bytes, so
- * that they need not be decoded again. Only equal bytes count as the same entry, whoever wrote them
- * and in whatever order they arrive.
+ * that they need not be decoded again. Only equal bytes count as the same entry, regardless of the
+ * writer and the order of arrival.
  */
 class WrittenEntries {
   readonly #kept = new BoundedCache<number, WrittenEntry>(WRITTEN_KEPT);
@@ -206,7 +212,9 @@ class WrittenEntries {
   }
 }
 
-/** Of the last bytes, where entries differ most: values, and zstd's end. */
+/**
+ * Computed from the last bytes, where entries differ most: values, and the end of the zstd frame.
+ */
 function fingerprint(data: Uint8Array): number {
   const { length } = data;
   let hash = length;
@@ -227,36 +235,45 @@ function writtenTo(stream: Stream): WrittenEntries {
   return entries;
 }
 
-/** An entry is closed at about this size, bytes: values and rows, which take less than thrice it. */
+/**
+ * Approximate size at which an entry is closed, bytes: its values and rows take less than three
+ * times as much.
+ */
 const ENTRY_BYTES_MAX = 64 * 1024;
 /**
- * And at these bytes of texts. The row that closes it may bring as many again (`SERIES_BYTES_MAX` of
- * the API), and all of it must fit into 512 KiB, the least `max_payload` of NATS that is accepted,
- * however badly it compresses.
+ * Size of texts at which an entry is closed, bytes. The row that closes it may add as many again
+ * (`SERIES_BYTES_MAX` of the API). All of it must fit into 512 KiB, the smallest accepted
+ * `max_payload` of NATS, however badly it compresses.
  */
 const ENTRY_TEXT_BYTES_MAX = 160 * 1024;
 /** Entries written at once, in one transaction: encoding more would block the loop for too long. */
 const ENTRIES_AT_ONCE = 4;
-/** From the end of a write that several requests shared to the next, ms: within the 20 allowed. */
+/**
+ * Delay from the end of a write that several requests shared to the next, ms: within the 20
+ * allowed.
+ */
 const DISTANCE_MS = 2;
-/** Rows that may wait for one partition's disk; more is refused, to be sent again. */
+/**
+ * Maximum number of rows waiting for one partition's disk; more are rejected and have to be sent
+ * again.
+ */
 const WAITING_ROWS_MAX = 200_000;
 
 interface OpenEntry {
   readonly builder: BatchBuilder;
   requests: number;
-  /** Its position in SAMPLES, once it is durable. */
+  /** Resolves once the entry is durable, with its sequence in SAMPLES. */
   readonly done: Promise<number>;
   readonly settle: (written: number | { readonly error: unknown }) => void;
 }
 
 interface Partition {
   readonly waiting: OpenEntry[];
-  /** Builders that have done their part: they know the usual layouts. */
+  /** Finished builders for reuse: they know the usual layouts. */
   readonly spare: BatchBuilder[];
   rows: number;
   busy: boolean;
-  /** When the last write that several requests shared ended, by the clock's elapsed time. */
+  /** End of the last write that several requests shared, elapsed ms. */
   sharedUntilMs: number;
 }
 
@@ -264,7 +281,7 @@ interface Partition {
  * Merges rows that arrive together into one entry of their partition's log. The first row is
  * written at the end of its turn of the event loop. Rows that arrive during a write share the next
  * one. With several concurrent senders the next write waits a little, so that all of them join it.
- * An idle system waits for nothing, and a busy one pays one disk write for many requests.
+ * An idle system does not wait, and a busy one needs one disk write for many requests.
  */
 export class PartitionWriter {
   readonly #stream: Stream;
@@ -278,15 +295,18 @@ export class PartitionWriter {
   }
 
   /**
-   * Resolves once all rows are durable. Throws a `Refusal`: TOO_MANY_REQUESTS when too much
-   * waits, NOT_READY when the stream does not take it (the rows may or may not be stored; sending
+   * Resolves once all rows are durable. Throws a `Refusal`: TOO_MANY_REQUESTS if too many rows
+   * wait; NOT_READY if the stream does not accept them (the rows may or may not be stored; sending
    * them again is harmless).
    */
   async write(number: number, project: string, rows: readonly IngestRow[]): Promise<number> {
     if (rows.length === 0) return 0;
     const partition = this.#partitionOf(number);
     if (partition.rows + rows.length > WAITING_ROWS_MAX) {
-      throw new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait for the disk; send again later');
+      throw new Refusal(
+        'TOO_MANY_REQUESTS',
+        'Too many rows are waiting for the disk: send the batch again later',
+      );
     }
     const entries: OpenEntry[] = [];
     let entry: OpenEntry | undefined;
@@ -307,7 +327,7 @@ export class PartitionWriter {
     return last;
   }
 
-  /** Resolves once nothing waits any more: part of a graceful stop. */
+  /** Resolves once nothing waits: part of a graceful stop. */
   async settled(): Promise<void> {
     const waiting = [...this.#partitions.values()].flatMap(({ waiting }) => waiting);
     await Promise.allSettled(waiting.map(({ done }) => done));
@@ -340,7 +360,7 @@ export class PartitionWriter {
     }
   }
 
-  /** Waits, unless an entry is full: others write as well, and their next rows are on the way. */
+  /** Waits unless an entry is full: other senders write too, and their next rows are on the way. */
   #keepDistance({ waiting, sharedUntilMs }: Partition): Promise<void> | undefined {
     const waitMs = sharedUntilMs + DISTANCE_MS - this.#clock.elapsed();
     if (waitMs <= 0 || waiting.length > 1) return undefined;
@@ -357,7 +377,7 @@ export class PartitionWriter {
     return partition;
   }
 
-  /** An entry that can take one more request. */
+  /** An entry with space for one more request. */
   #openEntry({ waiting, spare }: Partition): OpenEntry {
     const last = waiting.at(-1);
     if (last && !isFull(last)) {
@@ -365,7 +385,7 @@ export class PartitionWriter {
       return last;
     }
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    // A writer that stopped waiting must not turn a refused entry into an unhandled rejection.
+    // If the writer no longer waits, a rejected entry must not become an unhandled rejection.
     promise.catch(() => {});
     const settle = (written: number | { readonly error: unknown }): void =>
       typeof written === 'number' ? resolve(written) : reject(asRefusal(written.error));
@@ -382,7 +402,8 @@ function isFull({ builder }: OpenEntry): boolean {
 
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof StreamUnavailable)) return error;
-  // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
-  const message = 'The sample log does not answer at the moment: send the same batch again';
+  // The stream's own message is for the operator: it names hosts, folders and servers. Health
+  // reports it.
+  const message = 'The sample log is not responding: send the same batch again';
   return new Refusal('NOT_READY', message);
 }

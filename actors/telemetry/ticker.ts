@@ -1,7 +1,7 @@
 /**
- * Writes ticks into the sample log of each partition that has a project and that this member acts
- * for. The evaluator measures gaps against them. A tick that could not be written is not repeated, because the next one carries
- * the time just as well.
+ * Writes ticks to the sample log of each partition that has a project and is owned by this member.
+ * The evaluator measures gaps against them. A tick that could not be written is not retried,
+ * because the next one carries the time just as well.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -17,24 +17,24 @@ export interface TickerDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly ownership: Ownership;
-  /** The tick's content beside its time; undefined: unknown now. Absent: never any. */
+  /** The tick's content besides its time; undefined: unknown now. Absent: never any. */
   readonly livenessReport?: (partition: number, atMs: number) => LivenessReport | undefined;
-  /** A tick that the stream did not take. */
+  /** Called for a tick that the stream did not accept. */
   readonly onLost?: (error: StreamUnavailable) => void;
 }
 
-/** Half a sampling interval: a gap is noticed at most this much later than possible. */
+/** Tick interval, ms: half a sampling interval. It bounds the delay with which a gap is noticed. */
 export const TICK_MS = 15_000;
 
 /**
- * Ticks until `signal`, also as soon as this member begins to act for something. Rejects on a fault
- * that is not the stream's.
+ * Writes ticks until `signal`, and also as soon as this member becomes the owner of a partition.
+ * Rejects on a fault other than the stream's.
  */
 export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void> {
   const { clock, host, ownership } = deps;
   const between = new Sleep(clock);
   const begun = new Map<number, number>();
-  // A change while a round is under way counts too: the round may have passed what it is about.
+  // A change during a round counts too: the round may already have passed that partition.
   let isChanged = false;
   const undo = ownership.onChange(() => {
     isChanged = true;
@@ -55,7 +55,7 @@ export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void>
   }
 }
 
-/** @param begun epochs whose beginning the log has, by partition */
+/** @param begun epochs whose first marker is in the log, by partition */
 async function tickOne(
   { ownership, stream, ...deps }: TickerDeps,
   begun: Map<number, number>,
@@ -66,7 +66,8 @@ async function tickOne(
   if (epoch === undefined) return;
   const under = { atMs, ...(epoch > 0 && { epoch }) };
   try {
-    // A marker first: who reads markers alone then judges the stale ones as who reads all entries.
+    // A marker first: readers of markers alone then judge stale entries like readers of all
+    // entries.
     if (epoch > (begun.get(partition) ?? 0)) {
       await appendEntry(stream, partition, { kind: 'rules', ...under, upserts: [], removals: [] });
       begun.set(partition, epoch);

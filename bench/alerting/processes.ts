@@ -1,4 +1,6 @@
-/** A peer as a child process: started, asked whether it is up, measured and ended by its id. */
+/**
+ * A peer as a child process: started, polled until ready, measured, and ended by its process id.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,16 +9,16 @@ import type { Scope } from '../support/scope.ts';
 
 export interface PeerProcess {
   readonly pid: number;
-  /** User and system so far, seconds. */
+  /** User and system CPU time so far, seconds. */
   cpuSeconds(): number;
-  /** SIGKILL; resolves when it is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
 export interface PeerProgram {
   readonly name: ComponentName;
   readonly args: readonly string[];
-  /** Answers 200 when it is up. */
+  /** Returns 200 once the program is up. */
   readonly readyUrl: string;
 }
 
@@ -24,7 +26,10 @@ const START_MS_MAX = 30_000;
 /** `sysconf(_SC_CLK_TCK)` of every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** Runs and is up; killed with the scope. Throws with what it has said when it does not come up. */
+/**
+ * Starts the program and waits until it is up; it is killed with the scope. If it does not come up,
+ * throws with its output.
+ */
 export async function startPeer(scope: Scope, program: PeerProgram): Promise<PeerProcess> {
   const child = spawn(componentPath(program.name), program.args, {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -45,9 +50,9 @@ export async function startPeer(scope: Scope, program: PeerProgram): Promise<Pee
   return { pid, kill, cpuSeconds: () => cpuSecondsOf(pid) };
 }
 
-/** Of any process of this machine, threads included. */
+/** CPU time of any process of this machine, including threads. */
 export function cpuSecondsOf(pid: number): number {
-  // The name, in brackets, may hold spaces; utime and stime are fields 14 and 15.
+  // The name, in parentheses, may contain spaces; utime and stime are fields 14 and 15.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

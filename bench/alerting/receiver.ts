@@ -1,17 +1,19 @@
-/** One receiver for every system's webhooks: of which VMs it was notified, when, and how often. */
+/**
+ * One receiver for every system's webhooks: it records the notified VMs, the times and the counts.
+ */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Scope } from '../support/scope.ts';
 
 export interface Receiver {
   readonly url: string;
-  /** Number of messages by VM, firing ones alone. */
+  /** Number of messages by VM, firing ones only. */
   readonly received: ReadonlyMap<string, number>;
-  /** When the next message of that VM arrives, by `performance.now()`. Rejects after a minute. */
+  /** Arrival of the next message of that VM, by `performance.now()`. Rejects after a minute. */
   next(vm: string): Promise<number>;
-  /** Called at each message, as it arrives. */
+  /** Called for each message on arrival. */
   onMessage: () => void;
-  /** By `performance.now()`. */
+  /** Time of the last message, by `performance.now()`. */
   lastMs: number;
   clear(): void;
 }
@@ -37,7 +39,10 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
     onMessage: () => {},
     next: (vm) =>
       new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`Nothing of ${vm} in a minute`)), WAIT_MS);
+        const late = setTimeout(
+          () => reject(new Error(`No message for ${vm} within a minute`)),
+          WAIT_MS,
+        );
         waiting.set(vm, (atMs) => {
           clearTimeout(late);
           resolve(atMs);
@@ -46,7 +51,7 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
     clear: () => received.clear(),
   };
   const server = createServer(async (request, response) => {
-    // A sender that is killed breaks off in the middle: that message has not arrived.
+    // A killed sender breaks off in the middle: that message has not arrived.
     const body = await text(request).catch(() => undefined);
     if (body === undefined) return;
     const message = JSON.parse(body) as OurMessage & AlertmanagerMessage;

@@ -1,7 +1,7 @@
 /**
- * The systems that are compared, each whole: what takes samples, what evaluates, what notifies.
- * Peers are set up as fast as they go: evaluation every second (their default is a minute), no
- * waiting for groups, each alert a notification of its own.
+ * The compared systems, each complete: receiving samples, evaluating, notifying. Peers are
+ * configured for speed: evaluation every second (their default is a minute), no group wait, each
+ * alert a notification of its own.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,18 +16,24 @@ import type { Scope } from '../support/scope.ts';
 import { cpuSecondsOf, type PeerProcess, startPeer } from './processes.ts';
 import type { Receiver } from './receiver.ts';
 
-/** Ours can be killed by its id. */
+/** Our system, which can be killed by its process id. */
 export interface OurSystem extends AlertingSystem {
   readonly pid: number;
 }
 
 export interface AlertingSystem {
   readonly name: string;
-  /** A reading of each VM, now; `ratio` of memory used. Resolves when it is acknowledged. */
+  /**
+   * Writes a current reading of each VM; `ratio` is the memory used. Resolves when it is
+   * acknowledged.
+   */
   write(vms: readonly number[], ratio: number): Promise<void>;
-  /** One rule over all VMs: memory used above half, at once. Resolves when it is evaluated. */
+  /**
+   * One rule over all VMs: memory used above half, without a duration. Resolves once it is
+   * evaluated.
+   */
   watch(): Promise<void>;
-  /** Of all its processes so far, seconds. */
+  /** CPU time of all its processes so far, seconds. */
   cpuSeconds(): number;
 }
 
@@ -70,7 +76,7 @@ export async function startOurs(
   };
 }
 
-/** One member on a nats-server of its own. */
+/** One member on its own nats-server. */
 export async function startOursOnJetStream(
   scope: Scope,
   folder: string,
@@ -89,7 +95,10 @@ export interface Alertmanager extends PeerProcess {
   readonly origin: string;
 }
 
-/** Each alert is a group of its own and waits for nobody. `port`: that of one that ran before. */
+/**
+ * Each alert is a group of its own and does not wait for others. `port`: port of a previous
+ * instance.
+ */
 export async function startAlertmanager(
   scope: Scope,
   folder: string,
@@ -171,13 +180,16 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
     async watch() {
       writeFileSync(rules, RULES);
       const answer = await fetch(`${origin}/-/reload`, { method: 'POST' });
-      if (!answer.ok) throw new Error(`Prometheus did not take the rules: ${await answer.text()}`);
+      if (!answer.ok)
+        throw new Error(`Prometheus did not accept the rules: ${await answer.text()}`);
     },
     cpuSeconds: () => prometheus.cpuSeconds() + alertmanager.cpuSeconds(),
   };
 }
 
-/** Its discovery takes some seconds, and what fires before is reported after a minute only. */
+/**
+ * Its discovery takes some seconds; alerts that fire before it are reported only after a minute.
+ */
 async function knowsAlertmanager(origin: string): Promise<void> {
   for (let tries = 0; tries < 300; tries++) {
     const answer = await fetch(`${origin}/api/v1/alertmanagers`);
@@ -185,7 +197,7 @@ async function knowsAlertmanager(origin: string): Promise<void> {
     if (data.activeAlertmanagers.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error('Prometheus has not found its Alertmanager in 30 s');
+  throw new Error('Prometheus did not find its Alertmanager within 30 s');
 }
 
 export async function startVmalertStack(
@@ -226,7 +238,7 @@ export async function startVmalertStack(
   };
 }
 
-/** One gauge a VM: less than a row of ours carries, and all that the rule needs. */
+/** One gauge per VM: less than one of our rows, but all that the rule needs. */
 async function remoteWrite(origin: string, vms: readonly number[], ratio: number): Promise<void> {
   const timeMs = Date.now();
   const body = encodeRemoteWrite(

@@ -1,13 +1,13 @@
 /**
- * Whether the three systems answer the same: without it a table of times says nothing. Prometheus
- * is the reference; VictoriaMetrics is expected to differ where MetricsQL extrapolates otherwise.
+ * Checks that the three systems return the same results: otherwise a table of times means nothing.
+ * Prometheus is the reference; VictoriaMetrics may differ where MetricsQL extrapolates otherwise.
  */
 import type { Read } from './expressions.ts';
 import type { RunningSystem } from './systems.ts';
 
 const TOLERANCE = 1e-9;
 
-/** One line a read: how each system's answer compares with that of Prometheus. */
+/** One line per read: how each system's result compares with that of Prometheus. */
 export async function sameAnswers(systems: readonly RunningSystem[], reads: readonly Read[]) {
   const lines = [];
   for (const read of reads) {
@@ -25,7 +25,7 @@ export async function sameAnswers(systems: readonly RunningSystem[], reads: read
   return lines;
 }
 
-/** Times and values in turn, by series; names alone for metadata. */
+/** Alternating times and values by series; only names for metadata. */
 type Answer = ReadonlyMap<string, readonly number[]>;
 
 async function answerOf(system: RunningSystem, read: Read): Promise<Answer> {

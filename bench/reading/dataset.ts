@@ -1,7 +1,7 @@
 /**
- * The same week of 200 VMs in all three systems. Ours is filled as a running service leaves it
- * (hours flushed, days merged, four hours of log); the peers take it by remote write, in order of
- * time, which is their way of taking samples in and measured as such.
+ * The same week of 200 VMs in all three systems. Our folder is filled to the state of a running
+ * service (hours flushed, days merged, four hours of log). The peers receive it by remote write in
+ * order of time, which is their normal ingestion and is measured as such.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -37,7 +37,7 @@ const STEP_MS = 30_000;
 const HOUR_MS = 3_600_000;
 const LOG_MS = 4 * HOUR_MS;
 const INGEST_MS = 8_000;
-/** Polls in one remote write request: what an agent sends after ten minutes apart. */
+/** Polls per remote write request: those of an agent that reconnects after ten minutes. */
 const POLLS = 20;
 
 function fleetOf({ vms, days, endMs }: DatasetOptions): Generator<SampleBatch> {
@@ -45,12 +45,12 @@ function fleetOf({ vms, days, endMs }: DatasetOptions): Generator<SampleBatch> {
   return fleetRows({ vms, fromMs, toMs: endMs, stepMs: STEP_MS, seed: 7 });
 }
 
-/** Registers the VMs by a first start, then writes their week into history and log. */
+/** Registers the VMs by a first start, then writes their week to history and log. */
 export async function fillOurs(options: DatasetOptions): Promise<void> {
   const { folder, vms, days, endMs } = options;
   await withScope(async (scope) => {
     const service = await startSystem(scope, 'ours', folder);
-    // Where no read looks, and yet within retention half an hour after the end of the data.
+    // Outside every read, but still within retention half an hour after the end of the data.
     const firstMs = endMs - days * 24 * HOUR_MS + 0.75 * HOUR_MS;
     const row = { observedMs: firstMs, sequence: 1, usedRatio: 0.2 };
     const rows = Array.from({ length: vms }, (_, n) => memoryRow(n, row));
@@ -76,13 +76,13 @@ export async function fillOurs(options: DatasetOptions): Promise<void> {
   await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: logFrom });
   await history.close();
   await stream.close();
-  // A service appends and drops at the same pace; here the whole week went through the file.
+  // A service appends and drops at the same rate; here the whole week passed through the file.
   const log = new Database(join(folder, 'samples.db'));
   log.exec('VACUUM');
   log.close();
 }
 
-/** Takes rows of the same fleet in over HTTP, each request durable before its answer. */
+/** Ingests rows of the same fleet over HTTP; each request is durable before its response. */
 export async function ingestOurs(folder: string): Promise<Loaded> {
   return await withScope(async (scope) => {
     const service = await startSystem(scope, 'ours', folder);
@@ -143,10 +143,10 @@ async function post(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
   };
   const answer = await fetch(url, { method: 'POST', headers, body });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`Remote write answered ${answer.status}: ${text.slice(0, 300)}`);
+  if (!answer.ok) throw new Error(`Remote write returned ${answer.status}: ${text.slice(0, 300)}`);
 }
 
-/** Waits until a process has been idle for five seconds: it compacts what it took in. */
+/** Waits until a process has been idle for 5 s: it compacts the ingested data. */
 async function settled(pid: number): Promise<void> {
   for (let quiet = 0, before = cpuSeconds(pid); quiet < 5; ) {
     await new Promise((resolve) => setTimeout(resolve, 1000));

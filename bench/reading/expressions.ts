@@ -1,12 +1,12 @@
 /**
- * The fifteen reads that are measured: what dashboards ask of 200 VMs. Times are relative to the
- * end of the data; each system gets the very same path and parameters.
+ * The fifteen measured reads: typical dashboard queries on 200 VMs. Times are relative to the end
+ * of the data; each system gets exactly the same path and parameters.
  */
 import { fleetVm } from '../../test/support/fleet.ts';
 
 export interface Read {
   readonly name: string;
-  /** Of the query API: `query`, `query_range`, `series`, `label/vm/values`. */
+  /** Path of the query API: `query`, `query_range`, `series`, `label/vm/values`. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   /** Answered from an index or a few samples: part of the light mix. */

@@ -1,6 +1,6 @@
 /**
- * Batches as Prometheus remote write 1.0 requests, which both peers take: protobuf written by hand
- * in a snappy frame of literals, so that the sender costs little beside the receiver.
+ * Batches as Prometheus remote write 1.0 requests, which both peers accept: hand-written protobuf
+ * in a snappy frame of literals, so that the sender costs little compared with the receiver.
  */
 import {
   parseLabels,
@@ -10,7 +10,7 @@ import {
 
 export type VmLabels = (vm: string) => Readonly<Record<string, string>>;
 
-/** Samples of several batches, gathered by series. */
+/** Samples of several batches, grouped by series. */
 export class RemoteWrite {
   readonly #labelsOf: VmLabels;
   /** Encoded labels of each series of each VM. */
@@ -42,7 +42,7 @@ export class RemoteWrite {
     }
   }
 
-  /** The request's body with everything added since the last one. */
+  /** The request's body with everything added since the last call. */
   take(): Buffer {
     const parts: Buffer[] = [];
     for (const [labels, samples] of this.#samples) {

@@ -1,6 +1,6 @@
 /**
- * The three programs that are compared, each on loopback with a data folder of its own: started,
- * ended by its process id, and read through the same query API.
+ * The three compared programs, each on loopback with its own data folder: started, ended by process
+ * id, and read through the same query API.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,10 +19,10 @@ export type SystemName = (typeof SYSTEM_NAMES)[number];
 export interface RunningSystem {
   readonly name: SystemName;
   readonly pid: number;
-  /** Origin, without a slash at the end. */
+  /** Origin without a trailing slash. */
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Where a read is sent: path and query string. */
+  /** URL of a read: path and query string. */
   urlOf(read: Read): string;
   stop(): Promise<void>;
 }
@@ -31,9 +31,9 @@ interface Program {
   /** Absent: the service of this checkout. */
   readonly component?: ComponentName;
   readonly args: (port: number, folder: string) => readonly string[];
-  /** Path that answers 200 when it is up. */
+  /** Path that returns 200 once the program is up. */
   readonly ready: string;
-  /** Before `query`, `series` and the like. */
+  /** Path prefix of `query`, `series` and the like. */
   readonly api: string;
   readonly extra?: Readonly<Record<string, string>>;
 }
@@ -73,12 +73,14 @@ const programs: Readonly<Record<SystemName, Program>> = {
   },
 };
 
-/** Why the systems cannot be compared on this machine; undefined when they can. */
+/** Reason why the systems cannot be compared on this machine; undefined if they can. */
 export function missingProgram(): string | undefined {
   return needs('prometheus 3.5.3', 'victoria-metrics').skip;
 }
 
-/** Starts a program on its folder and waits until it is ready. Throws when it is not. */
+/**
+ * Starts a program on its folder and waits until it is ready. Throws if it does not become ready.
+ */
 export async function startSystem(
   scope: Scope,
   name: SystemName,
@@ -108,7 +110,7 @@ export async function startSystem(
   scope.teardown(() => end('SIGKILL'));
   const origin = `http://127.0.0.1:${port}`;
   await untilReady(child, origin + program.ready, name);
-  // Ready is reported before the demo's keys are written.
+  // The service reports ready before it has written the demo's keys.
   if (name === 'ours') await untilWritten(join(folder, 'demo.json'));
   return {
     name,
@@ -122,7 +124,7 @@ export async function startSystem(
   };
 }
 
-/** The keys of our service on that folder. */
+/** The keys of our service in that folder. */
 export function demoOf(folder: string): Demo {
   return JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
 }
@@ -133,14 +135,14 @@ export function residentMiB(pid: number): number {
   return Number(kib) / 1024;
 }
 
-/** CPU that a process has used, user and system, all threads, seconds (proc(5), `stat`). */
+/** CPU time of a process, user and system, all threads, seconds (proc(5), `stat`). */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** Bytes of all files below a folder. */
+/** Size of all files below a folder, bytes. */
 export function folderBytes(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,4 @@
-/** The calls that measurements make, with the keys of demo.json. Each throws unless it is answered 200. */
+/** The calls of measurements, with the keys of demo.json. Each throws unless it returns 200. */
 import { randomUUID } from 'node:crypto';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import {
@@ -28,7 +28,7 @@ export class Api {
     return JSON.parse(await this.#post(method, 'application/json', this.#demo.apiKey, body));
   }
 
-  /** A destination; resolves to its name. */
+  /** Creates a destination; resolves to its name. */
   async createWebhook(url: string): Promise<string> {
     const answer = await this.call('monitoring.v1.AlertService/CreateDestination', {
       requestId: randomUUID(),
@@ -37,7 +37,7 @@ export class Api {
     return String((answer.destination as { name: unknown }).name);
   }
 
-  /** A rule over all VMs that fires at once; resolves when it is evaluated. */
+  /** A rule over all VMs that fires at once; resolves once it is evaluated. */
   async saveRule({ destinations, ...spec }: NewRule): Promise<void> {
     const id = randomUUID();
     const request = {
@@ -59,7 +59,7 @@ export class Api {
       if (await this.#isApplied(id)) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    throw new Error(`The rule ${spec.displayName} was not applied in 5 s`);
+    throw new Error(`The rule ${spec.displayName} was not applied within 5 s`);
   }
 
   async #isApplied(id: string): Promise<boolean> {
@@ -68,7 +68,7 @@ export class Api {
     return rule.syncStatus === 'APPLIED';
   }
 
-  /** Rows in binary; durable when it resolves. */
+  /** Writes rows in binary; durable when it resolves. */
   async write(rows: MessageInitShape<typeof RowSchema>[]): Promise<void> {
     const { projectName, collectorKey } = this.#demo;
     const request = create(WriteSamplesRequestSchema, { projectName, rows });
@@ -84,14 +84,14 @@ export class Api {
       body: typeof body === 'string' ? body : new Uint8Array(body),
     });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} answered ${answer.status}: ${text.slice(0, 300)}`);
+    if (!answer.ok) throw new Error(`${method} returned ${answer.status}: ${text.slice(0, 300)}`);
     return text;
   }
 }
 
 const TOTAL_BYTES = 8 * 2 ** 30;
 
-/** A row of the fleet's nth VM whose memory is used to `usedRatio`. */
+/** A row of the fleet's nth VM with memory usage `usedRatio`. */
 export function memoryRow(
   n: number,
   row: { readonly observedMs: number; readonly sequence: number; readonly usedRatio: number },

@@ -1,6 +1,6 @@
 /**
- * Data folder for a bench of exchanges: a connection approved for what the local issuer's tokens
- * show, and many keys. Written by the host's own decisions while the program is not running,
+ * Data folder for a bench of exchanges: a connection approved for the claims of the local issuer's
+ * tokens, and many keys. Written by the host's own decisions while the program is not running,
  * because a hundred thousand calls would take longer than the bench.
  */
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import { systemRandom } from '../../streams/platform/random.ts';
 import type { CiIssuer } from '../../test/support/ci-issuer.ts';
 
 const CONNECTION = 'bench';
-/** Service account that the first start of the program makes. */
+/** Service account created by the first start of the program. */
 const ACCOUNT = 'demo';
 const AUDIENCE = 'https://bench.example/projects/demo';
 const KEYS_A_DECISION = 100;
@@ -27,7 +27,7 @@ const BY = { kind: 'operator', name: 'bench' } as const;
 
 export const TRUST_NAME = `projects/${DEMO_PROJECT}/ciConnections/${CONNECTION}`;
 
-/** The audience that assertions must have. */
+/** The audience required of assertions. */
 export async function seedConnection(folder: string, platform: CiIssuer): Promise<string> {
   const { bound } = readIdentity(githubClaims, platform.payload());
   await withHost(folder, (host) =>

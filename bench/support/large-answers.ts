@@ -1,6 +1,6 @@
 /**
- * The largest answers there are, asked for over and over: 50,000 points of one VM, and pages of
- * 1,000 out of 10,000 VMs. What they cost the main thread is only passing bytes on.
+ * The largest possible responses, requested continuously: 50,000 points of one VM, and pages of
+ * 1,000 out of 10,000 VMs. Their only cost on the main thread is forwarding bytes.
  */
 import { fleetVm } from '../../test/support/fleet.ts';
 import type { Api } from './api.ts';
@@ -8,15 +8,15 @@ import type { Api } from './api.ts';
 const VMS = 10_000;
 const ROWS_A_REQUEST = 1_000;
 const MOUNTS = 5;
-/** Minutes of one VM that has a value for each mount in each of them: 10,000 points are the most. */
+/** Minutes of a VM with a value for each mount in each of them: the maximum is 10,000 points. */
 const MINUTES = 9_998;
 const PAGE_SIZE = 1_000;
 const ASKERS = 4;
 
-/** The VM with the points; none of the fleet that others write. */
+/** The VM with the points; it is not one of the fleet that others write. */
 const LARGE_VM = 'large-answer-vm';
 
-/** Writes what will be asked for. */
+/** Writes the data to be requested. */
 export async function writeLarge(api: Api): Promise<void> {
   const now = Date.now();
   for (let first = 0; first < VMS; first += ROWS_A_REQUEST) {
@@ -46,7 +46,7 @@ export async function writeLarge(api: Api): Promise<void> {
   }
 }
 
-/** Asks for `durationMs`; resolves to a sentence of how much was answered. */
+/** Sends requests for `durationMs`; resolves to a sentence with the number of responses. */
 export async function readLarge(api: Api, durationMs: number): Promise<string> {
   const endMs = performance.now() + durationMs;
   const nowUnix = Math.floor(Date.now() / 1000);
@@ -72,5 +72,5 @@ export async function readLarge(api: Api, durationMs: number): Promise<string> {
   const askers = Array.from({ length: ASKERS }, () => [query(), list()]);
   await Promise.all(askers.flat());
   const aSecond = (count: number) => (count / (durationMs / 1000)).toFixed(1);
-  return `${aSecond(queries)} answers of 50,000 points and ${aSecond(pages)} pages of 1,000 VMs a second`;
+  return `${aSecond(queries)} responses of 50,000 points and ${aSecond(pages)} pages of 1,000 VMs per second`;
 }

@@ -1,8 +1,11 @@
-/** Gives the project of a bench more than the default limits, by the command that operators have. */
+/** Raises the limits of a bench's project above the defaults, with the command for operators. */
 import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
 import { runInProcess } from '../../test/support/program.ts';
 
-/** So that what is measured is the service and not a project's share. `folder`: of its data. */
+/**
+ * Ensures that the service is measured and not a project's share. `folder`: data folder of the
+ * service.
+ */
 export async function liftLimits(folder: string): Promise<void> {
   const lifted = ['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes', 'instances'] as const;
   const options = lifted.flatMap((name) => {

@@ -1,7 +1,7 @@
 /**
- * The service in a process that watches its own event loop: started by `startMeasured`, which asks
- * over the process's channel. An artificial disk delay cannot be set from outside, hence a program
- * of its own around `createService` instead of `svc serve`.
+ * The service in a process that watches its own event loop; `startMeasured` starts it and queries
+ * it over the process's channel. An artificial disk delay cannot be set from outside, hence a
+ * separate program around `createService` instead of `svc serve`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import type { Demo } from '../../test/support/program.ts';
 import type { Scope } from './scope.ts';
 
-/** How late the event loop turned, ms. */
+/** Delay of the event loop, ms. */
 export interface LoopFigures {
   readonly p50: number;
   readonly p99: number;
@@ -20,13 +20,13 @@ export interface LoopFigures {
 
 export interface MeasuredService {
   readonly demo: Demo;
-  /** Figures since the last call; the next count begins now. */
+  /** Figures since the last call; the next period begins now. */
   figures(): Promise<LoopFigures>;
   /** CPU since the start, all threads, seconds. */
   cpuSeconds(): Promise<number>;
 }
 
-/** Starts it on the data folder, and kills it with the scope. */
+/** Starts it on the data folder and kills it with the scope. */
 export async function startMeasured(
   scope: Scope,
   { folder, fsyncDelayMs }: { readonly folder: string; readonly fsyncDelayMs: number },
@@ -58,7 +58,7 @@ export async function startMeasured(
   };
   return {
     demo: JSON.parse(readFileSync(demoFile, 'utf8')) as Demo,
-    // The answers of `serve` below.
+    // The replies of `serve` below.
     figures: async () => (await ask('figures')) as LoopFigures,
     cpuSeconds: async () => (await ask('cpuSeconds')) as number,
   };
@@ -85,7 +85,7 @@ async function serve(): Promise<void> {
   const service = await createService({ settings, log, ports: { fsyncDelayMs } });
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
-  // What is recorded is the time between two turns of a timer, its own interval included.
+  // The recorded value is the time between two turns of a timer, including its own interval.
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
   process.on('message', (request) => {
     if (request === 'cpuSeconds') {

@@ -1,4 +1,4 @@
-/** Resources that a service process has used so far, from its `/metrics`: works for any process. */
+/** Resources used so far by a service process, from its `/metrics`: works for any process. */
 import type { Demo } from '../../test/support/program.ts';
 
 export interface ProcessCost {
@@ -7,12 +7,12 @@ export interface ProcessCost {
   readonly residentBytes: number;
 }
 
-/** Throws when `/metrics` does not answer or lacks a figure. */
+/** Throws if `/metrics` does not respond or lacks a figure. */
 export async function processCost({ baseUrl, apiKey }: Demo): Promise<ProcessCost> {
   const headers = { authorization: `Bearer ${apiKey}` };
   const answer = await fetch(`${baseUrl}/metrics`, { headers });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`/metrics answered ${answer.status}: ${text.slice(0, 200)}`);
+  if (!answer.ok) throw new Error(`/metrics returned ${answer.status}: ${text.slice(0, 200)}`);
   return {
     cpuSeconds: figure(text, 'process_cpu_seconds_total'),
     residentBytes: figure(text, 'process_resident_memory_bytes'),

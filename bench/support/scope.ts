@@ -1,12 +1,12 @@
 /**
- * Resources that a measurement opens, closed in reverse order when it ends or fails. It has the
- * shape of a test's teardown, so that the tests' own servers and receivers serve here.
+ * Resources opened by a measurement, closed in reverse order when it ends or fails. It has the
+ * interface of a test's teardown, so the servers and receivers of the tests can be used here.
  */
 export interface Scope {
   teardown(end: () => unknown): void;
 }
 
-/** Runs `use` and then ends everything it opened. */
+/** Runs `use` and then closes everything it opened. */
 export async function withScope<T>(use: (scope: Scope) => Promise<T>): Promise<T> {
   const ends: (() => unknown)[] = [];
   try {

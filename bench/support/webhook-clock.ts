@@ -1,6 +1,6 @@
 /**
- * A receiver of webhooks that reports when the one of a given rule and VM arrived, by its own
- * clock.
+ * A receiver of webhooks that reports the arrival time of the one for a given rule and VM, by its
+ * own clock.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ const WAIT_MS = 30_000;
 
 export interface WebhookClock {
   readonly url: string;
-  /** When the message of that rule and VM (`rule vm`) arrived, by `performance.now()`. */
+  /** Arrival time of the message of that rule and VM (`rule vm`), by `performance.now()`. */
   next(ruleAndVm: string): Promise<number>;
 }
 
@@ -18,7 +18,7 @@ interface Message {
   readonly data: { readonly ruleDisplayName: string; readonly vmName: string };
 }
 
-/** A receiver on the loopback, closed with the scope. */
+/** A receiver on loopback, closed with the scope. */
 export async function startWebhookClock(scope: Scope): Promise<WebhookClock> {
   const waiting = new Map<string, (atMs: number) => void>();
   const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * A sender of `WriteSamples` that costs little beside the service it shares the machine with:
- * requests are encoded once, and times and values written into their bytes before each sending.
+ * A sender of `WriteSamples` that costs little compared with the service on the same machine:
+ * requests are encoded once, and times and values are written into their bytes before each sending.
  * Connections send one request after another, as collectors do; no pipelining.
  */
 import { connect, type Socket } from 'node:net';
@@ -16,11 +16,11 @@ import type { Demo } from '../../test/support/program.ts';
 export interface LoadOptions {
   readonly demo: Demo;
   readonly connections: number;
-  /** Rows of a request, each of another VM. */
+  /** Rows per request, each of another VM. */
   readonly rows: number;
   /** VMs of the fleet; a multiple of `rows`. */
   readonly vms: number;
-  /** How long it sends, ms. */
+  /** Duration of sending, ms. */
   readonly durationMs: number;
   /** Observation time of the first rows, Unix ms; each VM's next is 30 s later. */
   readonly fromMs: number;
@@ -30,18 +30,18 @@ export interface LoadResult {
   readonly requests: number;
   readonly samples: number;
   readonly seconds: number;
-  /** Time from sending to the answer, ms. */
+  /** Time from sending to the response, ms. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** Values of a row: the dozen that a usual VM has. */
+/** Values of a row: the dozen of a usual VM. */
 const ROW_SERIES = FLEET_SERIES.slice(0, 12);
 const STEP_MS = 30_000;
-/** A time that takes six bytes on the wire, as every time near ours does. */
+/** A time that takes six bytes on the wire, as every current time does. */
 const PLACEHOLDER_MS = 1_700_000_000_000n;
 
-/** Sends for `durationMs`, then waits for the last answers. Throws when one is not 200. */
+/** Sends for `durationMs`, then waits for the last responses. Throws unless all return 200. */
 export async function sendLoad(options: LoadOptions): Promise<LoadResult> {
   const { rows, vms, connections } = options;
   const requests = Array.from({ length: vms / rows }, (_, i) => new PreparedRequest(options, i));
@@ -68,7 +68,7 @@ export async function sendLoad(options: LoadOptions): Promise<LoadResult> {
   };
 }
 
-/** Sends one reading of each VM, as often as it is called. Rejects when an answer is not 200. */
+/** Sends one reading of each VM per call. Rejects unless all return 200. */
 export function preparedRounds(
   options: Omit<LoadOptions, 'durationMs' | 'fromMs'>,
 ): (observedMs: number, round: number) => Promise<void> {
@@ -81,7 +81,7 @@ export function preparedRounds(
   };
 }
 
-/** One request's bytes, and where in them times and values are. */
+/** One request's bytes, and the positions of times and values in them. */
 class PreparedRequest {
   readonly #bytes: Buffer;
   readonly #times: readonly number[];
@@ -121,7 +121,7 @@ class PreparedRequest {
   }
 }
 
-/** Where `tagged` (a tag byte and a placeholder) is found: the places after the tag. */
+/** Positions of `tagged` (a tag byte and a placeholder): those after the tag. */
 function placesOf(tagged: Buffer, bytes: Buffer): number[] {
   const places: number[] = [];
   for (let at = bytes.indexOf(tagged); at >= 0; at = bytes.indexOf(tagged, at + 1)) {

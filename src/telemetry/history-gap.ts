@@ -1,7 +1,7 @@
 /**
- * Says at the start what history has lost for good: when `history.db` was removed, or replaced by
- * an older copy, what it does not hold is read again from the sample log, which reaches back a few
- * hours. Whatever lies between the two is missing, and an operator has to know.
+ * Reports at start which rows history has lost for good. If `history.db` was removed or replaced by
+ * an older copy, the missing rows are read again from the sample log, which covers the last few
+ * hours. Rows between the two are lost, and an operator has to know.
  */
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
@@ -18,21 +18,21 @@ export interface HistoryGapOptions {
   /** Unix ms. */
   readonly nowMs: number;
   readonly stream: Pick<Stream, 'read'>;
-  /** Of the sample log. */
+  /** State of the sample log. */
   readonly samples: Pick<StreamState, 'firstSequence'>;
 }
 
-/** What is missing: what was received between the two, Unix ms. */
+/** The lost rows: those received between the two times, Unix ms. */
 export interface HistoryGap {
-  /** Newest observation in chunks; absent: there is none. */
+  /** Newest observation in chunks; absent: there are none. */
   readonly afterMs?: number;
   /** The log's first entry; absent: the log is empty. */
   readonly beforeMs?: number;
 }
 
 /**
- * undefined = nothing is missing. The log is only ever cut off below a floor that is on disk, so
- * that a log that begins after every floor was cut for a history that is not this one.
+ * undefined = nothing is missing. The log is only truncated below a floor that is on disk. A log
+ * that begins after every floor was therefore truncated for another history than this one.
  */
 async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | undefined> {
   const { history, stream, samples } = options;
@@ -47,14 +47,14 @@ async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | 
 }
 
 /**
- * How much older than the newest chunk the oldest row in no chunk may be, ms: a VM's rows wait for an
- * hour, and a fleet is put into chunks over minutes.
+ * Maximum age of the oldest row outside of chunks relative to the newest chunk, ms: a VM's rows
+ * wait for an hour, and a fleet is flushed to chunks over minutes.
  */
 const UNFLUSHED_MS = 2 * 3_600_000;
 
 /**
- * Warns the operator once a start, until history has caught up and moved its floors. Queries say
- * `HISTORY_LOST` where they find nothing in that stretch, for as long as it is within retention.
+ * Warns the operator once per start, until history has caught up and moved its floors. Queries
+ * report `HISTORY_LOST` for missing rows in that range, as long as it is within retention.
  */
 export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Promise<void> {
   const gap = await findHistoryGap(options);
@@ -68,7 +68,7 @@ export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Pr
   log.warn(
     { part: 'history', ...gap },
     `history.db was removed or is an older copy: readings are missing, ${from} ${to}. ` +
-      'What came later is read again from the sample log',
+      'Later readings are read again from the sample log',
   );
 }
 

@@ -1,4 +1,4 @@
-/** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
+/** Opens ingest: it turns rows of any sender into entries of the sample log, within the limits. */
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { CollectorReadings } from '../../actors/telemetry/ingest/collector-readings.ts';
@@ -31,7 +31,7 @@ export function openIngest(options: IngestOptions) {
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const refused = metrics.counter(
     'svc_samples_rejected_total',
-    'Refused samples and rows, by the reason given to the sender',
+    'Rejected samples and rows, by the reason reported to the sender',
     ['reason'],
   );
   const ingestLimits = new IngestLimits(registry, {

@@ -1,8 +1,8 @@
 /**
- * Bytes of the entries of a partition's SAMPLES log: one byte of kind, then a sample batch in its
- * own format, or a small record with a checksum. Rules are JSON, because they are few, gain fields,
- * and people read them when something is odd. First the entries, then the batches, then the
- * dictionaries of a batch.
+ * Bytes of the entries of a partition's SAMPLES log: one byte for the kind, then a sample batch in
+ * its own format, or a small record with a checksum. Rules are JSON, because they are few, gain
+ * fields, and are read by people in an investigation. This file has the entries first, then the
+ * batches, then the dictionaries of a batch.
  */
 import { Buffer } from 'node:buffer';
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
@@ -22,10 +22,10 @@ const BATCH = 1;
 const TICK = 2;
 const RULES = 3;
 const RECORD_START = 5;
-/** A tick is its time, followed by its epoch and its liveness report, if there are any, as JSON. */
+/** A tick is its time, followed by its epoch and its liveness report, if any, as JSON. */
 const TIME_BYTES = 8;
 
-/** The entry as bytes of its own. */
+/** The entry encoded in a new array. */
 export function encodeEntry(entry: LogEntry): Uint8Array {
   if (entry.kind === 'batch') {
     const batch = encodeBatch(entry.batch);
@@ -48,7 +48,7 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
   return record(RULES, jsonBytes(marker));
 }
 
-/** The entry, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
+/** The complete entry. Throws `DamagedBytes` if the bytes differ from what was encoded. */
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const kind = bytes[0];
   if (kind === BATCH) return { kind: 'batch', batch: decodeBatch(bytes.subarray(1)) };
@@ -67,7 +67,7 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   return {
     ...tick,
     ...(epoch !== undefined && { epoch }),
-    // All of its fields are there, or none.
+    // All of its fields are present, or none.
     ...(report.outages && { livenessReport: report as LivenessReport }),
   };
 }
@@ -89,49 +89,52 @@ function recordBody(bytes: Uint8Array): Buffer {
   if (all.length < RECORD_START) throw new DamagedBytes('TRUNCATED', 'An entry without a body');
   const body = all.subarray(RECORD_START);
   if (all.readUInt32LE(1) === crc32(body)) return body;
-  throw new DamagedBytes('CHECKSUM', 'The entry is not what was written: its checksum differs');
+  throw new DamagedBytes(
+    'CHECKSUM',
+    'The entry differs from what was written: its checksum does not match',
+  );
 }
 
 type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 function rulesEntry(body: Buffer): LogEntry {
-  // The checksum says that our own encoder wrote this; its shape needs no second proof.
+  // The checksum proves that our own encoder wrote this; its shape needs no further validation.
   const marker = JSON.parse(body.toString('utf8')) as RulesBody;
   return { kind: 'rules', ...marker };
 }
 
-// Entries of the SAMPLES log with their places, and the operator that decodes them.
+// Entries of the SAMPLES log with their positions, and the operator that decodes them.
 
-/** An entry as its source has it: the stored bytes, or decoded already. */
+/** An entry from its source: the stored bytes, or already decoded. */
 export interface LoggedEntry {
   /** Position in the stream. */
   readonly sequence: number;
   readonly partition: number;
-  /** When the stream stored it, Unix ms. */
+  /** Time at which the stream stored it, Unix ms. */
   readonly storedMs: number;
   readonly entry: LogEntry | Uint8Array;
 }
 
-/** A decoded entry with its place. */
+/** A decoded entry with its position. */
 export interface PlacedEntry extends LoggedEntry {
   readonly entry: LogEntry;
 }
 
-/** Decodes stored bytes. Fails with `DamagedBytes` when they are anything but what was encoded. */
+/** Decodes stored bytes. Fails with `DamagedBytes` if they differ from what was encoded. */
 export function decodeEntries(): OperatorFunction<LoggedEntry, PlacedEntry> {
   return map(decoded);
 }
 
-/** The entry, decoded. Throws `DamagedBytes`. */
+/** The decoded entry. Throws `DamagedBytes`. */
 export function decoded(logged: LoggedEntry): PlacedEntry {
   const { sequence, partition, storedMs, entry } = logged;
   if (!(entry instanceof Uint8Array)) return { sequence, partition, storedMs, entry };
   return { sequence, partition, storedMs, entry: decodeEntry(entry) };
 }
 
-// Sample batches as bytes: what the SAMPLES stream carries and a restart reads back. Columns, not
-// rows, so that equal things lie side by side; small batches (one row of one VM) pay for no
-// compressor. Every double comes back bit for bit.
+// Sample batches as bytes: the content of the SAMPLES stream, read back by a restart. They are
+// stored as columns, not rows, so that equal values are adjacent; small batches (one row of one VM)
+// avoid the cost of compression. Every double is restored bit for bit.
 //
 //   version (1) · packing (1) · CRC-32 of what follows (4) · [length unpacked (4)] · payload
 //   payload: counts and dictionaries · one column after another · values by layout and series
@@ -140,17 +143,18 @@ const VERSION = 1;
 const PLAIN = 0;
 const ZSTD = 1;
 const HEADER_BYTES = 6;
-/** Payloads from this size on are compressed; below, the compressor costs more than it saves. */
+/** Payloads from this size on are compressed; below it, compression costs more than it saves. */
 const ZSTD_BYTES_MIN = 2048;
-/** A payload never unpacks to more: 64 MiB, a thousand times what ingest merges. */
+/** Maximum size of an unpacked payload: 64 MiB, a thousand times the size that ingest merges. */
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-// Kept between calls: encoding is synchronous, and a fresh buffer each time costs more than it.
+// Reused between calls: encoding is synchronous, and a new buffer would cost more than the
+// encoding.
 const payload = new ByteWriter(64 * 1024);
 const tags = new ByteWriter(16 * 1024);
 
-/** The batch as bytes of its own. */
+/** The batch encoded in a new array. */
 export function encodeBatch(batch: SampleBatch): Uint8Array {
   payload.clear();
   payload.f64(batch.receivedMs);
@@ -172,7 +176,7 @@ export function encodeBatch(batch: SampleBatch): Uint8Array {
   return bytes;
 }
 
-/** The batch, whole. Throws `DamagedBytes` when the bytes are anything but what was encoded. */
+/** The complete batch. Throws `DamagedBytes` if the bytes differ from what was encoded. */
 export function decodeBatch(bytes: Uint8Array): SampleBatch {
   const outer = new ByteReader(bytes);
   const version = outer.u8();
@@ -181,7 +185,10 @@ export function decodeBatch(bytes: Uint8Array): SampleBatch {
   }
   const packing = outer.u8();
   if (outer.u32() !== crc32(bytes.subarray(HEADER_BYTES))) {
-    throw new DamagedBytes('CHECKSUM', 'The batch is not what was written: its checksum differs');
+    throw new DamagedBytes(
+      'CHECKSUM',
+      'The batch differs from what was written: its checksum does not match',
+    );
   }
   const reader = new ByteReader(unpack(packing, outer));
   const batch = readBatch(reader);
@@ -196,11 +203,11 @@ function unpack(packing: number, reader: ByteReader): Uint8Array {
   if (length > UNPACKED_BYTES_MAX) throw malformed(`${length} bytes unpacked`);
   try {
     const plain = zstdDecompressSync(reader.bytes(reader.left), { maxOutputLength: length });
-    if (plain.length !== length) throw malformed('the payload unpacks to another length');
+    if (plain.length !== length) throw malformed('the payload unpacks to a different length');
     return plain;
   } catch (cause) {
     if (cause instanceof DamagedBytes) throw cause;
-    throw new DamagedBytes('MALFORMED', 'The payload does not unpack', { cause });
+    throw new DamagedBytes('MALFORMED', 'The payload cannot be decompressed', { cause });
   }
 }
 
@@ -215,7 +222,7 @@ function writeRows(batch: SampleBatch): void {
   writeIndexes(batch.stateReason);
 }
 
-/** Indexes as steps from the one before: mostly 0 or 1. */
+/** Indexes as differences from the previous one: usually 0 or 1. */
 function writeIndexes(column: Uint32Array): void {
   let before = 0;
   for (const index of column) {
@@ -225,7 +232,9 @@ function writeIndexes(column: Uint32Array): void {
   }
 }
 
-/** Numbers as steps from the one before where every step is exact, else as they are. */
+/**
+ * Numbers as differences from the previous one if every difference is exact; otherwise unchanged.
+ */
 function writeNumbers(column: Float64Array, first: number): void {
   const steps = Number.isSafeInteger(first) && column.every((value) => isExact(value));
   payload.u8(steps ? 1 : 0);
@@ -236,12 +245,15 @@ function writeNumbers(column: Float64Array, first: number): void {
   }
 }
 
-/** Whole and so small that differences of two are exact. -0 is not: its difference is 0. */
+/**
+ * True for integers small enough that differences of two are exact. -0 is excluded: its difference
+ * is 0.
+ */
 function isExact(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) <= 2 ** 51 && !Object.is(value, -0);
 }
 
-/** Values of all rows of one layout, series after series: alike lies beside alike. */
+/** Values of all rows of one layout, series by series: similar values are adjacent. */
 function writeValues(batch: SampleBatch): void {
   const { values, valueOffset } = batch;
   tags.clear();
@@ -251,7 +263,8 @@ function writeValues(batch: SampleBatch): void {
     for (let column = 0; column < width; column++) {
       for (const row of rows) {
         const value = values[(valueOffset[row] as number) + column];
-        // Refused here as well as at every door: what cannot be decoded must never be stored.
+        // Rejected here as at every entry point: a value that cannot be decoded must never be
+        // stored.
         if (!Number.isFinite(value)) throw new RangeError(`A batch holds the value ${value}`);
         magnitudes.splitNumber(value as number, tags);
       }
@@ -269,7 +282,7 @@ function rowsByLayout(layoutOfRow: Uint32Array, layouts: number): number[][] {
 
 function readBatch(reader: ByteReader): SampleBatch {
   const receivedMs = reader.f64();
-  // Every row has at least its state and seven columns of a byte or more.
+  // Every row has at least its state and seven columns of one byte or more.
   const count = reader.count(8);
   const { vms, strings, layouts } = readNames(reader);
   const vm = readIndexes(reader, count, vms.length);
@@ -323,7 +336,8 @@ function readValues(
   valueOffset: Uint32Array,
 ): Float64Array {
   const total = valueOffset[valueOffset.length - 1] as number;
-  if (total > reader.left) throw new DamagedBytes('TRUNCATED', 'Fewer values than rows promise');
+  if (total > reader.left)
+    throw new DamagedBytes('TRUNCATED', 'Fewer values than the rows declare');
   const tagOf = reader.bytes(total);
   const values = new Float64Array(total);
   let next = 0;
@@ -340,10 +354,10 @@ function readValues(
   return values;
 }
 
-// Bytes of a batch's dictionaries: the VMs, texts and series that its rows refer to by number.
+// Bytes of a batch's dictionaries: the VMs, texts and series to which its rows refer by number.
 // Well-known names of series and labels are numbers themselves, because a row has a dozen of them.
 
-/** What a batch refers to by number. */
+/** Dictionaries to which a batch refers by number. */
 export type Names = Pick<SampleBatch, 'vms' | 'strings' | 'layouts'>;
 
 /** Appends the batch's dictionaries: VMs, texts, layouts. */
@@ -362,7 +376,7 @@ function writeNames(writer: ByteWriter, batch: Names): void {
   writeLayouts(writer, batch.layouts);
 }
 
-/** Reads what `writeNames` wrote. Throws `DamagedBytes`. */
+/** Reads the output of `writeNames`. Throws `DamagedBytes`. */
 function readNames(reader: ByteReader): Names {
   const vms = readVms(reader);
   const strings = [''];
@@ -370,7 +384,7 @@ function readNames(reader: ByteReader): Names {
   return { vms, strings, layouts: readLayouts(reader) };
 }
 
-/** A series key is a name (a number when well known) and labels (a number when seen before). */
+/** A series key is a name (a number if well known) and labels (a number if seen before). */
 function writeLayouts(writer: ByteWriter, layouts: readonly Layout[]): void {
   const seenLabels = new Map<string, number>([['', 1]]);
   writer.varint(layouts.length);
@@ -390,7 +404,7 @@ function writeLayouts(writer: ByteWriter, layouts: readonly Layout[]): void {
   }
 }
 
-/** Labels with known names as pairs of a number and a value; any others as they are. */
+/** Labels with known names as pairs of a number and a value; any others unchanged. */
 function writeLabels(writer: ByteWriter, labels: string): void {
   const pairs = labels.slice(1, -1).split(',').map(knownPair);
   const known = pairs.flatMap((pair) => pair ?? []);
@@ -419,7 +433,7 @@ function readLabels(reader: ByteReader): string {
   const pairs: string[] = [];
   for (let left = count; left > 0; left--) {
     const name = KNOWN_LABEL_NAMES[reader.varint()];
-    if (name === undefined) throw malformed('unknown name of a label');
+    if (name === undefined) throw malformed('unknown label name');
     pairs.push(`${name}="${reader.text()}"`);
   }
   return `{${pairs.join(',')}}`;
@@ -431,7 +445,7 @@ function readVms(reader: ByteReader): VmRef[] {
   const vms: VmRef[] = [];
   for (let left = reader.count(2); left > 0; left--) {
     const project = projects[reader.varint()];
-    if (project === undefined) throw malformed('a VM of no project');
+    if (project === undefined) throw malformed('a VM without a project');
     vms.push({ project, vm: reader.text() });
   }
   return vms;
@@ -445,7 +459,7 @@ function readLayouts(reader: ByteReader): Layout[] {
     for (let keys = reader.count(2); keys > 0; keys--) {
       const known = reader.varint();
       const name = known === 0 ? reader.text() : KNOWN_SERIES_NAMES[known - 1];
-      if (name === undefined) throw malformed('unknown name of a series');
+      if (name === undefined) throw malformed('unknown series name');
       const seen = reader.varint();
       if (seen === 0) seenLabels.push(readLabels(reader));
       const labels = seenLabels[seen === 0 ? seenLabels.length - 1 : seen - 1];
@@ -457,10 +471,10 @@ function readLayouts(reader: ByteReader): Layout[] {
   return layouts;
 }
 
-/** Names of labels, the position being what is stored. */
+/** Names of labels; their position is stored. */
 const KNOWN_LABEL_NAMES: readonly string[] = ['device', 'interface', 'mountpoint', 'fstype'];
 
-/** Names of series, the position being what is stored. */
+/** Names of series; their position is stored. */
 const KNOWN_SERIES_NAMES: readonly string[] = [
   'svc_vm_cpu_seconds_total',
   'svc_vm_vcpus',

@@ -310,7 +310,10 @@ t.test(
     await t.test('samples older than history are not evaluated again', async (t) => {
       world.clock.jump(8 * DAY_MS);
       const { recomputation, window, summary } = await explain();
-      t.match(recomputation, { status: 'NOT_POSSIBLE', detail: /older than history keeps them/ });
+      t.match(recomputation, {
+        status: 'NOT_POSSIBLE',
+        detail: /older than the retention of history/,
+      });
       t.equal(window.length, 5, 'the deciding samples are stored with the incident');
       t.match(summary, /It cannot be evaluated again/);
     });
@@ -390,14 +393,14 @@ t.test('a data center’s incident is explained as far as possible', async (t) =
     window: [],
     recomputation: {
       status: 'AGREES',
-      detail: 'Nothing is stored of 2 of its silent VMs in the 90 s before it was decided',
+      detail: 'No samples of the 2 checked silent VMs are stored for the 90 s before the decision',
     },
     summary: /^2 VMs of data center DC-1, silent together, had not been heard for 2 min at/,
   });
   await put([...vms, 'vm-3']);
   t.match((await world.call('ExplainIncident', { name })).body.recomputation, {
     status: 'DIFFERS',
-    detail: /Of 3 of its silent VMs 1 have stored samples/,
+    detail: /Samples of 1 of the 3 checked silent VMs are stored/,
   });
 });
 

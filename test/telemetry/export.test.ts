@@ -99,13 +99,13 @@ t.test(
     t.equal(
       text.body,
       [
-        '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, without idle, iowait and steal',
+        '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, excluding idle, iowait and steal',
         '# TYPE svc_vm_cpu_seconds_total counter',
         `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 ${time}`,
         '# HELP svc_vm_vcpus vCPUs observed',
         '# TYPE svc_vm_vcpus gauge',
         `svc_vm_vcpus{${own}} 2 ${time}`,
-        '# HELP svc_vm_memory_free_bytes Memory that the guest reports as free',
+        '# HELP svc_vm_memory_free_bytes Memory reported as free by the guest',
         '# TYPE svc_vm_memory_free_bytes gauge',
         `svc_vm_memory_free_bytes{${own}} 1e+21 ${time}`,
         '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
@@ -114,10 +114,10 @@ t.test(
         '# HELP svc_vm_network_receive_bytes_total Bytes that the guest received on the interface',
         '# TYPE svc_vm_network_receive_bytes_total counter',
         `svc_vm_network_receive_bytes_total{${own}} 0 ${time}`,
-        '# HELP svc_vm_running 1 while the hypervisor says that the VM runs, else 0',
+        '# HELP svc_vm_running 1 while the hypervisor reports the VM as running, otherwise 0',
         '# TYPE svc_vm_running gauge',
         `svc_vm_running{${own}} 1 ${time}`,
-        '# HELP svc_vm_last_observation_timestamp_seconds When the source observed the VM, Unix time',
+        '# HELP svc_vm_last_observation_timestamp_seconds Time at which the source observed the VM, Unix time',
         '# TYPE svc_vm_last_observation_timestamp_seconds gauge',
         `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
         '',
@@ -134,7 +134,7 @@ t.test(
       [
         '# TYPE svc_vm_cpu_seconds counter',
         '# UNIT svc_vm_cpu_seconds seconds',
-        '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, without idle, iowait and steal',
+        '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, excluding idle, iowait and steal',
         `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 `,
       ].join('\n'),
     );
@@ -305,7 +305,10 @@ t.test('an invalid shard is rejected, and so are other methods', async (t) => {
     t.match(await get(world, `${BASE}/export${shard}`), { status: 400 }, shard);
   }
   const gone = await get(world, `${BASE}/export?shard=1`);
-  t.match(gone, { status: 404, body: /There is no shard 1, only 0 to 0: take them from scrape-t/ });
+  t.match(gone, {
+    status: 404,
+    body: /There is no shard 1, only 0 to 0: take the numbers from scrape-t/,
+  });
   for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const) {
     for (const path of ['scrape-targets', 'export?shard=0']) {
       const answer = await get(world, `${BASE}/${path}`, { method });
@@ -325,7 +328,7 @@ t.test('while the sample log is being read, no VM appears to have vanished', asy
   const evaluator = { isCaughtUp: () => false } as WorldParts['evaluator'];
   const world = await startExportWorld(t, { evaluator });
   const answer = await get(world, `${BASE}/export?shard=0`);
-  t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is being read/ });
+  t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is still being read/ });
 });
 
 t.test('exports beyond the number of concurrent queries have to wait', async (t) => {

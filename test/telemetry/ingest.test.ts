@@ -208,7 +208,7 @@ t.test('API-20: no batch is acknowledged while the stream is unavailable', async
   await write(world, rows);
   for (const fault of ['refused', 'unknown'] as const) {
     world.faults.append = ({ stream }) => (stream === 'SAMPLES_0' ? fault : undefined);
-    const message = 'The sample log does not answer at the moment: send the same batch again';
+    const message = 'The sample log is not responding: send the same batch again';
     const refusal = { name: 'Refusal', reason: 'NOT_READY', message };
     await t.rejects(write(world, rows, fault), refusal);
     world.faults.append = () => undefined;

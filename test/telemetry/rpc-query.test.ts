@@ -60,7 +60,7 @@ const badQueries: readonly BadQuery[] = [
     change: { metricIds: ['cpu_utilization_pct', 'cpu'] },
     reason: 'UNKNOWN_METRIC',
     field: 'metricIds',
-    message: /"cpu"; known: cpu_utilization_pct, memory_used_bytes/,
+    message: /"cpu"; known metrics: cpu_utilization_pct, memory_used_bytes/,
   },
   { name: 'no step', change: { stepSeconds: 0 }, field: 'stepSeconds', message: /0: .* 30/ },
   { name: 'a step of 29 s', change: { stepSeconds: 29 }, field: 'stepSeconds', message: /29/ },
@@ -112,7 +112,7 @@ const badQueries: readonly BadQuery[] = [
     name: 'seven days at 60 s that retention would shorten: counted as requested',
     change: { startTimeUnix: at(9 * DAY) },
     reason: 'TOO_MANY_POINTS',
-    message: /10000 at most/,
+    message: /more than 10000/,
   },
   {
     name: 'a VM that is not in the project',

@@ -97,7 +97,7 @@ for (const form of ['binary', 'json'] as const) {
         const refused = await world.send(form, who, 'two');
         t.equal(refused.status, 429, refused.text);
         t.match(refused.text, 'TOO_MANY_REQUESTS');
-        t.match(refused.text, 'a second: keep this batch');
+        t.match(refused.text, 'per second: keep this batch');
         t.equal(refused.retryAfter, '9', 'until the bucket is full again');
         t.equal(
           (await world.stream.state(samplesSpec.name)).lastSequence,

@@ -166,7 +166,7 @@ t.test('SRC-11: a fleet reaches three projects, and none that its key excludes',
 
   world.map('name shop-* shop');
   collect.reload();
-  t.match(collect.status().faults, ['line 3: is written "name PATTERN project ID"']);
+  t.match(collect.status().faults, ['line 3: must have the form "name PATTERN project ID"']);
   const then = sent.length;
   await until(
     'the previous mapping is in use',

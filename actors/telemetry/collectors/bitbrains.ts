@@ -1,15 +1,15 @@
 /**
- * Rows of a trace in the Bitbrains form (GWA-T-12: one CSV a VM, a row each 300 s, all gauges).
- * Throughputs are left out, because counters made from them would be values that nobody observed. A
- * VM without cores is off, whatever its last row repeats.
+ * Rows of a trace in the Bitbrains format (GWA-T-12: one CSV per VM, one row per 300 s, all
+ * gauges). Throughputs are left out, because counters made from them would be values that were
+ * never observed. A VM without cores is off, whatever its last row repeats.
  */
 import type { ObservedRow, ObservedValue } from './collector.ts';
 
 /** One file of a trace. */
 export interface Trace {
-  /** In the order of the file: times may repeat or go back. */
+  /** In file order: times may repeat or decrease. */
   readonly rows: readonly ObservedRow[];
-  /** Lines that are no row. */
+  /** Number of lines that are not rows. */
   readonly skippedLines: number;
 }
 
@@ -37,7 +37,7 @@ function parseRow(line: string, vm: string, index: number): ObservedRow[] {
     sequence: index,
     stateReason: '',
   };
-  // Off: percentages and memory are left over from when it ran.
+  // Off: percentages and memory are left over from its last run.
   if (cores === 0) return [{ ...row, state: 'STOPPED', values: [] }];
   return [
     {

@@ -1,10 +1,10 @@
 /**
- * The parts of a collector: a source that yields rows when asked, and a sink that takes them.
- * Sources differ in where they look (this host's /proc, libvirt, a recording). `loop.ts` decides
- * when they are asked and what happens when they fail.
+ * The parts of a collector: a source that returns rows on request, and a sink that accepts them.
+ * Sources differ in where they read (this host's /proc, libvirt, a recording). `loop.ts` decides
+ * when they are read and what happens when they fail.
  *
- * One rule holds for all of them: what was not observed is not listed. No zero, no NaN and no
- * repeated last value replaces a reading that failed.
+ * One rule applies to all of them: values that were not observed are not listed. No zero, no NaN
+ * and no repeated last value replaces a failed reading.
  */
 import { type Absence, absenceKey } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
@@ -13,7 +13,7 @@ import type { Rejection } from '../ingest/rejections.ts';
 /** One observed value of a series. Always finite. */
 export type ObservedValue = readonly [key: SeriesKey, value: number];
 
-/** A VM at one instant, as one source saw it. */
+/** A VM at one instant, as seen by one source. */
 export interface ObservedRow {
   /** VM id: the libvirt domain's UUID, or a hash of this host's machine-id. */
   readonly vm: string;
@@ -22,23 +22,23 @@ export interface ObservedRow {
   readonly observedMs: number;
   /** Changes when the VM's counters restart; '' = unknown, or the VM is not running. */
   readonly bootId: string;
-  /** Rises with every row of a boot, whatever the calendar does. */
+  /** Increases with every row of a boot, whatever the calendar does. */
   readonly sequence: number;
   /** vCPUs observed with this row; absent = not reported. */
   readonly vcpus?: number;
   readonly state: VmState;
-  /** The source's word for why, e.g. `destroyed`; '' = none. */
+  /** Reason in the source's words, e.g. `destroyed`; '' = none. */
   readonly stateReason: string;
-  /** Every series at most once. May be empty: the state alone was observed. */
+  /** Each series at most once. May be empty: only the state was observed. */
   readonly values: readonly ObservedValue[];
   /** Readings that the source left out of `values`, each with its cause; absent: none. */
   readonly absences?: readonly Absence[];
-  /** Readings that were observed and cannot be stored, named by the loop; absent: none. */
+  /** Observed readings that cannot be stored, set by the loop; absent: none. */
   readonly leftOut?: readonly Rejection[];
 }
 
 /**
- * The row with its absences as values, which is how they travel: one sample each, through every
+ * The row with its absences as values, their form in transport: one sample each, through every
  * buffer and log that a row passes.
  */
 export function withAbsences(observed: ObservedRow): ObservedRow {
@@ -49,45 +49,48 @@ export function withAbsences(observed: ObservedRow): ObservedRow {
   return { ...row, values: [...row.values, ...values] };
 }
 
-/** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */
+/**
+ * The sink of rows: ingest. Rejects if the rows are not durable; the same rows may be offered
+ * again.
+ */
 export interface RowSink {
   observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
-  /** Retires VMs that two complete listings lack. Rejects when it is not recorded. */
+  /** Retires VMs that are missing in two complete listings. Rejects if that is not recorded. */
   retire?(project: string, vms: readonly string[]): Promise<void>;
 }
 
-/** Why a reading is missing: a closed set, the same in logs, status and metrics. */
+/** Reason why a reading is missing: a closed set, the same in logs, status and metrics. */
 export type FaultReason =
-  /** A program or file that the source lives on is not on this machine. */
+  /** A program or file that the source needs is not on this machine. */
   | 'SOURCE_MISSING'
-  /** The source is there and does not answer, or answers with an error. */
+  /** The source exists but does not respond, or responds with an error. */
   | 'SOURCE_FAILED'
   | 'ACCESS_DENIED'
-  /** No answer by the deadline; what was asked has been killed. */
+  /** No response by the deadline; the process was killed. */
   | 'TIMED_OUT'
-  /** The answer could not be understood. */
+  /** The response could not be parsed. */
   | 'UNREADABLE'
-  /** Some of the readings are missing, the others are there. */
+  /** Some readings are missing; the others are available. */
   | 'INCOMPLETE'
-  /** All VMs that were known, or many at once, are not listed: nothing is concluded from it. */
+  /** All known VMs, or many at once, are not listed: no conclusion is drawn. */
   | 'LISTING_DOUBTED'
-  /** The sink did not take the rows; they are kept, with their times, and offered again. */
+  /** The sink did not accept the rows; they are kept, with their times, and offered again. */
   | 'SINK_FAILED'
-  /** Rows were dropped because the sink refused them for too long. */
+  /** Rows were dropped because the sink rejected them for too long. */
   | 'ROWS_DROPPED'
-  /** Readings cannot be stored as they are: they are left out, and the rest of the row goes on. */
+  /** Readings cannot be stored as they are: they are left out; the rest of the row is passed on. */
   | 'NOT_STORABLE'
-  /** Where the VMs are could not be written; it is tried again, and their rows go on. */
+  /** The placement of the VMs could not be written; it is retried, and their rows are passed on. */
   | 'STATE_NOT_STORED';
 
-/** One thing that a source could not read. The rest of the reading stands. */
+/** A part that a source could not read. The rest of the reading is valid. */
 export interface SourceFault {
   readonly reason: FaultReason;
-  /** What was tried, what was seen, and what to do. */
+  /** What was attempted, what was observed, and what to do. */
   readonly message: string;
-  /** The one VM it is about; absent = the source as a whole. */
+  /** The VM concerned; absent = the source as a whole. */
   readonly vm?: string;
-  /** The project whose rows the sink did not take; absent = it is about no project's rows. */
+  /** The project whose rows the sink rejected; absent = no project's rows are concerned. */
   readonly project?: string;
 }
 
@@ -95,19 +98,19 @@ export interface SourceFault {
 export interface Reading {
   readonly rows: readonly ObservedRow[];
   readonly faults: readonly SourceFault[];
-  /** Every VM that there is, with a row or not; absent: the source does not know, this time. */
+  /** All existing VMs, with or without a row; absent: the source does not know them this time. */
   readonly listed?: ReadonlySet<string>;
 }
 
-/** One place that VMs are observed at. `loop.ts` asks it, never two times at once. */
+/** A place where VMs are observed. `loop.ts` reads it, never twice at once. */
 export interface Source {
-  /** Short and constant, e.g. `host` or `libvirt`: for logs, status and the phase of its ticks. */
+  /** Short constant name, e.g. `host` or `libvirt`: for logs, status and the phase of its ticks. */
   readonly name: string;
   /**
-   * Looks once. Ends within a deadline of its own, whatever the outside does, and at once on
-   * `signal`. What the outside does wrong is a fault in the answer, never an exception.
+   * Reads once. Ends within a deadline of its own whatever the outside does, and at once on
+   * `signal`. Failures of the outside are faults in the result, never exceptions.
    */
   read(signal: AbortSignal): Promise<Reading>;
-  /** Ends what runs beside the rounds. Harmless on a second call. */
+  /** Ends the work beside the rounds. A second call is harmless. */
   close(): Promise<void>;
 }

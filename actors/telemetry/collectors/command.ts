@@ -1,21 +1,21 @@
 /**
  * Runs another program with a deadline, a bound on its output, and a process group of its own, so
- * that what it started (virsh starts ssh for remote hosts) ends with it. Parses the counters that
+ * that its children (virsh starts ssh for remote hosts) end with it. Parses the counters that
  * programs print.
  *
- * At the deadline the group gets SIGTERM, a second later SIGKILL. A process that is stuck in the
- * kernel (a dead network file system) survives even that. The caller gets its answer anyway, and
- * `gone` resolves when the process has really ended.
+ * At the deadline the group gets SIGTERM, and a second later SIGKILL. A process stuck in the kernel
+ * (a dead network file system) survives even that. The caller gets its result anyway, and `gone`
+ * resolves when the process has really ended.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '../../../streams/platform/clock.ts';
 
-/** One run of a program. It is started without a shell; arguments are passed as they are. */
+/** One run of a program. It is started without a shell; arguments are passed unchanged. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly deadlineMs: number;
-  /** More output than this ends it. Default 64 MiB: a few thousand VMs. */
+  /** Maximum output, bytes; more ends the program. Default 64 MiB: a few thousand VMs. */
   readonly outputBytesMax?: number;
   readonly signal?: AbortSignal;
 }
@@ -30,19 +30,22 @@ export type CommandOutcome = CommandEnd & {
 type CommandEnd =
   | { readonly kind: 'exited'; readonly code: number }
   | { readonly kind: 'killed'; readonly because: 'deadline' | 'aborted' | 'output' }
-  /** There is no such program. */
+  /** The program does not exist. */
   | { readonly kind: 'missing' }
-  /** It could not be started, or somebody else ended it. */
+  /** It could not be started, or was ended from outside. */
   | { readonly kind: 'failed'; readonly error: string };
 
-/** Runs a command; it never rejects, a failed start being an outcome. Tests pass a fake. */
+/** Runs a command. It never rejects: a failed start is an outcome. Tests pass a fake. */
 export type RunCommand = (command: Command, clock: Clock) => Promise<CommandOutcome>;
 
-/** Between SIGTERM and SIGKILL, and again between SIGKILL and giving up on seeing its end. */
+/**
+ * Delay between SIGTERM and SIGKILL, and between SIGKILL and giving up on the end of the process,
+ * ms.
+ */
 const GRACE_MS = 1_000;
 const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 
-/** Never rejects. Text is in the C locale, whatever this process speaks. */
+/** Never rejects. Text is in the C locale, regardless of the locale of this process. */
 export const runCommand: RunCommand = (command, clock) => {
   const { promise, resolve } = Promise.withResolvers<CommandOutcome>();
   const gone = Promise.withResolvers<void>();
@@ -76,7 +79,8 @@ export const runCommand: RunCommand = (command, clock) => {
     finish(error.code === 'ENOENT' ? { kind: 'missing' } : failed(error.message));
   });
   for (const name of ['stdout', 'stderr'] as const) {
-    // Without a free descriptor the child has no pipes, whatever its type says, and 'error' follows.
+    // Without a free descriptor the child has no pipes, whatever its type says, and 'error'
+    // follows.
     child[name]?.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= (command.outputBytesMax ?? OUTPUT_BYTES_MAX)) output[name].push(chunk);
@@ -94,7 +98,10 @@ export const runCommand: RunCommand = (command, clock) => {
   return promise;
 };
 
-/** The child; an error where there is none, as without memory or for arguments that are too long. */
+/**
+ * The child; an error if it could not be started, as without memory or with arguments that are too
+ * long.
+ */
 function start({ file, args }: Command) {
   try {
     return spawn(file, args, {
@@ -114,7 +121,10 @@ function failed(error: string): CommandEnd {
   return { kind: 'failed', error };
 }
 
-/** The group's id is the child's: it was started detached. Gone already is as good as ended. */
+/**
+ * The group id is the child's pid: it was started detached. A group that no longer exists has
+ * ended.
+ */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
@@ -137,7 +147,7 @@ function abandon(
 
 /**
  * undefined for anything but digits. Above 2^53 (8 PiB, 104 days of nanoseconds) the last digits
- * are lost, the value stays finite.
+ * are lost; the value stays finite.
  */
 export function parseCount(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,20}$/.test(text) ? Number(text) : undefined;

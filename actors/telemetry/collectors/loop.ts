@@ -1,14 +1,14 @@
 /**
- * Reads one source at even times and passes its rows to the sink, fitted to what can be stored.
- * Notices VMs that the source no longer lists.
+ * Reads one source at regular times and passes its rows to the sink, fitted to what can be stored.
+ * Detects VMs that the source no longer lists.
  *
- * Ticks lie on multiples of the interval plus a phase of the source, so that collectors do not all
+ * Ticks are at multiples of the interval plus a phase per source, so that collectors do not all
  * read in the same second. Rounds never overlap: a slow source misses ticks, and a missed tick is
- * skipped, never filled. The first round is at the start.
+ * skipped, never caught up. The first round runs at the start.
  *
- * While the sink refuses rows of a project, they wait in a bounded queue of that project with their
- * own times; reading, and the rows of other projects, go on. Offering a row twice is harmless: ingest
- * ignores repeats.
+ * While the sink rejects rows of a project, they wait in a bounded queue of that project with their
+ * own times. Reading continues, and so do the rows of other projects. Offering a row twice is
+ * harmless: ingest ignores repeats.
  */
 
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
@@ -16,31 +16,31 @@ import { withinTime } from '../../../streams/platform/deadline.ts';
 import type { ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 import { type StorableRow, storableRows } from './storable-row.ts';
 
-/** A reported fault: its source, and its duration. */
+/** A reported fault, with its source and duration. */
 export interface CollectorFault extends SourceFault {
   readonly source: string;
-  /** First seen without a break since, Unix ms. */
+  /** First seen in the current streak, Unix ms. */
   readonly sinceMs: number;
   /** Last seen, Unix ms. */
   readonly atMs: number;
-  /** How often in a row: 1 = new, worth a line in the log. */
+  /** Number of consecutive occurrences; 1 = new, worth a log line. */
   readonly times: number;
 }
 
 /** A source, the sink for its rows, and the interval between rounds. */
 export interface CollectorOptions {
   readonly project: string;
-  /** Project of a row as the source observed it. Default: `project`. */
+  /** Project of a row as observed by the source. Default: `project`. */
   readonly projectOf?: (row: ObservedRow) => string;
   readonly source: Source;
   readonly sink: RowSink;
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** VMs that the source has reported, for `Absences`; absent: no VM is ever taken as gone. */
+  /** VMs that the source has reported, for `Absences`; absent: VMs are never retired. */
   readonly knownVms?: () => ReadonlyMap<string, number>;
-  /** Called for every fault each time it is seen; must not throw. */
+  /** Called for each occurrence of a fault; must not throw. */
   readonly onFault: (fault: CollectorFault) => void;
-  /** Ends the collector like `stop()`. */
+  /** Stops the collector, like `stop()`. */
   readonly signal?: AbortSignal;
 }
 
@@ -48,49 +48,52 @@ interface CollectorStatus {
   readonly source: string;
   readonly rounds: number;
   readonly skippedTicks: number;
-  /** Rows that the sink has taken. */
+  /** Rows that the sink accepted. */
   readonly deliveredRows: number;
   readonly waitingRows: number;
   readonly droppedRows: number;
-  /** Readings that were left out because they cannot be stored. */
+  /** Readings left out because they cannot be stored. */
   readonly leftOutReadings: number;
   readonly faultCount: number;
-  /** When a round last gave at least one row, Unix ms. */
+  /** Time of the last round with at least one row, Unix ms. */
   readonly lastRowMs?: number;
-  /** Faults of now, oldest first: empty = healthy. For `/readyz`. */
+  /** Current faults, oldest first; empty = healthy. For `/readyz`. */
   readonly faults: readonly CollectorFault[];
   /**
-   * VMs of which readings are left out now, oldest first. They are no fault of the source: a guest
-   * decides what its mounts are called, and must not hide what fails.
+   * VMs with readings currently left out, oldest first. They are not faults of the source: a guest
+   * chooses the names of its mounts and must not hide real faults.
    */
   readonly notStorable: readonly CollectorFault[];
 }
 
 /** A running collector. */
 export interface Collector {
-  /** Ends the round under way, offers waiting rows a last time, closes the source. Repeatable. */
+  /**
+   * Ends the current round, offers waiting rows one last time and closes the source. May be called
+   * repeatedly.
+   */
   stop(): Promise<void>;
   status(): CollectorStatus;
 }
 
 /**
- * Rounds that are queued for a project, ten minutes at 30 s: older rows are beyond the evaluator's
- * lateness bound and of use only to history.
+ * Maximum number of queued rounds of a project, ten minutes at 30 s: older rows are beyond the
+ * evaluator's lateness bound and of use only to history.
  */
 const WAITING_ROUNDS_MAX = 20;
-/** Longest wait of `stop()` for a sink or source that does not return. */
+/** Longest wait of `stop()` for a sink or source that does not return, ms. */
 const STOP_WAIT_MS = 5_000;
-/** Tolerance for a wake-up that is early by the calendar clock. */
+/** Tolerance for a wake-up that is early by the calendar clock, ms. */
 const TICK_EARLY_MS = 5;
 
-/** Starts at once. Throws nothing later: all that goes wrong is a fault. */
+/** Starts at once. Throws nothing later: every error is a fault. */
 export function startCollector(options: CollectorOptions): Collector {
   const loop = new CollectorLoop(options);
   loop.start();
   return loop;
 }
 
-/** Rows of one project that wait for the sink, a round each, oldest first. */
+/** Rows of one project waiting for the sink, one array per round, oldest first. */
 interface RowQueue {
   readonly rounds: (readonly ObservedRow[])[];
   delivery: Promise<void> | undefined;
@@ -100,7 +103,7 @@ class CollectorLoop implements Collector {
   readonly #options: CollectorOptions;
   readonly #abort = new AbortController();
   readonly #faults = new Map<string, CollectorFault>();
-  /** Of projects with rows that wait. */
+  /** Queues of projects with waiting rows. */
   readonly #queues = new Map<string, RowQueue>();
   readonly #counts = {
     rounds: 0,
@@ -167,10 +170,10 @@ class CollectorLoop implements Collector {
     const faults = [...reading.faults, ...lacking];
     this.#counts.rounds += 1;
     this.#counts.leftOutReadings += leftOut;
-    // Those of a project's rows end with a delivery.
+    // Faults of a project's rows end with a delivery.
     const before = this.#endFaults(undefined);
     if (rows.length > 0) this.#take(rows);
-    // What was asked and is cut off by our own stop is no fault of the outside.
+    // A read interrupted by our own stop is not a fault of the source.
     if (this.#abort.signal.aborted) return;
     for (const fault of faults) this.#report(fault, before);
     void this.#deliver();
@@ -184,9 +187,9 @@ class CollectorLoop implements Collector {
   }
 
   /**
-   * The next complete listing repeats what is not recorded now.
+   * VMs that are not recorded now are repeated by the next complete listing.
    *
-   * @param before faults of the round before
+   * @param before faults of the previous round
    */
   async #retireGone(
     listed: ReadonlySet<string>,
@@ -196,7 +199,7 @@ class CollectorLoop implements Collector {
     if (!sink.retire || !knownVms) return;
     const { gone, doubt } = this.#absences.take(listed, knownVms());
     if (doubt) {
-      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: bring them back, or retire them with "svc admin vms retire ${project || 'PROJECT'} VM"`;
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: restore them, or retire them with "svc admin vms retire ${project || 'PROJECT'} VM"`;
       this.#report({ reason: 'LISTING_DOUBTED', message }, before);
     }
     if (gone.length === 0) return;
@@ -230,14 +233,14 @@ class CollectorLoop implements Collector {
     this.#queues.set(project, queue);
     queue.rounds.push(rows);
     if (queue.rounds.length <= WAITING_ROUNDS_MAX) return;
-    // The oldest may be on its way to the sink just now; the one behind it is not.
+    // The oldest may be on its way to the sink right now; the one after it is not.
     const [dropped = []] = queue.rounds.splice(queue.delivery ? 1 : 0, 1);
     this.#counts.droppedRows += dropped.length;
-    const message = `gave up ${dropped.length} rows of ${project}: the sink has refused rows for too long`;
+    const message = `dropped ${dropped.length} rows of ${project}: the sink has rejected rows for too long`;
     this.#report({ reason: 'ROWS_DROPPED', message, project });
   }
 
-  /** Offers the waiting rows of each project by itself. */
+  /** Offers the waiting rows of each project independently. */
   async #deliver(): Promise<void> {
     const deliveries = [...this.#queues].map(([project, queue]) => {
       queue.delivery ??= this.#drain(project, queue).finally(() => {
@@ -249,7 +252,7 @@ class CollectorLoop implements Collector {
     await Promise.all(deliveries);
   }
 
-  /** Oldest rows first, one call at a time; stops at the first refusal. */
+  /** Oldest rows first, one call at a time; stops at the first rejection. */
   async #drain(project: string, { rounds }: RowQueue): Promise<void> {
     for (let rows = rounds[0]; rows; rows = rounds[0]) {
       try {
@@ -265,7 +268,7 @@ class CollectorLoop implements Collector {
     }
   }
 
-  /** @param earlier faults just ended: one that is seen again goes on from there */
+  /** @param earlier faults that just ended: a fault seen again continues its streak */
   #report(fault: SourceFault, earlier: ReadonlyMap<string, CollectorFault> = this.#faults): void {
     const { clock, source, onFault } = this.#options;
     const key = `${fault.reason} ${fault.vm ?? ''} ${fault.project ?? ''}`;
@@ -284,7 +287,9 @@ class CollectorLoop implements Collector {
     onFault(reported);
   }
 
-  /** @param project whose rows they are about; undefined: those about none's */
+  /**
+   * @param project project of the rows concerned; undefined: faults that concern no project's rows
+   */
   #endFaults(project: string | undefined): ReadonlyMap<string, CollectorFault> {
     const ended = new Map([...this.#faults].filter(([, fault]) => fault.project === project));
     for (const key of ended.keys()) this.#faults.delete(key);
@@ -293,8 +298,9 @@ class CollectorLoop implements Collector {
 }
 
 /**
- * Milliseconds from `nowMs` to the next tick; ticks are at k * interval + phase. A tick that is a
- * moment away is the one a slightly early timer has just woken us for, so the one after it counts.
+ * Milliseconds from `nowMs` to the next tick; ticks are at k * interval + phase. A tick only a
+ * moment away is the one for which a slightly early timer has just fired, so the one after it
+ * counts.
  */
 export function delayToTick(nowMs: number, intervalMs: number, phaseMs: number): number {
   const sinceTick = (((nowMs - phaseMs) % intervalMs) + intervalMs) % intervalMs;
@@ -302,7 +308,9 @@ export function delayToTick(nowMs: number, intervalMs: number, phaseMs: number):
   return delayMs < TICK_EARLY_MS ? delayMs + intervalMs : delayMs;
 }
 
-/** Offset of a source's ticks within the interval: spread by name (FNV-1a), always the same. */
+/**
+ * Offset of a source's ticks within the interval: derived from its name (FNV-1a), always the same.
+ */
 export function phaseOf(name: string, intervalMs: number): number {
   let hash = 0x811c9dc5;
   for (const char of name) {
@@ -311,7 +319,7 @@ export function phaseOf(name: string, intervalMs: number): number {
   return hash % intervalMs;
 }
 
-/** Between the first complete listing without a VM and the one that proves it gone, ms. */
+/** Time between the first complete listing without a VM and the one that proves it gone, ms. */
 const ABSENT_MS = 60_000;
 /**
  * If more than this share of the known VMs, and at least this number, are missing at once, none is
@@ -322,16 +330,16 @@ const DOUBTED_VMS = 5;
 
 /** Result of a complete listing. */
 export interface Absent {
-  /** VMs that it proves gone, each time until they are not known any more. */
+  /** VMs that it proves gone; repeated until they are no longer known. */
   readonly gone: readonly string[];
-  /** It lacks so many of the known VMs that it proves nothing. */
+  /** Set if so many of the known VMs are missing that the listing proves nothing. */
   readonly doubt?: { readonly missing: number; readonly known: number };
 }
 
-/** VMs that a source no longer lists, and for how long. Only complete listings count. */
+/** VMs that a source no longer lists, and since when. Only complete listings count. */
 export class Absences {
   readonly #clock: Clock;
-  /** When each was first missed, elapsed ms. */
+  /** Time at which each was first missed, elapsed ms. */
   readonly #missedSince = new Map<string, number>();
 
   constructor(clock: Clock) {
@@ -341,8 +349,8 @@ export class Absences {
   /**
    * Processes a complete listing.
    *
-   * @param known VMs that the source has reported, perhaps before a restart, and when another
-   * sender last reported each, elapsed ms; -Infinity: never
+   * @param known VMs that the source has reported, perhaps before a restart, with the time at which
+   * another sender last reported each, elapsed ms; -Infinity: never
    */
   take(listed: ReadonlySet<string>, known: ReadonlyMap<string, number>): Absent {
     const now = this.#clock.elapsed();

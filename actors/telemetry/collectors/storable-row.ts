@@ -1,7 +1,7 @@
 /**
- * Fits a row to what can be stored, for every source alike: names are cut, and readings that cannot
- * be stored are left out, counted and named. Without this, one guest with a long mount path would
- * make each batch that it is in a bad one. The rules are those of `WriteSamples`.
+ * Fits a row of any source to what can be stored: names are cut, and readings that cannot be stored
+ * are left out, counted and named. Otherwise one guest with a long mount path would invalidate
+ * every batch that contains it. The rules are those of `WriteSamples`.
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine, oneLine } from '../../platform/plain-text.ts';
@@ -27,22 +27,22 @@ export interface StorableRow {
   readonly observed: ObservedRow;
 }
 
-/** Rows of one round as they can be stored, and a fault for each VM that lacks something. */
+/** Storable rows of one round, and a fault for each VM with readings left out. */
 export interface StorableRows {
   readonly rows: readonly StorableRow[];
   readonly faults: readonly SourceFault[];
-  /** Readings and fields that were left out or cut. */
+  /** Number of readings and fields that were left out or cut. */
   readonly leftOut: number;
 }
 
-/** Left-out readings of a row that are named; more are counted. */
+/** Maximum number of left-out readings of a row that are named; the rest are counted. */
 const NAMED_MAX = 20;
-/** Left-out readings that a fault's sentence repeats. */
+/** Maximum number of left-out readings repeated in the message of a fault. */
 const REPEATED_MAX = 3;
 const VM_ID = new RegExp(`^${ID}$`);
 const SHOWN_MAX = 100;
 
-/** The rows of a round. Complete rows are returned as they are. */
+/** The rows of a round. Complete rows are returned unchanged. */
 export function storableRows(rows: readonly ObservedRow[]): StorableRows {
   const nearest = new NearestSeries();
   const kept: StorableRow[] = [];
@@ -58,7 +58,7 @@ export function storableRows(rows: readonly ObservedRow[]): StorableRows {
   return { rows: kept, faults, leftOut };
 }
 
-/** One row, and what of it cannot be stored. */
+/** One row, and its parts that cannot be stored. */
 class RowFit {
   leftOut = 0;
   readonly named: Rejection[] = [];
@@ -70,14 +70,14 @@ class RowFit {
     this.#nearest = nearest;
   }
 
-  /** undefined: nothing of it can be stored. */
+  /** undefined: no part of it can be stored. */
   row(): ObservedRow | undefined {
     const { vm, bootId, displayName, stateReason, observedMs, vcpus } = this.#row;
     if (!VM_ID.test(vm)) {
-      return this.#refuse('BAD_VM_NAME', `${JSON.stringify(oneLine(vm, SHOWN_MAX))} is not an id.`);
+      return this.#refuse('BAD_VM_NAME', `${JSON.stringify(oneLine(vm, SHOWN_MAX))} is not an ID.`);
     }
     if (!Number.isFinite(observedMs)) return this.#refuse('NOT_FINITE');
-    // Counters without the boot that they count from would look like a continuation.
+    // Counters without the boot from which they count would look like a continuation.
     if (bootId.length > TEXT_LENGTH_MAX) {
       return this.#refuse('BAD_FIELD', `bootId has ${bootId.length} characters.`);
     }
@@ -113,7 +113,7 @@ class RowFit {
     const message = `${field} has ${text.length} characters. The first ${TEXT_LENGTH_MAX} are sent.`;
     this.#leaveOut({ series: field, reason: 'BAD_FIELD', message });
     const cut = plain.slice(0, TEXT_LENGTH_MAX);
-    // Half a surrogate pair at the end is no text.
+    // Half a surrogate pair at the end is not valid text.
     return cut.isWellFormed() ? cut : cut.slice(0, -1);
   }
 
@@ -143,7 +143,8 @@ class RowFit {
     seen: ReadonlySet<string>,
   ): Pick<Rejection, 'reason' | 'message'> | undefined {
     if (!Number.isFinite(value)) return { reason: 'NOT_FINITE' };
-    if (seen.has(key)) return { reason: 'BAD_SERIES', message: 'The series is twice in the row.' };
+    if (seen.has(key))
+      return { reason: 'BAD_SERIES', message: 'The series occurs twice in the row.' };
     const problem = keyProblem(key, this.#nearest);
     return problem && { reason: problem.reason, message: problem.message };
   }
@@ -154,12 +155,12 @@ class RowFit {
   }
 }
 
-/** Longest text of the message's field. */
+/** Range of the message's field. */
 function isCount(vcpus: number): boolean {
   return Number.isInteger(vcpus) && vcpus >= 0 && vcpus < 2 ** 31;
 }
 
-/** One sentence a VM, the same from round to round as long as the same readings lack. */
+/** One message per VM, the same in every round as long as the same readings are left out. */
 function faultOf({ vm, displayName }: ObservedRow, { named, leftOut }: RowFit): SourceFault {
   const told = named
     .slice(0, REPEATED_MAX)

@@ -1,7 +1,7 @@
 /**
- * Answers to recent batches. A batch with the same id and the same rows gets the same answer and is
- * not stored twice. An id alone proves nothing, because a sender that counts from 1 reuses its ids
- * after a restart, so a digest of the rows is kept with the answer.
+ * Responses to recent batches. A batch with the same id and the same rows gets the same response
+ * and is not stored twice. An id alone proves nothing, because a sender that counts from 1 reuses
+ * its ids after a restart. So a digest of the rows is kept with the response.
  */
 import { hash } from 'node:crypto';
 import { ProjectShares } from '../../platform/project-shares.ts';
@@ -9,7 +9,7 @@ import type { IngestRow } from '../../vms/sent-row.ts';
 import { isSameList } from './ingest-limits.ts';
 import type { WriteAnswer, WriteRequest } from './ingest-port.ts';
 
-/** Answers kept, of all projects: each has its equal part of them at least. */
+/** Number of responses kept for all projects; each project has at least an equal share. */
 const ANSWERS_KEPT = 10_000;
 
 interface Kept {
@@ -17,11 +17,11 @@ interface Kept {
   readonly answer: Promise<WriteAnswer>;
 }
 
-/** Answers by project, sender and batch id; a project's oldest go first. */
+/** Responses by project, sender and batch id; a project's oldest are dropped first. */
 export class BatchAnswers {
   readonly #kept = new ProjectShares<Kept>(ANSWERS_KEPT);
 
-  /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
+  /** The kept response of this batch; otherwise the one of `store`, kept unless it rejects. */
   answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
     const { project, reach, batchId } = request;
     const key = JSON.stringify([reach?.name, reach?.vm, batchId]);
@@ -37,7 +37,7 @@ export class BatchAnswers {
   }
 }
 
-/** A digest of all that was sent: equal requests have equal digests. */
+/** A digest of everything sent: equal requests have equal digests. */
 function digestOf({ rows, indexes, rejected }: WriteRequest): string {
   const digest = digestOfRows(rows);
   if (indexes === undefined && rejected === undefined) return digest;
@@ -56,7 +56,7 @@ function digestOfRows(rows: readonly IngestRow[]): string {
     numbers.set(row.values, at + 5);
     at += 5 + row.values.length;
     texts.push(row.vm, row.boot, row.stateReason, row.displayName ?? '');
-    // Rows of one layout mostly share its list, which is looked at once then.
+    // Rows of one layout usually share its list, which is then hashed only once.
     if (!isSameList(row.series, series)) texts.push(...row.series);
     series = row.series;
   }

@@ -1,18 +1,18 @@
-/** Rows of a request that a check keeps, and the samples that it rejects. */
+/** Rows of a request that pass a check, and the samples that it rejects. */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { RejectedSample } from './rejections.ts';
 
 /**
- * The rows that one check passes on to the next. Indexes are always those of the request, whatever
- * was rejected before.
+ * The rows that one check passes on to the next. Indexes are always those of the request,
+ * regardless of earlier rejections.
  */
 export interface CheckedRows {
   readonly rows: readonly IngestRow[];
   /** Index in the request of each row; absent: all rows are kept. */
   readonly indexes?: readonly number[];
   readonly rejected: readonly RejectedSample[];
-  /** Samples kept. */
+  /** Number of samples kept. */
   readonly samples: number;
 }
 
@@ -22,7 +22,7 @@ export interface PlacedRow {
   readonly index: number;
 }
 
-/** These rows, and everything refused so far in the order of the request. */
+/** These rows, and all rejections so far in the order of the request. */
 export function checkedRows(
   kept: readonly PlacedRow[],
   rejected: readonly RejectedSample[],
@@ -35,7 +35,7 @@ export function checkedRows(
   };
 }
 
-/** The row without these series; what it says besides stays. */
+/** The row without these series; its other parts stay. */
 export function withoutSeries(row: IngestRow, surplus: ReadonlySet<SeriesKey>): IngestRow {
   if (surplus.size === 0) return row;
   const isKept = (_: unknown, i: number): boolean => !surplus.has(row.series[i] ?? '');

@@ -1,50 +1,50 @@
 /**
- * Last readings of each collector, in each project that it writes into: what an operator looks at
- * when VMs are missing.
+ * Last readings of each collector, in each project that it writes to: what an operator checks when
+ * VMs are missing.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type { Ingest, WriteAnswer, WriteRequest } from './ingest-port.ts';
 import { refusesRow } from './rejections.ts';
 
-/** Times in Unix ms. */
+/** Times are Unix ms. */
 export interface CollectorReading {
   readonly project: string;
-  /** Of the newest row. */
+  /** Time of the newest row. */
   readonly observedMs: number;
   readonly receivedMs: number;
-  /** VMs with a row in the last 90 seconds. */
+  /** VMs with a row in the last 90 s. */
   readonly vms: number;
 }
 
 /** Interval at which one collector's old readings are dropped, ms. */
 const SWEEP_MS = 60_000;
-/** A VM without a row for so long is not counted, ms. */
+/** Age of a VM's last row beyond which the VM is not counted, ms. */
 const PRESENT_MS = 90_000;
 
-/** What one collector wrote into one project. */
+/** Readings that one collector wrote to one project. */
 interface Heard {
   observedMs: number;
   receivedMs: number;
-  /** When each VM was last received, elapsed ms. */
+  /** Time at which each VM was last received, elapsed ms. */
   readonly vms: Map<string, number>;
 }
 
 /**
- * What collectors wrote, in memory, of this process: a collector that runs is heard again within an
- * interval, and one that was silent for all of retention is forgotten.
+ * Readings written by collectors to this process, in memory only: a running collector reports again
+ * within an interval, and one that was silent for all of retention is dropped.
  */
 export class CollectorReadings {
   readonly #clock: Clock;
   readonly #heard = new Map<string, Map<string, Heard>>();
-  /** Elapsed ms. */
+  /** Time of the last sweep, elapsed ms. */
   #sweptMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The same ingest, whose senders are remembered. */
+  /** Wraps ingest and records its senders. */
   noting(ingest: Ingest): Ingest {
     return {
       write: async (request) => {
@@ -57,7 +57,7 @@ export class CollectorReadings {
     };
   }
 
-  /** VMs that are remembered, of all collectors and projects. */
+  /** Number of recorded VMs of all collectors and projects. */
   get size(): number {
     let size = 0;
     for (const projects of this.#heard.values())
@@ -65,7 +65,7 @@ export class CollectorReadings {
     return size;
   }
 
-  /** Of a collector by its resource name, or of a source of this node; by project. */
+  /** Readings of a collector by its resource name, or of a source of this node; one per project. */
   of(name: string): readonly CollectorReading[] {
     const projects = this.#heard.get(name);
     if (projects === undefined) return [];
@@ -78,7 +78,7 @@ export class CollectorReadings {
     }));
   }
 
-  /** All that was heard within retention, or since the start; in order. */
+  /** Names of all collectors heard within retention, or since the start; sorted. */
   names(): readonly string[] {
     return [...this.#heard.keys()].sort();
   }
@@ -100,7 +100,7 @@ export class CollectorReadings {
     }
   }
 
-  /** One collector after the other. */
+  /** Sweeps one collector at a time. */
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;

@@ -1,8 +1,9 @@
 /**
  * Limits of what a project may send: VMs, series and boot ids, each of which uses memory as long as
  * history or its head keeps it, and memory of the head. Rows and series beyond a limit are named
- * and refused, and the rest is kept: known VMs and series are stored regardless of what else a
- * batch contains. Rates: samples and bytes a second, of which a write is accepted or refused whole.
+ * and rejected, and the rest is kept: known VMs and series are stored regardless of what else a
+ * batch contains. Rates limit samples and bytes per second; a write is accepted or rejected as a
+ * whole.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -16,49 +17,55 @@ import type { VmRegistry } from '../../vms/vm-directory.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample } from './rejections.ts';
 
-/** Most distinct series of a VM within retention: some 30 of its own, and a few for each device. */
+/**
+ * Maximum number of distinct series of a VM within retention: about 30 of its own, and a few per
+ * device.
+ */
 const VM_SERIES_MAX = 512;
 
 /**
- * Distinct boot ids, and state reasons, of a VM within two hours: more than it has rows then at 30 s.
- * A VM in a crash loop is the one that somebody is called for.
+ * Maximum number of distinct boot ids, and of state reasons, of a VM within two hours: more than
+ * its rows in that time at 30 s. A VM in a crash loop is exactly the one that alerts are needed
+ * for.
  */
 const VM_TEXTS_MAX = 256;
 const TEXTS_KEPT_MS = 2 * 3_600_000;
-/** Share of its memory of the head above which a project gets no more VMs and series. */
+/** Share of its head memory above which a project gets no more VMs and series. */
 const TIGHT_SHARE = 3 / 4;
-/** Share above which its rows are refused; rows already on their way to the head still fit. */
+/** Share above which its rows are rejected; rows already on their way to the head still fit. */
 const FULL_SHARE = 7 / 8;
-/** Share above which its writes are refused, if other projects leave it less than its own limit. */
+/**
+ * Share above which its writes are rejected, if other projects leave it less than its own limit.
+ */
 const SHARED_FULL_SHARE = 15 / 16;
 /**
  * Time of one or two rounds of history's background work, which moves rows into chunks and releases
- * their memory.
+ * their memory, seconds.
  */
 const SHARED_RETRY_SECONDS = 15;
 /** Interval at which data that one project has not reported within retention is dropped, ms. */
 const SWEEP_MS = 60_000;
 
-/** Use of the memory for new rows by a project, bytes. */
+/** Memory used by a project for new rows, bytes. */
 export interface RowMemory {
-  /** `bound`: what it may have beside the others now; `own`: by its own limit. */
+  /** `bound`: the project's current bound beside the other projects; `own`: its own limit. */
   quota(project: string): { readonly used: number; readonly bound: number; readonly own: number };
 }
 
-/** Limits of projects, and the memory that rows need. */
+/** Limits of projects, and the memory for rows. */
 export interface IngestLimitsOptions {
-  /** Absent: no bound on all series of a project. */
+  /** Absent: the total number of series of a project is unbounded. */
   readonly limits?: { of(project: string): { readonly series: number } };
   /** Absent: memory is unlimited. */
   readonly memory?: RowMemory;
-  /** Called with the number of rows of a write that was refused for short memory. */
+  /** Called with the number of rows of a write that was rejected for lack of memory. */
   readonly onShortMemory?: (rows: number) => void;
 }
 
 /** Texts of one kind in a VM's rows; a single one as long as it does not change. */
 class RecentTexts {
   #last = '';
-  /** With when each was last new, Unix ms. */
+  /** Time at which each was last new, Unix ms. */
   #seen: Map<string, number> | undefined;
 
   /** false: the limit is reached. */
@@ -84,20 +91,18 @@ interface KnownProject {
   series: number;
 }
 
-/** The series of a VM since this node's start; a single list as long as all its rows have it. */
+/** The series of a VM since this node's start; a single list as long as all its rows share it. */
 interface VmSeries {
   layout: readonly SeriesKey[];
-  /** Series with when they were last new in a layout, Unix ms. */
+  /** Time at which each series was last new in a layout, Unix ms. */
   seen: Map<SeriesKey, number> | undefined;
   readonly boots: RecentTexts;
   readonly stateReasons: RecentTexts;
-  /** When its last row came, Unix ms. */
+  /** Time at which its last row arrived, Unix ms. */
   heardMs: number;
 }
 
-/**
- * Checks of what each write adds. Series are counted by what was reported since this node's start.
- */
+/** Checks the additions of each write. Series are counted by reports since this node's start. */
 export class IngestLimits {
   readonly #registry: Pick<VmRegistry, 'overVmLimit'>;
   readonly #options: IngestLimitsOptions;
@@ -128,7 +133,7 @@ export class IngestLimits {
   }
 
   /**
-   * `checked` itself if all of it is within the limits, which is usual. Throws a `Refusal`
+   * Returns `checked` itself if all of it is within the limits, the usual case. Throws a `Refusal`
    * TOO_MANY_REQUESTS if other projects leave no memory for it: nothing is stored, and the sender
    * keeps it.
    */
@@ -170,7 +175,7 @@ export class IngestLimits {
     return checkedRows(kept, [...checked.rejected, ...rejected]);
   }
 
-  /** A text beyond its limit, for which the row is refused; otherwise the series beyond theirs. */
+  /** A text beyond its limit, for which the row is rejected; otherwise the series beyond theirs. */
   #surplusOf(
     row: IngestRow,
     { nowMs, isTight, known: project, seriesMax }: Room,
@@ -206,7 +211,7 @@ export class IngestLimits {
     return known;
   }
 
-  /** Forgets, one project after the other, VMs that have not reported within retention. */
+  /** Drops VMs that have not reported within retention, one project at a time. */
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
@@ -229,12 +234,12 @@ function sharedFull(project: string): Refusal {
   const seconds = SHARED_RETRY_SECONDS;
   return new Refusal(
     'TOO_MANY_REQUESTS',
-    `The memory for new rows is short, and projects/${project} has its share of it: keep this batch and send it again in ${seconds} s`,
+    `Memory for new rows is short, and projects/${project} has used its share: keep this batch and send it again in ${seconds} s`,
     { limit: 'headBytes', retryAfterSeconds: String(seconds) },
   );
 }
 
-/** What a request's rows are checked against. */
+/** Bounds against which a request's rows are checked. */
 interface Room {
   readonly nowMs: number;
   readonly isTight: boolean;
@@ -270,7 +275,7 @@ function countIn(layout: readonly SeriesKey[], metricId: string, derivation: Der
   return count;
 }
 
-/** Records another list of series. @returns those beyond the limit */
+/** Records another list of series. @returns the series beyond the limit */
 function takeIn(
   vm: VmSeries,
   series: readonly SeriesKey[],
@@ -294,14 +299,14 @@ function takeIn(
   return surplus;
 }
 
-// Write rates: samples and request bytes a second, a token bucket each. A bucket holds
-// ten seconds' worth: rows that a sender kept through an outage arrive faster than they were
-// observed, and no project occupies the disk and the main thread alone. A write is accepted or
-// refused whole; a refusal says after how many seconds it can be retried.
+// Write rates: samples and request bytes per second, a token bucket each. A bucket holds ten
+// seconds' worth, because rows that a sender kept through an outage arrive faster than they were
+// observed; yet no project occupies the disk and the main thread alone. A write is accepted or
+// rejected as a whole; a rejection names the seconds after which it can be retried.
 
 /** Size of a bucket, in seconds of its rate. */
 const BURST_SECONDS = 10;
-/** Longest wait that a refusal names: the operator may give the project more meanwhile. */
+/** Longest wait named in a rejection, seconds: the operator may raise the limit in the meantime. */
 const RETRY_AFTER_SECONDS_MAX = 600;
 
 type RateName = 'samplesPerSecond' | 'ingestBytesPerSecond';
@@ -311,17 +316,17 @@ const WORDS: Readonly<Record<RateName, string>> = {
   ingestBytesPerSecond: 'bytes',
 };
 
-/** Limits of rates, which an operator may change at any time. */
+/** Rate limits, which an operator may change at any time. */
 export interface IngestRatesOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly limits: (project: string) => Pick<ProjectLimits, RateName>;
-  /** Called for each refused write. */
+  /** Called for each rejected write. */
   readonly onRefusal?: (limit: RateName) => void;
 }
 
 /**
- * Meters of what projects send, samples and bytes a second. A write is taken or refused whole, and
- * counts only when it is taken.
+ * Meters of the samples and bytes per second sent by projects. A write is accepted or rejected as a
+ * whole, and counts only if it is accepted.
  */
 export class IngestRates {
   readonly #options: IngestRatesOptions;
@@ -350,15 +355,15 @@ export class IngestRates {
   }
 
   /**
-   * Checks and counts samples before a write is stored. Throws a `Refusal` TOO_MANY_REQUESTS,
-   * counting nothing.
+   * Checks and counts samples before a write is stored. Throws a `Refusal` TOO_MANY_REQUESTS and
+   * then counts nothing.
    */
   takeSamples(project: string, count: number): void {
     this.#check('samplesPerSecond', project, count);
     this.#meter('samplesPerSecond', project).spend(count);
   }
 
-  /** Current rate of the project, per second, on average over the last ten seconds, rounded. */
+  /** Current rates of the project, per second, averaged over the last ten seconds, rounded. */
   used(project: string): Record<RateName, number> {
     return {
       samplesPerSecond: this.#meter('samplesPerSecond', project).rate(),
@@ -374,7 +379,7 @@ export class IngestRates {
     const seconds = Math.min(Math.ceil(waitMs / 1000), RETRY_AFTER_SECONDS_MAX);
     throw new Refusal(
       'TOO_MANY_REQUESTS',
-      `projects/${project} writes more than ${perSecond} ${WORDS[name]} a second: keep this batch and send it again in ${seconds} s, or ask the operator for more`,
+      `projects/${project} writes more than ${perSecond} ${WORDS[name]} per second: keep this batch and send it again in ${seconds} s, or ask the operator to raise the limit`,
       { limit: name, retryAfterSeconds: String(seconds) },
     );
   }
@@ -390,13 +395,13 @@ export class IngestRates {
   }
 }
 
-/** One bucket, and what went through it lately. */
+/** One bucket, and its recent throughput. */
 class Meter {
   readonly #clock: Pick<Clock, 'elapsed'>;
   /** Amount taken and not yet refilled; the bucket is empty when it equals its size. */
   #spent = 0;
   #filledAtMs: number;
-  /** Of the ten seconds that began last, and of those before. */
+  /** Amounts of the current ten-second window and of the one before. */
   #window = { startMs: 0, amount: 0, before: 0 };
 
   constructor(clock: Pick<Clock, 'elapsed'>) {
@@ -406,8 +411,8 @@ class Meter {
   }
 
   /**
-   * Time until this much may be taken, ms; 0 = now. More than a bucket holds may be taken when it
-   * is full.
+   * Time until this much may be taken, ms; 0 = now. More than the bucket's size may be taken when
+   * it is full.
    */
   waitMs(amount: number, perSecond: number): number {
     this.#fill(perSecond);
@@ -440,7 +445,7 @@ class Meter {
     this.#filledAtMs = nowMs;
   }
 
-  /** Begins another window if this one is over. @returns the time since its start, ms */
+  /** Begins a new window if the current one is over. @returns the time since its start, ms */
   #turnWindow(): number {
     const windowMs = BURST_SECONDS * 1000;
     const nowMs = this.#clock.elapsed();
@@ -453,7 +458,7 @@ class Meter {
   }
 }
 
-/** Of series: mostly the very same list, or one that differs early. */
+/** Compares series: usually the very same list, or one that differs early. */
 export function isSameList(
   list: readonly string[],
   before: readonly string[] | undefined,

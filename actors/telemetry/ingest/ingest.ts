@@ -1,8 +1,8 @@
 /**
- * Ingest: checks rows, registers new VMs, merges rows that arrive together into one log entry for
- * each partition, and answers once that entry is durable. A refused sample is named by its row and
- * series; the rest of the batch is kept. Duplicate, conflicting and late samples within
- * retention go into the log, where history and evaluator treat them alike.
+ * Ingest: checks rows, registers new VMs, merges rows that arrive together into one log entry per
+ * partition, and responds once that entry is durable. A rejected sample is named by its row and
+ * series; the rest of the batch is kept. Duplicate, conflicting and late samples within retention
+ * go into the log, where history and evaluator treat them alike.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
@@ -26,24 +26,25 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
-  /** Default: creates its own. */
+  /** Default: a new instance. */
   readonly limits?: IngestLimits;
-  /** How much a project may write; absent: without a bound. */
+  /** Write rates of a project; absent: unbounded. */
   readonly rates?: Pick<IngestRates, 'takeSamples'>;
-  /** Where it is noted that a source's clock is wrong; absent: nowhere. */
+  /** Records wrong clocks of sources; absent: they are not recorded. */
   readonly clocks?: Pick<ClockNotes, 'note'>;
   /**
-   * Rows of a collector were stored, if only for their VM's state: what keeps a data center live;
-   * undefined = the one of this node. An agent's rows say nothing of its data center.
+   * Called when rows of a collector were stored, even if only for their VM's state: they keep a
+   * data center live; undefined = the data center of this node. An agent's rows say nothing about
+   * its data center.
    */
   readonly onRows: (datacenter: string | undefined) => void;
-  /** How many samples were stored, and what was refused, of each request that was answered. */
+  /** Called for each answered request, with the number of stored samples and the rejections. */
   readonly onSamples: (accepted: number, rejected: readonly RejectedSample[]) => void;
 }
 
-/** Observation times remembered for each VM, to recognise a repeated row. */
+/** Observation times kept for each VM, to recognise a repeated row. */
 const TIMES_KEPT = 16;
-/** Interval at which what is not heard any more is forgotten, one project or collector at a time, ms. */
+/** Interval at which silent VMs and senders are dropped, one project or collector at a time, ms. */
 const SWEEP_MS = 60_000;
 
 export function createIngest(deps: IngestDeps): Ingest {
@@ -53,7 +54,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const seen = new RecentTimes((project, vm) =>
     clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
   );
-  // Of a guest's own clock: it says nothing of the hypervisor's readings of the VM.
+  // Clocks of guests: they say nothing about the hypervisor's readings of the VM.
   const seenOfAgents = new RecentTimes(() => {});
   const partitions = new Map<string, number>();
 
@@ -144,7 +145,7 @@ function sampleCount(rows: readonly IngestRow[]): number {
 /**
  * Keeps valid rows and values. A row too far in the future would spoil the watermark of its series;
  * one older than retention can be neither stored nor evaluated. A value that is not finite is
- * missing, and a label with line breaks would break every text that shows it.
+ * missing, and a label with line breaks would break every text that contains it.
  */
 function checkRows(within: CheckedRows, nowMs: number): CheckedRows {
   const isAllSound = within.rows.every(
@@ -170,7 +171,9 @@ function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
   return checkedRows(kept, rejected);
 }
 
-/** Why a row of one of our own sources is not stored: such a row is a fault of the source. */
+/**
+ * Reason why a row of one of our own sources is not stored: such a row is a fault of the source.
+ */
 function rowProblem({ series, values, vm }: IngestRow): Omit<RejectedSample, 'row'> | undefined {
   if (vm === '') return { series: '', reason: 'BAD_VM_NAME' };
   if (series.length === values.length) return undefined;
@@ -178,7 +181,7 @@ function rowProblem({ series, values, vm }: IngestRow): Omit<RejectedSample, 'ro
   return { series: '', reason: 'UNREADABLE', message };
 }
 
-/** Why the row is not stored: older than history is kept, or more than a minute ahead. */
+/** Reason why the row is not stored: older than the retention, or more than a minute ahead. */
 function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'] | undefined {
   if (!Number.isFinite(observedMs)) return 'NOT_FINITE';
   if (observedMs > nowMs + FUTURE_MS) return 'CLOCK_AHEAD';
@@ -228,18 +231,18 @@ function withoutBadSamples(content: IngestRow, row: number, rejected: RejectedSa
 interface Times {
   readonly ring: Float64Array;
   next: number;
-  /** Of the newest row by time: when it was observed, and where it stands among its source's. */
+  /** Observation time of the newest row, and its position in its source's order. */
   newestMs: number;
   boot: string;
   sequence: number;
-  /** When its last row came, Unix ms. */
+  /** Time at which its last row arrived, Unix ms. */
   heardMs: number;
 }
 
 /**
- * The last observation times of each VM that reported within retention. They reveal repeated rows, as
- * a courtesy to the sender, and clocks that go back: a later row of the same boot with an earlier
- * observation time.
+ * The last observation times of each VM that reported within retention. They reveal repeated rows,
+ * as a courtesy to the sender, and clocks that go back: a later row of the same boot with an
+ * earlier observation time.
  */
 export class RecentTimes {
   readonly #projects = new Map<string, Map<string, Times>>();
@@ -250,7 +253,7 @@ export class RecentTimes {
     this.#onClockBackwards = onClockBackwards;
   }
 
-  /** VMs of all projects. */
+  /** Number of VMs of all projects. */
   get size(): number {
     let size = 0;
     for (const vms of this.#projects.values()) size += vms.size;
@@ -297,7 +300,7 @@ export class RecentTimes {
     }
   }
 
-  /** One project after the other. */
+  /** Sweeps one project at a time. */
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
@@ -310,10 +313,10 @@ export class RecentTimes {
   }
 }
 
-// Checks what a sender may report, row by row: a collector the baseline series of its data center's
-// VMs, an agent the expanded series of its one VM. Expanded monitoring is opted into for each VM,
-// so only an enrolled agent sends its series. What exceeds the reach is named and refused; the rest
-// is kept. The VM directory has each VM's data center.
+// Checks row by row what a sender may report: a collector the baseline series of its data center's
+// VMs, an agent the expanded series of its one VM. Expanded monitoring is opt-in per VM, so only an
+// enrolled agent sends its series. Anything beyond this reach is named and rejected; the rest is
+// kept. The VM directory has each VM's data center.
 
 /** Registration of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;
@@ -324,7 +327,8 @@ function withinReach(request: WriteRequest, find: FindVm): CheckedRows {
   const isAgents = reach !== undefined && reach.vm !== null;
   let samples = 0;
   for (const row of rows) {
-    // Each row of an agent is checked closely; of a collector only those that may exceed its reach.
+    // Each row of an agent is checked in detail; of a collector, only rows that may exceed its
+    // reach.
     const isBeyond = isAgents || rowBeyond(row, reach, find) || expandedOf(row.series).size > 0;
     if (isBeyond) return keepWithin(request, find);
     samples += row.values.length;
@@ -360,14 +364,14 @@ function rowBeyond(
   if (reach.vm !== null && reach.vm !== vm) return 'OTHER_VM';
   if (reach.datacenter === null) return undefined;
   const known = find(vm);
-  // A VM that no collector has reported yet belongs where the first one that does is.
+  // A VM that no collector has reported yet belongs to the first one that reports it.
   if (!known || (known.isExpected && reach.vm === null)) return undefined;
   return known.datacenter === reach.datacenter ? undefined : 'OTHER_DATACENTER';
 }
 
 /**
- * Removes what a guest may not report because the hypervisor does; undefined when nothing is left.
- * The boot id is removed too: where both observe the same millisecond it would replace the
+ * Removes what a guest may not report because the hypervisor does; undefined if nothing is left.
+ * The boot id is removed too: if both observe the same millisecond it would replace the
  * hypervisor's, and counters would lose their meaning.
  */
 function expandedOnly(
@@ -405,10 +409,10 @@ function collectorsOwn(
 }
 
 const NONE: ReadonlySet<SeriesKey> = new Set();
-/** By list of series: senders come with few, each the same object row after row. */
+/** By list of series: senders have few lists, each the same object in every row. */
 const looked = new WeakMap<readonly SeriesKey[], ReadonlySet<SeriesKey>>();
 
-/** Those of expanded monitoring, whatever their labels. */
+/** Series of expanded monitoring, whatever their labels. */
 function expandedOf(series: readonly SeriesKey[]): ReadonlySet<SeriesKey> {
   let found = looked.get(series);
   if (found === undefined) {

@@ -1,10 +1,10 @@
-/** Rows of a request that its sender may report: of VMs that it is the source of. */
+/** Rows of a request that its sender may report: those of VMs whose source it is. */
 import type { NotRegistered, VmRegistry } from '../../vms/vm-directory.ts';
 import type { SourceVerdict } from '../../vms/vm-sources.ts';
 import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
 import type { WriteRequest } from './ingest-port.ts';
 
-/** Without the rows of other sources; a promise where a take-over is committed first. */
+/** Leaves out the rows of other sources; a promise if a take-over is committed first. */
 export function ownRows(
   registry: VmRegistry,
   request: WriteRequest,
@@ -22,7 +22,7 @@ export function ownRows(
   return verdict.then((each) => ofSource(sound, each), unreached);
 }
 
-/** Without the rows of other sources; rows of VMs that changed their source name it. */
+/** Leaves out the rows of other sources; rows of VMs that changed their source name it. */
 function ofSource(checked: CheckedRows, { refused, boots }: SourceVerdict): CheckedRows {
   if (refused.size + boots.size === 0) return checked;
   const rejected = [...checked.rejected];
@@ -36,7 +36,7 @@ function ofSource(checked: CheckedRows, { refused, boots }: SourceVerdict): Chec
   return checkedRows(kept, rejected);
 }
 
-/** Removes the rows of VMs that, during registration, proved to be another sender's. */
+/** Removes the rows of VMs that turned out during registration to be another sender's. */
 export function withoutVms(
   checked: CheckedRows,
   vms: ReadonlyMap<string, NotRegistered>,

@@ -1,7 +1,7 @@
 /**
  * Readings that arrive and are not stored, by project, VM and cause: rejected here, or left out by
- * their source because they cannot be stored. In memory, for the project's notice and for the
- * operator. A cause that is not repeated within a quarter of an hour is over.
+ * their source because they cannot be stored. Kept in memory, for the project's notice and for the
+ * operator. A cause that does not recur within 15 min is over.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { ProjectShares } from '../../platform/project-shares.ts';
@@ -13,7 +13,7 @@ import { messageOf, type Rejection, type RejectReason } from './rejections.ts';
 export interface RefusedReading {
   /** Id of the VM; '' = the row named none. */
   readonly vm: string;
-  /** The series, or the field; '' = the row. */
+  /** The series or the field; '' = the row. */
   readonly series: string;
   readonly reason: RejectReason;
   readonly message: string;
@@ -26,18 +26,21 @@ export interface RefusedReading {
 
 /** Time without such a reading after which the cause is over, ms. */
 const OVER_MS = 15 * 60_000;
-/** Causes of all projects together. */
+/** Maximum number of causes of all projects together. */
 const NOTED_MAX = 20_000;
-/** Causes of one request that are noted; a hostile sender has ever new ones. */
+/** Maximum number of causes recorded per request; a hostile sender may always send new ones. */
 const NOTED_OF_REQUEST_MAX = 100;
 
-/** Causes that lie in the form of what is sent: the sender, or the guest, has to change something. */
+/** Causes in the form of the sent data: the sender, or the guest, has to change something. */
 const FORM_REASONS: ReadonlySet<RejectReason> = new Set([
   ...(['NOT_FINITE', 'NO_VALUE', 'UNREADABLE', 'BAD_VM_NAME', 'BAD_SERIES'] as const),
   ...(['BAD_LABEL', 'RESERVED_NAME', 'BAD_FIELD'] as const),
 ]);
 
-/** Does the project have to change something? Other causes are shown elsewhere, or are no faults. */
+/**
+ * True if the project has to change something. Other causes are reported elsewhere, or are not
+ * faults.
+ */
 export function isOfForm({ reason }: Pick<RefusedReading, 'reason'>): boolean {
   return FORM_REASONS.has(reason);
 }
@@ -56,7 +59,7 @@ export class RefusedReadings {
     this.#options = options;
   }
 
-  /** The same ingest, whose rejections are noted. */
+  /** Wraps ingest and records its rejections. */
   noting(ingest: Ingest): Ingest {
     return {
       write: async (request) => {
@@ -67,7 +70,7 @@ export class RefusedReadings {
     };
   }
 
-  /** Causes that last, the oldest first. */
+  /** Current causes, oldest first. */
   of(project: string): readonly RefusedReading[] {
     const fromMs = this.#options.clock.now() - OVER_MS;
     const [, entries] = [...this.#noted.shares()].find(([of]) => of === project) ?? [];
@@ -76,14 +79,14 @@ export class RefusedReadings {
       .sort((a, b) => a.sinceMs - b.sinceMs);
   }
 
-  /** Projects with causes, lasting or over. */
+  /** Projects with causes, current or over. */
   projects(): readonly string[] {
     return [...this.#noted.shares()].map(([project]) => project);
   }
 
   #note(request: WriteRequest, { rejected }: WriteAnswer): void {
     const { leftOut = [] } = request;
-    // Rows of VMs that another collector reports are counted by VM where its sources are known.
+    // Rows of VMs that another collector reports are counted per VM where its sources are known.
     const causes = rejected.filter(({ reason }) => reason !== 'REPORTED_ELSEWHERE');
     for (const one of causes.slice(0, NOTED_OF_REQUEST_MAX)) {
       this.#put(request, vmOfRow(request, one.row) ?? one.vm ?? '', one);

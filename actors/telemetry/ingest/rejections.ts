@@ -1,26 +1,27 @@
 /**
- * The table of what `WriteSamples` rejects: each cause with what it refuses, and what to do. Code,
- * answers and docs/write-samples.md follow it. A cause in the data refuses its value, its field or
- * its row, and the rest of the batch is stored. Only causes about the request refuse the request.
+ * The table of what `WriteSamples` rejects: each cause with the rejected part and a remedy. Code,
+ * responses and docs/write-samples.md follow it. A cause in the data rejects its value, its field
+ * or its row, and the rest of the batch is stored. Only causes in the request itself reject the
+ * request.
  */
 
 /** Part of a request that is not stored. FIELD: the row is stored without it. */
 export type Refused = 'VALUE' | 'FIELD' | 'ROW';
 
 interface Cause {
-  /** What is refused; several, where the cause can be in any of them. */
+  /** The rejected parts; several if the cause can be in any of them. */
   readonly refuses: readonly Refused[];
   /** The cause, for the documentation. */
   readonly cause: string;
-  /** Sentence to the sender, for rejections that bring none of their own. */
+  /** Default sentence to the sender. */
   readonly message: string;
 }
 
 export const rejectionCatalogue = {
   NOT_FINITE: {
     refuses: ['VALUE', 'ROW'],
-    cause: '`value` is NaN or infinite (the row: its observation time is)',
-    message: 'The value is not finite. Leave out what was not observed.',
+    cause: '`value` is NaN or infinite; a non-finite observation time rejects the row',
+    message: 'The value is not finite. Leave out values that were not observed.',
   },
   NO_VALUE: {
     refuses: ['VALUE'],
@@ -30,25 +31,26 @@ export const rejectionCatalogue = {
   UNREADABLE: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
     cause:
-      'a wrong type, null, an unknown enum value or field, or text that is not UTF-8. In an entry of `values` it refuses the value; in `state`, `stateReason`, `displayName` or `vcpus` the field; elsewhere in a row the row',
-    message: 'This part cannot be read. Send it as the schema says.',
+      'a wrong type, null, an unknown enum value or field, or text that is not UTF-8. In an entry of `values` the value is rejected; in `state`, `stateReason`, `displayName` or `vcpus` the field; elsewhere the row',
+    message: 'This part cannot be read. Send it as defined in the schema.',
   },
   BAD_VM_NAME: {
     refuses: ['ROW'],
     cause: '`vmName` is missing or malformed',
-    message: 'The row names no VM. Send a name like projects/demo/vms/ID, or the id alone.',
+    message: 'The row does not name a VM. Send a name like projects/demo/vms/ID, or only the ID.',
   },
   BAD_SERIES: {
     refuses: ['VALUE'],
-    cause: 'the series is not a name, or occurs twice in a row (the first one is stored)',
-    message: 'The series is not a name. Use letters, digits and underscores.',
+    cause:
+      'the series name is malformed, or the series occurs twice in a row (the first one is stored)',
+    message: 'The series name is malformed. Use letters, digits and underscores.',
   },
   BAD_LABEL: {
     refuses: ['VALUE'],
     cause:
       'a label name is malformed, a label value is too long or not one plain line, or there are too many labels',
     message:
-      'A label has line breaks, controls or bidirectional controls. Send one line of plain text.',
+      'A label contains line breaks, control characters or bidirectional controls. Send one line of plain text.',
   },
   RESERVED_NAME: {
     refuses: ['VALUE'],
@@ -58,8 +60,8 @@ export const rejectionCatalogue = {
   BAD_FIELD: {
     refuses: ['FIELD', 'ROW'],
     cause:
-      '`displayName` or `stateReason` is too long, or `vcpus` is negative (the row: `bootId` is too long)',
-    message: 'The field is not within its bounds.',
+      '`displayName` or `stateReason` is too long, or `vcpus` is negative; a `bootId` that is too long rejects the row',
+    message: 'The field is out of bounds.',
   },
   CLOCK_AHEAD: {
     refuses: ['ROW'],
@@ -70,13 +72,13 @@ export const rejectionCatalogue = {
   OLDER_THAN_RETENTION: {
     refuses: ['ROW'],
     cause: 'the observation time is more than seven days ago, or missing',
-    message: 'The observation time is more than seven days ago. It cannot be stored any more.',
+    message: 'The observation time is more than seven days ago. The row can no longer be stored.',
   },
   LIMIT_EXCEEDED: {
     refuses: ['VALUE', 'ROW'],
     cause:
       'a limit of the project, of the VM or of the row is reached: VMs, series, memory, boot ids, state reasons, entries of `values`',
-    message: 'A limit is reached. See docs/limits.md, or ask the operator for more.',
+    message: 'A limit is reached. See docs/limits.md, or ask the operator to raise it.',
   },
   OTHER_DATACENTER: {
     refuses: ['ROW'],
@@ -86,24 +88,25 @@ export const rejectionCatalogue = {
   OTHER_VM: {
     refuses: ['ROW'],
     cause: 'an agent sends a row of another VM',
-    message: 'The key of an agent reports its own VM alone.',
+    message: "An agent's key reports only its own VM.",
   },
   REPORTED_ELSEWHERE: {
     refuses: ['ROW'],
     cause: 'another collector reports the VM, or the VM has left the sender',
     message:
-      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence the VM comes here.',
+      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence this collector takes over.',
   },
   NOT_EXPANDED: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
     cause:
       'an agent sends anything but expanded series, or a collector sends an expanded series of a VM that has no agent',
-    message: 'Expanded series come from the agent of an enrolled VM, and nothing else does.',
+    message:
+      'Expanded series must come from the agent of an enrolled VM, and an agent must send nothing else.',
   },
   TOLD_BY_AGENT: {
     refuses: ['VALUE'],
     cause: 'a collector sends an expanded series of a VM whose agent sends it',
-    message: 'The agent of the VM sends this series.',
+    message: "The VM's agent sends this series.",
   },
 } as const satisfies Readonly<Record<string, Cause>>;
 
@@ -115,22 +118,27 @@ export interface Rejection {
   /** The series, or the field of the row; '' = the row. */
   readonly series: string;
   readonly reason: RejectReason;
-  /** Absent: that of the catalogue. */
+  /** Sentence to the sender; absent: that of the catalogue. */
   readonly message?: string;
 }
 
 export interface RejectedSample extends Rejection {
   /** Index of the row in the request. */
   readonly row: number;
-  /** Id of the VM, where its row is refused by its form; absent: the row is passed on, or names none. */
+  /**
+   * Id of the VM if its row is rejected for its form; absent: the row is passed on, or names none.
+   */
   readonly vm?: string;
   /** Path below the row, such as `values[2].labels`; absent: it follows from `series`. */
   readonly field?: string;
-  /** The row is refused for the field that `series` names; without it, '' alone refuses the row. */
+  /**
+   * The row is rejected because of the field named by `series`; without it, only '' rejects the
+   * row.
+   */
   readonly isRow?: true;
 }
 
-/** Is nothing of the row stored? */
+/** True if no part of the row is stored. */
 export function refusesRow({ series, isRow }: RejectedSample): boolean {
   return series === '' || isRow === true;
 }

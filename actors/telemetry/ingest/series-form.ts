@@ -1,10 +1,10 @@
 /**
- * The form of a series that can be stored: its name, its labels, and the names that are reserved.
- * `WriteSamples` and every source of this project follow the same rules.
+ * The form of a storable series: its name, its labels, and the reserved names. `WriteSamples` and
+ * every source of this project follow the same rules.
  *
  * Names that begin with `svc_` are a closed set: those of the series catalogue that sources
  * observe. A misspelt one would be stored and never read, and one that the service derives would
- * contradict what the API says. `ALERTS...` is written by the service alone. Other names are free.
+ * contradict the API. Only the service writes `ALERTS...`. Other names are free.
  */
 import { seriesCatalogue } from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import {
@@ -20,21 +20,21 @@ import { closestName } from '../../platform/closest-name.ts';
 import { oneLine } from '../../platform/plain-text.ts';
 import type { Rejection } from './rejections.ts';
 
-/** Longest boot id, state reason, display name and label value, characters. */
+/** Maximum length of a boot id, state reason, display name and label value, characters. */
 export const TEXT_LENGTH_MAX = 200;
-/** Entries of a row: a VM with hundreds of disks and mounts stays well below. */
+/** Maximum number of entries in a row: a VM with hundreds of disks and mounts stays well below. */
 export const VALUES_MAX = 1_000;
 const LABELS_MAX = 8;
 /**
- * Bytes of a row's series with their labels; a thousand series of 160 bytes. It bounds the entry of
- * the sample log that the row is in: see `ENTRY_TEXT_BYTES_MAX` there.
+ * Maximum size of a row's series with their labels, bytes: a thousand series of 160 bytes. It
+ * bounds the row's entry in the sample log: see `ENTRY_TEXT_BYTES_MAX` there.
  */
 export const SERIES_BYTES_MAX = 160 * 1024;
 
 const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
-/** Of the series and label names that a message quotes, characters. */
+/** Maximum length of series and label names quoted in a message, characters. */
 const SHOWN_MAX = 100;
-/** Of a label value that is too long, characters. */
+/** Number of characters quoted of a label value that is too long. */
 const BEGIN_MAX = 30;
 
 /** Series under `svc_` that sources observe, in the order of the catalogue. */
@@ -43,10 +43,10 @@ export const SENT_SERIES: readonly string[] = [...seriesCatalogue.values()]
   .map(({ name }) => name);
 const SENT: ReadonlySet<string> = new Set(SENT_SERIES);
 
-/** Why a value is not stored, without the series that the caller names. */
+/** Reason why a value is not stored; the caller adds the series. */
 export interface SeriesProblem {
   readonly reason: Rejection['reason'];
-  /** Field of the value that has the fault. */
+  /** The faulty field of the value. */
   readonly part: 'series' | 'labels';
   readonly message: string;
 }
@@ -61,7 +61,7 @@ export function seriesProblem(
     return problem(
       'BAD_SERIES',
       'series',
-      `${shown(name)} is not a name of a series. Use letters, digits and underscores, at most 128.`,
+      `${shown(name)} is not a series name. Use letters, digits and underscores, at most 128.`,
     );
   }
   if (isReserved(name)) {
@@ -79,11 +79,11 @@ export function seriesProblem(
   return undefined;
 }
 
-/** Keys without a fault: sources repeat them from round to round, and from VM to VM. */
+/** Keys without a fault: sources repeat them between rounds and VMs. */
 const soundKeys = new Set<SeriesKey>();
 const SOUND_KEYS_MAX = 20_000;
 
-/** The same for a key, as sources make them; a key that is not canonical is no series. */
+/** The same for a key as sources make them; a key that is not canonical is not a series. */
 export function keyProblem(key: SeriesKey, nearest?: NearestSeries): SeriesProblem | undefined {
   if (soundKeys.has(key)) return undefined;
   const { name, labels: part } = splitSeriesKey(key);
@@ -101,7 +101,7 @@ export function keyProblem(key: SeriesKey, nearest?: NearestSeries): SeriesProbl
 
 function labelProblem(series: string, label: string, value: string): SeriesProblem | undefined {
   if (!isLabelName(label)) {
-    const message = `${shown(label)} is not a name of a label. Use letters, digits and underscores, at most 128.`;
+    const message = `${shown(label)} is not a label name. Use letters, digits and underscores, at most 128.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (isReservedLabel(label)) {
@@ -109,11 +109,11 @@ function labelProblem(series: string, label: string, value: string): SeriesProbl
     return problem('RESERVED_NAME', 'labels', message);
   }
   if (value.length > TEXT_LENGTH_MAX) {
-    const message = `The label ${label} of ${series} has ${value.length} characters and begins with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
+    const message = `The label ${label} of ${series} has ${value.length} characters, beginning with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (!hasPlainValues(seriesKey('x', { [label]: value }))) {
-    const message = `The label ${label} of ${series} has line breaks, controls or bidirectional controls. Send one line of plain text.`;
+    const message = `The label ${label} of ${series} contains line breaks, control characters or bidirectional controls. Send one line of plain text.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   return undefined;
@@ -131,33 +131,36 @@ function isReserved(name: string): boolean {
   return name.startsWith('ALERTS') || (name.startsWith('svc_') && !SENT.has(name));
 }
 
-/** Names that identify the VM, those of the VM's own labels, and Prometheus's own. */
+/** True for names that identify the VM, names of the VM's own labels, and Prometheus's own. */
 function isReservedLabel(label: string): boolean {
   return label.startsWith('vm_label_') || !isFreeLabelName(label);
 }
 
-/** Sentence about a reserved name: the field that it follows from, or the nearest name. */
+/** Sentence about a reserved name: the field from which it is derived, or the nearest name. */
 function reservedMessage(name: string, nearest: NearestSeries | undefined): string {
   if (name.startsWith('ALERTS')) {
-    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose a name of your own.`;
+    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose another name.`;
   }
   const field = seriesCatalogue.get(name)?.rowField;
   if (field !== undefined) {
-    return `${name} follows from the row. Set the row's field ${field} instead.`;
+    return `${name} is derived from the row. Set the row's field ${field} instead.`;
   }
   const closest = nearest?.of(name);
   const meant = closest === undefined ? '' : ` Did you mean ${closest}?`;
-  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for a series of your own.`;
+  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for your own series.`;
 }
 
-/** Reserved names of one request, or of one round of a source, that are compared with all others. */
+/**
+ * Maximum number of reserved names of one request, or of one round of a source, that are compared
+ * with all others.
+ */
 const COMPARED_MAX = 20;
-/** Longer names are not compared: the catalogue's are shorter. */
+/** Longer names are not compared: those of the catalogue are shorter. */
 const COMPARED_LENGTH_MAX = 64;
 
 /**
- * Finds the nearest name that a source may send. One for each request or round: a comparison takes
- * a tenth of a millisecond, and a hostile sender has ever new names.
+ * Finds the nearest name that a source may send. One instance per request or round: a comparison
+ * takes 0.1 ms, and a hostile sender may always send new names.
  */
 export class NearestSeries {
   readonly #known = new Map<string, string | undefined>();
@@ -171,7 +174,7 @@ export class NearestSeries {
   }
 }
 
-/** What was sent, quoted, short enough to show. */
+/** The sent text in quotes, cut to a readable length. */
 function shown(text: string): string {
   return JSON.stringify(oneLine(text, SHOWN_MAX));
 }

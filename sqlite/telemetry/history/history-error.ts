@@ -4,12 +4,12 @@
  */
 
 /**
- * `DAMAGED`: bytes on disk are not what was written. `UNAVAILABLE`: a thread or the disk failed.
- * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing. `OUT_OF_MEMORY`: a
- * thread has ended because its work took more memory than a thread may have. `FAULT`: a thread's
- * code threw what it should not; the error has its stack, and is
- * reported to nobody outside. `INCOMPLETE`: rows that were accepted are in the log and not readable yet, because the
- * memory for new rows was full.
+ * `DAMAGED`: bytes on disk differ from those written. `UNAVAILABLE`: a thread or the disk failed.
+ * `OVERLOADED`: too many reads are waiting. `CLOSED`: the store is closed or closing.
+ * `OUT_OF_MEMORY`: a thread ended because its work exceeded its memory limit. `FAULT`: a thread's
+ * code threw an unexpected error; the error has its stack and is never reported outside.
+ * `INCOMPLETE`: accepted rows are in the log but not readable yet, because the memory for new rows
+ * was full.
  */
 export type HistoryErrorReason =
   | 'DAMAGED'
@@ -37,5 +37,5 @@ export class HistoryError extends Error {
   }
 }
 
-/** Thrown out of a read that was cancelled. */
+/** Thrown by a cancelled read. */
 export class ReadCancelled extends Error {}

@@ -1,7 +1,7 @@
 /**
- * `history.db`: chunks by day and VM, the names they are written with, and the floors. Written by
- * one thread under synchronous NORMAL; moving a floor is committed under FULL, which puts every
- * earlier commit of the same log on disk as well.
+ * `history.db`: chunks by day and VM, the names that they refer to, and the floors. Written by one
+ * thread under synchronous NORMAL; moving a floor is committed under FULL, which puts every earlier
+ * commit of the same log on disk as well.
  */
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -12,11 +12,11 @@ import { makePrivate } from '../../platform/private-file.ts';
 export const HISTORY_FILE = 'history.db';
 /** Chunks are cut at UTC days; a day is a whole number of these since 1970. */
 export const DAY_MS = 86_400_000;
-/** Small steps keep the write-ahead file small; nobody waits for the thread that takes them. */
+/** Small steps keep the write-ahead file small; no caller waits for the thread that takes them. */
 const WAL_PAGES = 256;
-/** The write-ahead file is cut back to this after a checkpoint, bytes. */
+/** Size to which the write-ahead file is truncated after a checkpoint, bytes. */
 const WAL_BYTES_KEPT = 2 * 1024 * 1024;
-/** Of 4 to 16 KiB the size that wastes least: an hour of a VM is 2.5 KB, a day 40 KB. */
+/** The least wasteful size from 4 to 16 KiB: an hour of a VM is 2.5 KB, a day 40 KB. */
 const PAGE_BYTES = 8192;
 
 const migrations: readonly Migration[] = [
@@ -80,20 +80,23 @@ const migrations: readonly Migration[] = [
   },
 ];
 
-/** A stretch of which rows are lost, both ends in it, Unix ms. */
+/** A time range whose rows are lost, both ends inclusive, Unix ms. */
 export interface LostStretch {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** In no order; few. */
+/** Unsorted; few. */
 export function lostStretches(database: SqliteDatabase): readonly LostStretch[] {
   return database
     .prepare<[], LostStretch>('SELECT from_ms AS fromMs, to_ms AS toMs FROM lost')
     .all();
 }
 
-/** Notes a stretch, as one with those that it touches; forgets those that ended before `keptFromMs`. */
+/**
+ * Records a time range, merged with those that it touches; drops those that ended before
+ * `keptFromMs`.
+ */
 export function noteLostStretch(
   database: SqliteDatabase,
   { fromMs, toMs }: LostStretch,
@@ -116,7 +119,7 @@ export function noteLostStretch(
   note.immediate();
 }
 
-/** Opens the file for its one writer, making it where it is missing. */
+/** Opens the file for its only writer and creates it if it is missing. */
 export function openHistoryFile(path: string): SqliteDatabase {
   if (!existsSync(path)) prepare(path);
   const database = openDatabase({ path, synchronous: 'NORMAL', migrations, area: 'history' });
@@ -131,7 +134,7 @@ export function openHistoryFileForReading(path: string): SqliteDatabase {
   return openDatabase({ path, ...options });
 }
 
-/** Page size and incremental vacuum have to be chosen before the file has its first table. */
+/** Page size and incremental vacuum must be set before the file has its first table. */
 function prepare(path: string): void {
   makePrivate(path);
   const database = new Database(path);
@@ -141,7 +144,7 @@ function prepare(path: string): void {
   database.close();
 }
 
-/** What of an earlier run is needed to take in the log again. */
+/** State of an earlier run that is needed to read the log again. */
 export interface HistoryProgress {
   /** Sequence up to which a VM's rows are in chunks, by `project`, newline, `vm`. */
   readonly flushedSequences: Map<string, number>;
@@ -149,8 +152,8 @@ export interface HistoryProgress {
 }
 
 /**
- * Progress of earlier runs. When the log is not the one that sequences refer to (it was deleted
- * and made again), its sequences mean nothing: they are forgotten, the chunks stay.
+ * Progress of earlier runs. If sequences refer to another log (it was deleted and created again),
+ * they mean nothing: they are dropped, the chunks stay.
  */
 export function loadProgress(database: SqliteDatabase, logIdentity: string): HistoryProgress {
   const stored = database.prepare<[], { identity: string }>('SELECT identity FROM log').get();

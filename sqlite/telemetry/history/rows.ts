@@ -1,15 +1,15 @@
 /**
- * A VM's rows as columns, and the one rule by which rows from several places merge: the head,
+ * A VM's rows as columns, and the single rule for merging rows of several sources: the head,
  * overlapping chunks, redelivered batches. Pure, because readers, flushes and compaction must not
  * differ in it.
  */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
 
-/** As readers see them: history keeps nothing beside. */
+/** Rows as readers see them: history keeps nothing else. */
 export type VmRows = VmColumns;
 
-/** No rows; a new object each time, because a thread that hands rows on gives them away. */
+/** No rows; a new object each time, because a thread transfers the rows that it returns. */
 export function noRows(): VmRows {
   return {
     timesMs: new Float64Array(0),
@@ -24,10 +24,10 @@ export function noRows(): VmRows {
 }
 
 /**
- * One stretch out of several, sorted by time with one row per time. Where two have a row of the
- * same time, the earlier part of the list is the first that was kept: its values stay, what it
- * lacks is filled from the later (a second source of the same VM), and the row is marked as
- * conflicted where a value differs.
+ * Merges several parts, sorted by time with one row per time. If two have a row of the same time,
+ * the earlier part in the list takes precedence: its values stay, missing ones are filled in from
+ * the later part (a second source of the same VM), and the row is marked as conflicted if a value
+ * differs.
  */
 export function mergeRows(parts: readonly VmRows[]): VmRows {
   const filled = parts.filter((part) => part.timesMs.length > 0);
@@ -35,7 +35,10 @@ export function mergeRows(parts: readonly VmRows[]): VmRows {
   return filled.length <= 1 ? only : new Merge(filled).rows();
 }
 
-/** Rows observed in [fromMs, toMs], both inclusive; columns without a value in it are left out. */
+/**
+ * Rows observed in [fromMs, toMs], both inclusive; columns without a value in that range are left
+ * out.
+ */
 export function cutRows(rows: VmRows, fromMs: number, toMs: number): VmRows {
   const from = firstAtOrAfter(rows.timesMs, fromMs);
   return sliceRows(rows, from, firstAtOrAfter(rows.timesMs, toMs, false));
@@ -61,12 +64,12 @@ export function sliceRows(rows: VmRows, from: number, to: number): VmRows {
   };
 }
 
-/** Conflicts as they are reported: for each row, and their number. */
+/** Conflicts in reported form: for each row, and their number. */
 export function conflictsOf(conflicted: Uint8Array): Pick<VmRows, 'conflicted' | 'conflicts'> {
   return { conflicted, conflicts: conflicted.reduce((sum, bit) => sum + bit, 0) };
 }
 
-/** Index of the first time at or after `timeMs` (with `inclusive` false: after it). */
+/** Index of the first time at or after `timeMs` (after it if `inclusive` is false). */
 export function firstAtOrAfter(timesMs: Float64Array, timeMs: number, inclusive = true): number {
   let low = 0;
   let high = timesMs.length;
@@ -79,7 +82,7 @@ export function firstAtOrAfter(timesMs: Float64Array, timeMs: number, inclusive 
   return low;
 }
 
-/** Merging in progress: target rows first, then each part poured into its places. */
+/** A merge in progress: target rows first, then each part is copied to its positions. */
 class Merge {
   readonly #timesMs: Float64Array;
   readonly #parts: readonly VmRows[];

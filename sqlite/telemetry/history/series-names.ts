@@ -1,16 +1,17 @@
 /**
- * The dictionary of series keys for readers: numbers to names, read on first use. Names are
- * remembered up to a bound and then forgotten, so that names that are no longer stored do not stay.
+ * The dictionary of series keys for readers: numbers to names, read on first use. Names are cached
+ * up to a bound, at which the cache is emptied, so that names that are no longer stored do not
+ * stay.
  */
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { SqliteDatabase } from '../../platform/database.ts';
 import { HistoryError } from './history-error.ts';
 
-/** Characters of the names that are remembered: those of some hundred thousand series. */
+/** Maximum size of the cached names, characters: those of a few hundred thousand series. */
 const CHARACTERS_MAX = 16 * 1024 * 1024;
 
-/** Keys of series by the numbers that chunks hold. */
+/** Keys of series by their numbers in chunks. */
 export class SeriesNames {
   readonly #keys = new Map<number, SeriesKey>();
   readonly #keyOf: Statement<[number], { key: string }>;
@@ -22,12 +23,12 @@ export class SeriesNames {
     this.#charactersMax = charactersMax;
   }
 
-  /** Characters that are remembered. */
+  /** Size of the cached names, characters. */
   get characters(): number {
     return this.#characters;
   }
 
-  /** Throws `HistoryError` DAMAGED for a number that has no name. */
+  /** Throws `HistoryError` DAMAGED for a number without a name. */
   keyOf(id: number): SeriesKey {
     const known = this.#keys.get(id);
     if (known !== undefined) return known;

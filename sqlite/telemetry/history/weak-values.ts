@@ -1,17 +1,17 @@
 /**
- * Objects by key, shared for as long as anybody holds them: what many use is made once, and freed
- * with its last user. The map holds weak references. Keys of freed objects are removed whenever the
- * map has doubled.
+ * Objects by key, shared as long as anything refers to them: an object with many users is created
+ * once and freed with its last user. The map holds weak references. Keys of freed objects are
+ * removed whenever the map has doubled.
  */
 
-/** Below so many keys it is not looked through. */
+/** Number of keys below which the map is not pruned. */
 const PRUNED_MIN = 256;
 
 export class WeakValues<K, V extends WeakKey> {
   readonly #references = new Map<K, WeakRef<V>>();
   #pruneAt = PRUNED_MIN;
 
-  /** Keys, those included whose object is gone and was not noticed yet. */
+  /** Number of keys, including keys of freed objects that have not been removed yet. */
   get size(): number {
     return this.#references.size;
   }

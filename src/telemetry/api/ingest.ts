@@ -1,6 +1,6 @@
 /**
  * `IngestService`: turns the rows of a request into rows of ingest. Parts that cannot be stored are
- * rejected one by one, by their form here and by what they say in ingest.
+ * rejected one by one: for their form here, for their content in ingest.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
@@ -30,11 +30,11 @@ import { sentRows, vmIdOf, wholeRows } from './sent-rows.ts';
 import { answerMessage } from './write-samples-answer.ts';
 import { readRowsOf } from './write-samples-body.ts';
 
-/** Longest `batchId` of a request, characters, in the full and in the fast way alike. */
+/** Maximum length of a request's `batchId`, characters, on the full and the fast path alike. */
 export const BATCH_ID_LENGTH_MAX = 128;
 /**
- * The RPCs of the service; plain binary `WriteSamples` are taken by `write-samples-fast.ts` before
- * they come here.
+ * The RPCs of the service. `write-samples-fast.ts` handles plain binary `WriteSamples` before they
+ * arrive here.
  */
 export function ingestService({
   ingest,
@@ -55,7 +55,7 @@ export function ingestService({
       const sender = credentialOf(context);
       if (writesAnywhere(sender)) {
         if (!projectExists(host, project)) throw noProject(project);
-        // Only the message says whose rate its bytes count against.
+        // Only the message names the project whose rate its bytes count against.
         takeBodyBytes(ingestRates, project, heldSlotOf(context.values)?.bodyBytes ?? 0);
       }
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
@@ -78,7 +78,7 @@ export function ingestService({
   };
 }
 
-/** A collector retires only its data center's VMs, as with their samples, and those that it reports. */
+/** A collector retires only VMs that it reports, in its own data center, as with their samples. */
 async function retire(
   {
     host,
@@ -94,13 +94,13 @@ async function retire(
   const sender = credentialOf(context);
   const { name, datacenter } = sender;
   if (sender.kind === 'vm') {
-    const message = 'The key of an agent reports one VM from inside it, and cannot retire any';
+    const message = "An agent's key reports one VM from inside that VM and cannot retire any VM";
     throw new Refusal('MISSING_CAPABILITY', message);
   }
   if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
   const { vmNames } = request;
   if (vmNames.length === 0 || vmNames.length > RETIRE_MAX) {
-    throw invalidValue('vmNames', `has ${vmNames.length} names: 1 to ${RETIRE_MAX}`);
+    throw invalidValue('vmNames', `has ${vmNames.length} names: send 1 to ${RETIRE_MAX}`);
   }
   const ids = new Map<string, string>();
   const nameless: string[] = [];
@@ -125,12 +125,12 @@ async function retire(
 }
 
 function noProject(project: string): Refusal {
-  return new Refusal('NOT_FOUND', `There is no project ${project}: "svc admin" makes one`);
+  return new Refusal('NOT_FOUND', `There is no project ${project}: create it with "svc admin"`);
 }
 
 function checkText(field: string, text: string, lengthMax: number): void {
   if (text.length > lengthMax) {
-    throw invalidValue(field, `has ${text.length} characters; ${lengthMax} at most`);
+    throw invalidValue(field, `has ${text.length} characters: send at most ${lengthMax}`);
   }
 }
 
@@ -138,21 +138,25 @@ function invalidValue(field: string, rest: string): Refusal {
   return invalidField(field, `${field} ${rest}`);
 }
 
-// The projects and machines that a credential may write to. Both ways in use it: the RPC framework
+// The projects and machines that a credential may write to. Both paths use it: the RPC framework
 // here and the binary handler before it.
 
 /** The machines that a credential reports. */
 export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): SenderReach {
-  // An agent's key without a VM would be a fault of ours: it reports none, rather than any.
+  // An agent's key without a VM would be a bug of this program: it then reports no VM, rather than
+  // any.
   return { name, datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
 }
 
-/** Is it a collector of the service, which names the project it writes into? */
+/** True for a collector of the service, which names the project it writes to. */
 export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean {
   return kind === 'col' && project === SYSTEM_PROJECT;
 }
 
-/** Counts bytes of a body against the project's rate. Throws a `Refusal` TOO_MANY_REQUESTS, counting nothing. */
+/**
+ * Counts bytes of a body against the project's rate. Throws a `Refusal` TOO_MANY_REQUESTS and then
+ * counts nothing.
+ */
 export function takeBodyBytes(
   ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>,
   project: string,
@@ -162,7 +166,7 @@ export function takeBodyBytes(
   ingestRates.spendBytes(project, bytes);
 }
 
-/** Has somebody made this project? A collector for all projects must not make one by writing. */
+/** True if the project was created. A collector for all projects must not create one by writing. */
 export function projectExists(host: Pick<Host, 'view'>, project: string): boolean {
   return host.view(project).record('project', project) !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * `MonitoringService`: checks a message, queries the threads and returns their bytes. The request
- * carries what only the main thread knows: records, data centers, clocks, the time.
+ * carries what only the main thread knows: records, data centers, clocks and the time.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { enrolmentIdOf } from '../../../actors/identity/grants.ts';
@@ -33,13 +33,13 @@ import type { KnownVm } from '../query/vm/inventory.ts';
 import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 
-/** What the service needs from the rest of the program; `vmQueries` reads and computes. */
+/** Dependencies of the service; `vmQueries` reads and computes. */
 export interface MonitoringDeps {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly enrolments: Pick<Enrolments, 'isAvailableIn'>;
   readonly vmQueries: VmQueries;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
-  /** What ingest knows of the sources' clocks. */
+  /** Facts of ingest about the sources' clocks. */
   readonly clocks: Pick<ClockNotes, 'within'>;
   /** Facts of ingest about collectors of one VM. */
   readonly sources: Pick<VmSources, 'isReportedElsewhere'>;
@@ -48,8 +48,8 @@ export interface MonitoringDeps {
 }
 
 /**
- * The RPCs of the service. A request that passes its checks is answered from a query thread, as
- * bytes that are sent on unread.
+ * The RPCs of the service. A valid request is answered by a query thread, as bytes that are passed
+ * on unread.
  */
 export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof MonitoringService> {
   return {
@@ -72,7 +72,7 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
   };
 }
 
-/** Limits as messages; what is not measured yet is absent. */
+/** Limits as messages; a value that has not been measured yet is absent. */
 export function limitMessages(limits: readonly LimitUse[]) {
   return limits.map(({ limit, used, ...rest }) => ({
     ...rest,
@@ -99,7 +99,7 @@ async function queryVMMonitoring(
   const range = rangeOf(requested, nowMs);
   const { expandedMonitoring } = record.body;
   const datacenter = datacenters.stateOf(record.body.datacenter);
-  // A range that goes up to now ends with its last whole step: what is wrong now belongs to it.
+  // A range up to now ends with its last whole step: problems of this moment belong to it.
   const untilMs = Math.min(nowMs, range.endMs + range.stepMs);
   const fromMs = range.startMs - range.stepMs;
   const isElsewhere = sources.isReportedElsewhere(project, vm, fromMs, untilMs);
@@ -111,7 +111,7 @@ async function queryVMMonitoring(
   const { withExtremes } = request;
   const query = { project, vm, metricIds, withExtremes, range, ...facts };
   const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again: access may have ended while the history was read.
   within(context, project);
   return readyAnswer(context, QueryVMMonitoringResponseSchema, bytes);
 }
@@ -159,14 +159,14 @@ async function getVMMonitoring(deps: MonitoringDeps, name: string, context: Hand
     format: formatOf(context),
   };
   const bytes = await deps.vmQueries.inventory(request, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again: access may have ended while the history was read.
   within(context, project);
   return readyAnswer(context, VMMonitoringSchema, bytes);
 }
 
 /**
- * In the order of VM names. A token names the last VM of its page, so that what comes and goes does
- * not move the others between pages, and is of its own project alone.
+ * Lists VMs in the order of their names. A token names the last VM of its page, so VMs that appear
+ * or disappear do not move others between pages. It is valid only for its own project.
  */
 async function listVMMonitoring(
   deps: MonitoringDeps,
@@ -200,14 +200,14 @@ async function listVMMonitoring(
     format: formatOf(context),
   };
   const bytes = await deps.vmQueries.inventory(call, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again: access may have ended while the history was read.
   within(context, project);
   return readyAnswer(context, ListVMMonitoringResponseSchema, bytes);
 }
 
 const SEARCH_MAX = 100;
 
-/** Ids of the VMs that fit the filters, in their order. Throws INVALID_FIELD. */
+/** Sorted ids of the VMs that match the filters. Throws INVALID_FIELD. */
 async function filteredVms(
   { host, datacenters, vmQueries }: MonitoringDeps,
   project: string,
@@ -220,12 +220,12 @@ async function filteredVms(
     ['datacenter', datacenter],
   ] as const) {
     if (text.length <= SEARCH_MAX) continue;
-    throw invalidField(field, `${field} has ${text.length} characters: ${SEARCH_MAX} at most`);
+    throw invalidField(field, `${field} has ${text.length} characters: send at most ${SEARCH_MAX}`);
   }
   const wanted = request.states.map((state) => {
     const name = VM_STATES.find((one) => VMMonitoring_State[one] === state);
     if (name) return name;
-    throw invalidField('states', `states holds ${state}: ${VM_STATES.join(', ')}`);
+    throw invalidField('states', `states contains ${state}: use ${VM_STATES.join(', ')}`);
   });
   const search = request.search.toLowerCase();
   const bodies = vmDirectoryOf(host).vms(project);
@@ -246,7 +246,7 @@ async function filteredVms(
   return ids.filter((_, i) => wanted.some((state) => state === states[i]));
 }
 
-/** Index of the first id behind `after`, which may be gone. */
+/** Index of the first id after `after`, which may no longer exist. */
 function firstAfter(ids: readonly string[], after: string): number {
   const found = ids.findIndex((id) => id > after);
   return found < 0 ? ids.length : found;

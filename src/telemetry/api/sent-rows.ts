@@ -1,7 +1,7 @@
 /**
- * Rows of a `WriteSamples` message as rows of ingest. A part that cannot be stored is rejected by
- * the table in `actors/telemetry/ingest/rejections.ts`: its value, its field or its row. Only a row
- * of another project refuses the request, because the caller has no rights there.
+ * Converts rows of a `WriteSamples` message to rows of ingest. A part that cannot be stored is
+ * rejected by the table in `actors/telemetry/ingest/rejections.ts`: its value, its field or its
+ * row. Only a row of another project rejects the request, because the caller has no rights there.
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine, oneLine } from '../../../actors/platform/plain-text.ts';
@@ -26,14 +26,14 @@ import { type SeriesKey, seriesKey, VM_STATES } from '../../../streams/telemetry
 import { type LeftOut, type Row, Row_State } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import { parseName } from '../../platform/api/resource-name.ts';
 
-/** Most rejections of a request that its answer lists; more are counted. */
+/** Maximum number of rejections that a response lists; the rest are counted. */
 export const REJECTED_MAX = 5_000;
-/** Left-out readings of a row that are noted; its sender has at most a few. */
+/** Maximum number of left-out readings recorded per row; a sender has at most a few. */
 const LEFT_OUT_MAX = 20;
-/** Of a name that a rejection repeats, characters: a series name with room to spare. */
+/** Maximum length of a name repeated in a rejection, characters; series names are far shorter. */
 const SHOWN_MAX = 200;
 
-/** Rejections by the form of a request, in its order. */
+/** Rejections due to the form of a request, in its order. */
 export class FormRejections {
   readonly listed: RejectedSample[] = [];
   /** Rejections beyond `REJECTED_MAX`. */
@@ -45,39 +45,41 @@ export class FormRejections {
   }
 }
 
-/** A row as far as it could be read from the body. */
+/** A row as far as it was readable in the body. */
 export interface ReadRow {
-  /** In the request. */
+  /** Index in the request. */
   readonly index: number;
   readonly row: Row;
-  /** Index in the request of each of `row.values`; absent: none of them was unreadable. */
+  /** Index in the request of each of `row.values`; absent: all of them were readable. */
   readonly valueIndexes?: readonly number[];
-  /** Fields and values that could not be read. */
+  /** Unreadable fields and values. */
   readonly rejected?: readonly RejectedSample[];
 }
 
-/** All rows of a request that could be read, and the rejections of those that could not. */
+/** All readable rows of a request, and the rejections of the others. */
 export interface ReadRows {
   readonly rows: readonly ReadRow[];
   readonly rejections: FormRejections;
 }
 
-/** A request's rows as ingest takes them. */
+/** A request's rows in the form of ingest. */
 export interface SentRows extends Pick<WriteRequest, 'rows' | 'indexes' | 'rejected' | 'leftOut'> {
   readonly notListed: number;
-  /** Position in the request of a series of a row; undefined: it is no series of that row. */
+  /**
+   * Position in the request of a series of a row; undefined if the row does not have that series.
+   */
   valueIndexOf(row: number, series: string): number | undefined;
 }
 
-/** How the rows of one request are read. */
+/** Options for reading the rows of one request. */
 export interface SentRowsOptions {
   /** Project id of the request. */
   readonly project: string;
-  /** Absent values are rejected, and not read as zero. */
+  /** Rejects absent values instead of reading them as zero. */
   readonly needsValues: boolean;
 }
 
-/** Throws a `Refusal` PROJECT_BOUNDARY for a row that names a VM of another project. */
+/** Throws a `Refusal` PROJECT_BOUNDARY if a row names a VM of another project. */
 export function sentRows(read: ReadRows, options: SentRowsOptions): SentRows {
   const { rejections } = read;
   const nearest = new NearestSeries();
@@ -115,12 +117,12 @@ export function sentRows(read: ReadRows, options: SentRowsOptions): SentRows {
   };
 }
 
-/** Rows that were read whole, as `fromBinary` reads them. */
+/** Complete rows, as `fromBinary` reads them. */
 export function wholeRows(rows: readonly Row[]): ReadRows {
   return { rows: rows.map((row, index) => ({ index, row })), rejections: new FormRejections() };
 }
 
-/** Codes of a source that is newer than this service are noted as one that is known. */
+/** Codes of a source that is newer than this service are replaced by a known one. */
 function leftOutOf(vm: string, { series, reason, message }: LeftOut): LeftOutReading | undefined {
   const known = Object.keys(rejectionCatalogue).find((one) => one === reason);
   if (series === '') return undefined;
@@ -140,7 +142,7 @@ interface RowResult {
   readonly valueIndexes: readonly number[];
 }
 
-/** Reads one row, and collects what of it is rejected. */
+/** Reads one row and collects its rejected parts. */
 class RowReader {
   readonly #read: ReadRow;
   readonly #options: SentRowsOptions;
@@ -183,12 +185,12 @@ class RowReader {
     const id = vmIdOf(project, name, `rows[${this.#read.index}].vmName`);
     if (id !== undefined) return id;
     const shown = JSON.stringify(oneLine(name, SHOWN_MAX));
-    const message = `vmName is ${shown}. Send a name like projects/${project}/vms/ID, or the id alone.`;
+    const message = `vmName is ${shown}. Send a name like projects/${project}/vms/ID, or only the ID.`;
     this.#refuse({ series: '', reason: 'BAD_VM_NAME', field: 'vmName', message });
     return undefined;
   }
 
-  /** Index into `VM_STATES`; not reported and unknown are the same. */
+  /** Index into `VM_STATES`; unknown states count as not reported. */
   #state(state: Row_State): number {
     const unknown = VM_STATES.indexOf('UNKNOWN');
     if (state === Row_State.STATE_UNSPECIFIED) return unknown;
@@ -225,10 +227,10 @@ class RowReader {
       const key = seriesKey(series, labels);
       bytes += Buffer.byteLength(key);
       if (seen.has(key)) {
-        const message = `${key} is twice in the row. The first value is stored.`;
+        const message = `${key} occurs twice in the row. The first value is stored.`;
         this.#refuseValue(at, key, 'BAD_SERIES', message);
       } else if (bytes > SERIES_BYTES_MAX) {
-        const message = `The series of the row have more than ${SERIES_BYTES_MAX} bytes. Send fewer, or shorter labels.`;
+        const message = `The series of the row exceed ${SERIES_BYTES_MAX} bytes. Send fewer series or shorter labels.`;
         this.#refuseValue(at, key, 'LIMIT_EXCEEDED', message);
       } else if (value === undefined && this.#options.needsValues) {
         this.#refuseValue(at, key, 'NO_VALUE');
@@ -241,7 +243,7 @@ class RowReader {
       seen.add(key);
     }
     if (row.values.length > VALUES_MAX) {
-      const message = `The row has ${row.values.length} values. The first ${VALUES_MAX} are read.`;
+      const message = `The row has ${row.values.length} values. Only the first ${VALUES_MAX} are read.`;
       this.#refuse({ series: 'values', reason: 'LIMIT_EXCEEDED', field: 'values', message });
     }
     return found;
@@ -255,7 +257,7 @@ class RowReader {
     part?: 'series' | 'labels',
   ): void {
     const field = `values[${at}]${part === undefined ? '' : `.${part}`}`;
-    // An empty name would say that the row is refused.
+    // An empty name would mean that the row is rejected.
     const shown = oneLine(series, SHOWN_MAX) || field;
     this.#refuse({ series: shown, reason, field, ...(message !== undefined && { message }) });
   }
@@ -272,8 +274,9 @@ class RowReader {
 const ID_ALONE = new RegExp(`^${ID}$`);
 
 /**
- * Id of a VM from its full name, or from the id alone; undefined: it is neither. Throws a `Refusal`
- * PROJECT_BOUNDARY for a VM of another project: a sender that may write anywhere says once where.
+ * Id of a VM from its full name or from the id alone; undefined if it is neither. Throws a
+ * `Refusal` PROJECT_BOUNDARY for a VM of another project: a sender that may write to any project
+ * names the project once.
  *
  * @param field path of the name in the request
  */
@@ -285,7 +288,7 @@ export function vmIdOf(project: string, name: string, field: string): string | u
   throw new Refusal('PROJECT_BOUNDARY', message);
 }
 
-/** undefined: it is no name of a VM. */
+/** undefined if it is not the name of a VM. */
 function parsedName(name: string): ReturnType<typeof parseName> | undefined {
   try {
     return parseName('vmName', name, 'vms');

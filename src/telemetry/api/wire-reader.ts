@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer';
 
-/** The message is not of the plain form that is read here; it may well be valid, or not. */
+/** The message does not have the plain form that is read here; it may still be valid. */
 export class NotPlain extends Error {
   constructor(detail: string) {
     super(detail);
@@ -13,12 +13,12 @@ export class NotPlain extends Error {
   }
 }
 
-/** A varint of more bytes may exceed 2^53 - 1. */
+/** A varint with more bytes may exceed 2^53 - 1. */
 const VARINT_BYTES_MAX = 7;
 
 /**
- * A cursor over one message. It is reused for every message, so that decoding allocates nothing of
- * its own.
+ * A cursor over one message. It is reused for all messages, so that decoding allocates nothing
+ * itself.
  */
 export class WireReader {
   bytes: Buffer = Buffer.alloc(0);
@@ -26,14 +26,14 @@ export class WireReader {
   at = 0;
   #view: DataView = new DataView(new ArrayBuffer(0));
 
-  /** Starts on other bytes. */
+  /** Starts reading other bytes. */
   open(bytes: Buffer): void {
     this.bytes = bytes;
     this.at = 0;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** A tag byte, which holds field numbers up to 15; a longer one has its high bit set. */
+  /** A tag byte, which holds field numbers up to 15; a longer tag has its high bit set. */
   tag(): number {
     return this.bytes[this.at++] ?? -1;
   }
@@ -53,11 +53,11 @@ export class WireReader {
     throw new NotPlain('a number is longer than 49 bits, or cut off');
   }
 
-  /** Where the length-delimited field that begins here ends; it lies within `limit`. */
+  /** End of the length-delimited field that begins here, at most `limit`. */
   end(limit: number): number {
     const length = this.varint();
     const end = this.at + length;
-    if (end > limit) throw new NotPlain('a field is longer than what it lies in');
+    if (end > limit) throw new NotPlain('a field is longer than its enclosing message');
     return end;
   }
 
@@ -65,7 +65,8 @@ export class WireReader {
   text(limit: number): string {
     const end = this.end(limit);
     const text = this.bytes.toString('utf8', this.at, end);
-    // What the decoder puts in place of bytes that are not UTF-8. Sent as such, it is not plain.
+    // The decoder's replacement for bytes that are not UTF-8. If it was sent as such, the message
+    // is not plain either.
     if (text.includes('\ufffd')) throw new NotPlain('a text is not UTF-8');
     this.at = end;
     return text;

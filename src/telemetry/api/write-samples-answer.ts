@@ -1,4 +1,4 @@
-/** The answer to `WriteSamples`, the same whichever way the request came in. */
+/** The response to `WriteSamples`, equal for both ways in which a request is processed. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { WriteAnswer } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import {
@@ -10,8 +10,8 @@ import type { WriteSamplesResponseSchema } from '../../gen/svc/ingest/v1/ingest_
 import { REJECTED_MAX, type SentRows } from './sent-rows.ts';
 
 /**
- * The response. Each rejection is named by row, field and reason; those beyond `REJECTED_MAX` are
- * counted, because the answer has a bound.
+ * The response. Each rejection names row, field and reason; those beyond `REJECTED_MAX` are only
+ * counted, because the response is bounded.
  */
 export function answerMessage(
   { accepted, duplicates, rejected }: WriteAnswer,
@@ -33,7 +33,7 @@ export function answerMessage(
   };
 }
 
-/** Path of the refused part in the request. */
+/** Path of the rejected part in the request. */
 function fieldOf(
   { row, series, field }: RejectedSample,
   { valueIndexOf }: Pick<SentRows, 'valueIndexOf'>,

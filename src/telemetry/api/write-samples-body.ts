@@ -1,8 +1,8 @@
 /**
- * Reads the body of a `WriteSamples` request part by part, where the framework would refuse all of
+ * Reads the body of a `WriteSamples` request part by part, where the framework would reject all of
  * it for one part: a row of a wrong type, a value that is null, text that is not UTF-8. Rows are
- * taken out of the body and passed to the handler beside it; the framework parses the rest, so that
- * whatever is about the request is refused there.
+ * taken out of the body and passed to the handler separately. The framework parses the rest, so
+ * faults of the request itself are rejected there.
  *
  *     body -> rows, each by itself -> handler
  *          -> project, batch id    -> framework -> handler
@@ -48,7 +48,7 @@ export function readRowsOf(values: ContextValues): ReadRows | undefined {
 /**
  * Takes the rows out of the body and keeps them for the handler.
  *
- * @returns the body for the framework: without its rows, or as it came if it cannot be read at all
+ * @returns the body for the framework: without its rows, or unchanged if it cannot be read at all
  */
 export function takeRows(plain: Uint8Array, isJson: boolean, values: ContextValues): Uint8Array {
   const taken = isJson ? takeJson(plain) : takeBinary(plain);
@@ -62,7 +62,9 @@ interface Taken {
   readonly rest: Uint8Array;
 }
 
-/** Fields whose fault refuses only themselves: without one, the rest of the row means the same. */
+/**
+ * Fields whose fault rejects only themselves: the rest of the row keeps its meaning without them.
+ */
 const LONE_FIELDS: ReadonlySet<string> = new Set([
   'state',
   'stateReason',
@@ -70,7 +72,7 @@ const LONE_FIELDS: ReadonlySet<string> = new Set([
   'vcpus',
   'leftOut',
 ]);
-/** Of the parser's words, characters. */
+/** Maximum length of the parser's message, characters. */
 const DETAIL_MAX = 200;
 
 type Part = Omit<RejectedSample, 'row'>;
@@ -81,7 +83,7 @@ class PartialRow {
   readonly valueIndexes: number[] = [];
   readonly rejected: Part[] = [];
 
-  /** @param read reads the field into the row; throws what the parser throws */
+  /** @param read reads the field into the row; throws the parser's error */
   field(name: string, read: () => void): void {
     try {
       read();
@@ -90,7 +92,7 @@ class PartialRow {
     }
   }
 
-  /** Refuses the field, or the row for it. */
+  /** Rejects the field, or the whole row because of it. */
   refuse(name: string, message: string): void {
     const isLone = LONE_FIELDS.has(name);
     this.rejected.push({ series: isLone ? name : '', reason: 'UNREADABLE', field: name, message });
@@ -124,18 +126,19 @@ function notARow(index: number, message: string): RejectedSample {
   return { row: index, series: '', reason: 'UNREADABLE', message };
 }
 
-/** The parser's words, without the names of its types. */
+/** The parser's message, without the names of its types. */
 function detailOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return oneLine(text.replace(/^cannot decode .*? from JSON: /s, ''), DETAIL_MAX);
 }
 
-// JSON. A request without any fault is parsed once, as the framework would; only one with a fault
-// is parsed again, row by row, and its faulty rows field by field.
+// JSON. A request without any fault is parsed once, as by the framework. Only a faulty one is
+// parsed again, row by row, and its faulty rows field by field.
 
 function takeJson(plain: Uint8Array): Taken | undefined {
   const text = new TextDecoder().decode(plain);
-  // Bytes that are not UTF-8 were replaced: two names that differ in them would be one.
+  // Bytes that are not UTF-8 were replaced, so two names that differ only in them would become
+  // equal.
   const isSound = isUtf8(plain);
   const whole = isSound && !mayHoldNull(plain) ? wholeJson(text) : undefined;
   if (whole) return whole;
@@ -153,7 +156,7 @@ function takeJson(plain: Uint8Array): Taken | undefined {
   return { read: { rows: read, rejections }, rest: Buffer.from(JSON.stringify(rest)) };
 }
 
-/** The request if it has no fault that its parser finds. */
+/** The request, if its parser finds no fault. */
 function wholeJson(text: string): Taken | undefined {
   try {
     const request = fromJsonString(WriteSamplesRequestSchema, text, { ignoreUnknownFields: false });
@@ -171,13 +174,13 @@ function wholeJson(text: string): Taken | undefined {
   }
 }
 
-/** The request's object; undefined: it is no JSON, has a name twice, or is no object. */
+/** The request's object; undefined if it is not JSON, not an object, or has a duplicate name. */
 function requestObject(text: string): Record<string, JsonValue> | undefined {
   try {
-    // Finds names that occur twice, of which JSON.parse would keep the last.
+    // Finds duplicate names, of which JSON.parse would keep the last.
     fromJsonString(EmptySchema, text, { ignoreUnknownFields: true });
     const body: unknown = JSON.parse(text);
-    // The first call throws for anything else than an object.
+    // The first call throws for anything other than an object.
     return body as Record<string, JsonValue>;
   } catch {
     return undefined;
@@ -202,7 +205,7 @@ function jsonParts(json: JsonValue, index: number, isSound: boolean): ReadRow | 
     const field = fieldOf(RowSchema, key);
     const name = field?.jsonName ?? oneLine(key, DETAIL_MAX);
     if (field === undefined) {
-      partial.refuse(name, `${name} is not a field of a row. Send the fields of the schema.`);
+      partial.refuse(name, `${name} is not a field of a row. Send only fields of the schema.`);
     } else if (name === 'values' && Array.isArray(part)) {
       for (const [at, value] of part.entries()) jsonValue(partial, at, value, isSound);
     } else if (nullIn(RowSchema, { [key]: part }) !== undefined) {
@@ -248,12 +251,12 @@ function jsonValue(partial: PartialRow, at: number, json: JsonValue, isSound: bo
   }
 }
 
-/** Does a text in it hold the character that replaces bytes that are not UTF-8? */
+/** True if a text contains the replacement character for bytes that are not UTF-8. */
 function holdsReplaced(json: JsonValue): boolean {
   return JSON.stringify(json).includes('\ufffd');
 }
 
-// Binary. Each row is a message of its own inside the request, and each value one inside its row.
+// Binary. Each row is a message inside the request, and each value a message inside its row.
 
 const FIELD_ROWS = fieldNumber(WriteSamplesRequestSchema, 'rows');
 const FIELD_VALUES = fieldNumber(RowSchema, 'values');
@@ -305,12 +308,12 @@ function binaryParts(bytes: Uint8Array, index: number): ReadRow | RejectedSample
       partial.field(name, () => void mergeFromBinary(RowSchema, partial.row, whole));
     }
   } catch {
-    return notARow(index, 'The bytes of the row are not a message.');
+    return notARow(index, 'The bytes of the row are not a valid message.');
   }
   return partial.at(index);
 }
 
-/** Name of the series in the bytes of a value that cannot be read; '' = it cannot be read either. */
+/** Series name in the bytes of an unreadable value; '' = the name is unreadable too. */
 function seriesIn(bytes: Uint8Array): string {
   try {
     for (const { number, content } of fieldsOf(bytes)) {
@@ -324,13 +327,13 @@ function seriesIn(bytes: Uint8Array): string {
 
 interface WireField {
   readonly number: number;
-  /** Of a length-delimited field. */
+  /** Content of a length-delimited field. */
   readonly content: Uint8Array | undefined;
-  /** With its tag. */
+  /** The field including its tag. */
   readonly whole: Uint8Array;
 }
 
-/** Fields of a message, unread. Throws what the wire format's reader throws. */
+/** Fields of a message, undecoded. Throws the errors of the wire format's reader. */
 function* fieldsOf(bytes: Uint8Array): Generator<WireField> {
   const reader = new BinaryReader(bytes);
   const passOver = reader.skip.bind(reader);

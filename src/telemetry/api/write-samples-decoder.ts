@@ -1,8 +1,8 @@
 /**
  * Decodes a binary `WriteSamplesRequest` straight into ingest rows: no message objects, names read
- * once a VM, series once a layout. It reads only the plain form, fields of the schema with sound
- * values. For anything else the answer is undefined and the full implementation decides, so that
- * only one place refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
+ * once per VM, series once per layout. It reads only the plain form: fields of the schema with
+ * valid values. For anything else the result is undefined and the full implementation decides, so
+ * that requests are rejected in one place only. Schema: src/proto/svc/ingest/v1/ingest.proto.
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine } from '../../../actors/platform/plain-text.ts';
@@ -18,15 +18,15 @@ import { type SeriesKey, seriesKey, VM_STATES } from '../../../streams/telemetry
 import { BATCH_ID_LENGTH_MAX } from './ingest.ts';
 import { NotPlain, WireReader } from './wire-reader.ts';
 
-/** A request of a caller that may write into its project; its rows are not checked yet. */
+/** A request from a caller that may write to its project; its rows have not been checked yet. */
 export interface PlainWrite {
-  /** The id. */
+  /** Project id. */
   readonly project: string;
   readonly batchId: string;
   readonly rows: IngestRow[];
 }
 
-/** Id of the project of this name, as sent, if the caller may write into it. */
+/** Id of the project with this name, as sent, if the caller may write to it. */
 export type ProjectOf = (projectName: string) => string | undefined;
 
 // Tags of WriteSamplesRequest: field number × 8 + wire type.
@@ -45,15 +45,15 @@ const DISPLAY_NAME = 0x4a;
 
 const INT32_MAX = 2 ** 31 - 1;
 /**
- * Remembered of all senders that may write, before their rows are checked; beyond it the memory
- * starts empty: names of projects and VMs, layouts, and bytes of those layouts.
+ * Cache of all senders that may write, filled before their rows are checked: names of projects and
+ * VMs, layouts, and bytes of those layouts. Beyond the bound it is emptied.
  */
 const NAMES_MAX = 200_000;
 const LAYOUTS_MAX = 10_000;
 const LAYOUT_BYTES_MAX = 64 * 1024 * 1024;
 const ID_ALONE = new RegExp(`^${ID}$`);
 
-/** What is remembered of a VM: its id, and the layout of its last row. */
+/** Cached facts of a VM: its id, and the layout of its last row. */
 interface KnownVm {
   readonly id: string;
   layout: RowLayout;
@@ -63,17 +63,17 @@ const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** One for the service: what it remembers of names and layouts is bounded. */
+/** One per service; its cache of names and layouts is bounded. */
 export class WriteSamplesDecoder {
   readonly #wire = new WireReader();
-  /** By project name and name of the VM, both as sent. */
+  /** By project name and VM name, both as sent. */
   readonly #vms = new Map<string, Map<string, KnownVm>>();
   readonly #layouts = new Map<string, RowLayout>();
   #vmCount = 0;
   #layoutBytes = 0;
   #needsValues = false;
 
-  /** What is remembered now. */
+  /** Current size of the cache. */
   get remembered() {
     return {
       projects: this.#vms.size,
@@ -84,8 +84,8 @@ export class WriteSamplesDecoder {
   }
 
   /**
-   * The request; undefined when it is not of the plain form, or for a project that the caller may
-   * not write into. Of such a project nothing is remembered.
+   * The request; undefined if it does not have the plain form, or is for a project that the caller
+   * may not write to. Nothing of such a project is cached.
    *
    * @param needsValues an absent value is not of the plain form; otherwise it is zero
    */
@@ -147,7 +147,7 @@ export class WriteSamplesDecoder {
         this.#readValues(row, vm, end);
       } else this.#readField(row, tag, end);
     }
-    if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or cut off');
+    if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or truncated');
     return row;
   }
 
@@ -174,7 +174,7 @@ export class WriteSamplesDecoder {
       wire.at = from;
       vm.layout = this.#kept(parseLayout(wire, end));
       values = readValues(wire, vm.layout, end, needsValues);
-      if (values === undefined) throw new NotPlain('values that do not read as they were parsed');
+      if (values === undefined) throw new NotPlain('values that differ from the parsed layout');
     }
     row.series = vm.layout.series;
     row.values = values;
@@ -182,7 +182,7 @@ export class WriteSamplesDecoder {
 
   /** The layout with these bytes, the same object each time. */
   #kept(layout: RowLayout): RowLayout {
-    // The same bytes, cut into values at other places, are other series.
+    // The same bytes split into values at other positions are other series.
     const key = `${layout.prefixEnds.join()}:${layout.prefixes.toString('latin1')}`;
     const known = this.#layouts.get(key);
     if (known !== undefined) return known;
@@ -212,7 +212,7 @@ export class WriteSamplesDecoder {
     if (known !== undefined) return known;
     const prefix = `${projectName}/vms/`;
     const id = name.startsWith(prefix) ? name.slice(prefix.length) : name;
-    if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or a name that is none');
+    if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or an invalid name');
     this.#vmCount++;
     const vm = { id, layout: NO_VALUES };
     vms.set(name, vm);
@@ -239,7 +239,7 @@ function writable(projectName: string, projectOf: ProjectOf): string {
 }
 
 // The values of a row on the wire, read by layout: a sender repeats the same series with the same
-// labels in every row, so that comparing the bytes around the numbers is enough to know them, and
+// labels in every row, so comparing the bytes around the numbers is enough to identify them, and
 // all rows of one layout share one list of series.
 //
 //   Value  0x42 length · [series · labels: the prefix, compared as bytes] · [0x19 double]
@@ -247,11 +247,13 @@ function writable(projectName: string, projectOf: ProjectOf): string {
 /** Series of a row, and their bytes. */
 export interface RowLayout {
   readonly series: readonly SeriesKey[];
-  /** Prefixes of all values, one after another. */
+  /** Prefixes of all values, concatenated. */
   readonly prefixes: Buffer;
-  /** Where each value's prefix ends in `prefixes`. */
+  /** End of each value's prefix in `prefixes`. */
   readonly prefixEnds: readonly number[];
-  /** As many numbers as there are values, to be copied: cheaper than an array that grows. */
+  /**
+   * An array with as many numbers as there are values, to be copied: cheaper than a growing array.
+   */
   readonly blank: readonly number[];
 }
 
@@ -260,13 +262,13 @@ const VALUES_TAG = 0x42;
 const SERIES_TAG = 0x0a;
 const LABELS_TAG = 0x12;
 const VALUE_TAG = 0x19;
-/** Tag and double. */
+/** Size of a tag and a double. */
 const NUMBER_BYTES = 9;
 
 /**
- * The numbers of a row whose values begin at `from` (the first one's tag), as long as they match
- * `layout`; undefined otherwise. A client of schema version 1 leaves a zero out, so that its value
- * may be the prefix alone.
+ * The numbers of a row whose values begin at `from` (the first one's tag), if they match `layout`;
+ * otherwise undefined. A client of schema version 1 leaves a zero out, so its value may be the
+ * prefix alone.
  */
 function readValues(
   wire: WireReader,
@@ -297,7 +299,10 @@ function readValues(
   return wire.at < limit && bytes[wire.at] === VALUES_TAG ? undefined : values;
 }
 
-/** The layout of the values that begin here, up to the first other field; nothing is kept read. */
+/**
+ * The layout of the values that begin here, up to the first other field; it leaves the position
+ * unchanged.
+ */
 function parseLayout(wire: WireReader, limit: number): RowLayout {
   const from = wire.at;
   const named: NamedSeries[] = [];
@@ -321,7 +326,7 @@ function parseLayout(wire: WireReader, limit: number): RowLayout {
     series: keysOf(named),
     prefixes: Buffer.concat(prefixes, length),
     prefixEnds,
-    // Not whole, so that the copies are arrays of doubles from the start.
+    // Not integers, so that the copies are arrays of doubles from the start.
     blank: prefixEnds.map(() => 0.5),
   };
 }
@@ -331,7 +336,7 @@ interface NamedSeries {
   readonly labels: Record<string, string>;
 }
 
-/** Keys of series that can all be stored; one that cannot is rejected by the full way. */
+/** Keys of series that can all be stored; if one cannot, the full path rejects it. */
 function keysOf(named: readonly NamedSeries[]): readonly SeriesKey[] {
   if (named.length > VALUES_MAX) throw new NotPlain('too many values');
   const keys = named.map(({ series, labels }) => {

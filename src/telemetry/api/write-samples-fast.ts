@@ -1,9 +1,9 @@
 /**
- * Binary `WriteSamples` before the RPC framework: the same URL, policy and answers at a fraction of
- * the cost. It takes only what it can complete: a plain POST of a well-formed request by a
- * collector, for a project that it may write to. Everything else (JSON, gzip, malformed bytes,
- * refusals) goes to the framework with the bytes read so far, so that the rules and texts of
- * refusals are in one place.
+ * Binary `WriteSamples` before the RPC framework: the same URL, policy and responses at a fraction
+ * of the cost. It takes only requests that it can complete: a plain POST of a well-formed request
+ * by a collector, for a project that it may write to. Everything else (JSON, gzip, malformed bytes,
+ * rejections) goes to the framework with the bytes read so far, so that rules and error texts are
+ * in one place.
  */
 import { Buffer } from 'node:buffer';
 import type {
@@ -36,7 +36,7 @@ import { projectExists, reachOf, writesAnywhere } from './ingest.ts';
 import { answerMessage } from './write-samples-answer.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './write-samples-decoder.ts';
 
-/** The same ports as the full way uses, so that both count and limit alike. */
+/** The same ports as on the full path, so that both count and limit alike. */
 export interface FastWriteDeps extends SequenceDeps {
   readonly ingest: Ingest;
   readonly authenticator: Authenticator;
@@ -50,13 +50,13 @@ const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
 const METHOD = 'WriteSamples';
 const CONTENT_TYPE = 'application/proto';
 /**
- * Puts the handler before the routes of `app`, to be called before it listens. It works below
- * fastify, on the server's `request` event: hooks and reply objects would cost as much again.
+ * Installs the handler before the routes of `app`; call it before the server listens. It works
+ * below fastify, on the server's `request` event: hooks and reply objects would cost as much again.
  */
 export function addFastWriteSamples(app: FastifyInstance, deps: FastWriteDeps): void {
   const { server } = app;
   const [framework] = server.listeners('request') as RequestListener[];
-  if (framework === undefined) throw new Error('The server has no request listener to go before');
+  if (framework === undefined) throw new Error('The server has no request listener to replace');
   const handler = new FastWriteSamples(app, framework, deps);
   server.removeListener('request', framework);
   server.on('request', (request, response) => handler.handle(request, response));
@@ -71,7 +71,7 @@ class FastWriteSamples {
   #stopping = false;
 
   constructor(app: FastifyInstance, framework: RequestListener, deps: FastWriteDeps) {
-    // In fastify's documentation, not in its types.
+    // Documented by fastify, but missing in its types.
     this.#requestId = (app as unknown as { genReqId: (request: unknown) => string }).genReqId;
     this.#framework = framework;
     this.#deps = deps;
@@ -94,19 +94,19 @@ class FastWriteSamples {
       return;
     }
     const bytes = Number(request.headers['content-length']);
-    // A collector for all projects says only in its body for which one it writes.
+    // A collector for all projects names its project only in the body.
     if (!writesAnywhere(principal) && !this.#hasRoomFor(bytes, principal.project, response)) return;
     readBody(request, (body) => {
       try {
         this.#answer(principal, body, response);
       } catch (error) {
-        // What is thrown in the server's own listener would end the program.
+        // An exception in the server's own listener would end the program.
         this.#refuse(error, response);
       }
     });
   }
 
-  /** Stores what the body says, or passes the request on. */
+  /** Stores the rows of the body, or passes the request on. */
   #answer(principal: CredentialPrincipal, body: Buffer, response: ServerResponse): void {
     const write = this.#isStill(principal)
       ? this.#decoder.decode(
@@ -128,7 +128,10 @@ class FastWriteSamples {
     void this.#write(principal, write, response);
   }
 
-  /** May the project send so many bytes more? Answers where it may not: 429, the body unread. */
+  /**
+   * True if the project may send this many more bytes. Otherwise it responds with 429, the body
+   * unread.
+   */
   #hasRoomFor(bytes: number, project: string, response: ServerResponse): boolean {
     try {
       this.#deps.ingestRates.checkBytes(project, bytes);
@@ -149,8 +152,8 @@ class FastWriteSamples {
   }
 
   /**
-   * The caller, if it is a collector: any other is refused by the framework, in its words. So is
-   * every fault: what is thrown in the server's own listener would end the program.
+   * The caller, if it is a collector. The framework rejects any other, in its words, and handles
+   * every fault: an exception in the server's own listener would end the program.
    */
   #collector({ headers }: IncomingMessage): CredentialPrincipal | undefined {
     try {
@@ -161,7 +164,10 @@ class FastWriteSamples {
     }
   }
 
-  /** May it go on, now that the body has come? Where not, the framework says why. */
+  /**
+   * True if the caller is still allowed, now that the body has arrived. Otherwise the framework
+   * reports the reason.
+   */
   #isStill(principal: CredentialPrincipal): boolean {
     try {
       return this.#deps.authenticator.revalidate(principal).capabilities.includes('collector');
@@ -170,7 +176,7 @@ class FastWriteSamples {
     }
   }
 
-  /** Id of the project of this name, if the caller may write into it. */
+  /** Id of the project with this name, if the caller may write to it. */
   #projectOf(principal: CredentialPrincipal, projectName: string): string | undefined {
     if (!writesAnywhere(principal)) {
       return projectName === `projects/${principal.project}` ? principal.project : undefined;
@@ -206,7 +212,9 @@ class FastWriteSamples {
     this.#send(response, codeToHttpStatus(answer.code), headers, body.toString('latin1'));
   }
 
-  /** @param bytes the body as one character a byte: Node sends it with the headers in one piece */
+  /**
+   * @param bytes the body, one character per byte: Node then sends it in one piece with the headers
+   */
   #send(
     response: ServerResponse,
     status: number,
@@ -225,7 +233,7 @@ class FastWriteSamples {
   }
 }
 
-/** Headers by which a request is read or answered otherwise: that is the framework's. */
+/** True for headers that change how a request is read or answered: the framework handles those. */
 function changesReading(headers: IncomingHttpHeaders): boolean {
   return (
     headers['content-encoding'] !== undefined ||
@@ -236,7 +244,7 @@ function changesReading(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-/** Declared version of the schema; NaN: what was sent is none. */
+/** Declared version of the schema; NaN if the header is not a number. */
 function versionOf({ [SCHEMA_VERSION_HEADER]: header }: IncomingHttpHeaders): number {
   try {
     return schemaVersion(header?.toString());
@@ -247,7 +255,7 @@ function versionOf({ [SCHEMA_VERSION_HEADER]: header }: IncomingHttpHeaders): nu
 
 /**
  * Calls `done` with the whole body, within the event of its last bytes: until then they can be put
- * back. A body that ends early never calls; the server's own timeouts end such a connection.
+ * back. A body that ends early never calls it; the server's own timeouts end such a connection.
  */
 function readBody(request: IncomingMessage, done: (body: Buffer) => void): void {
   const length = Number(request.headers['content-length']);
@@ -266,7 +274,7 @@ function readBody(request: IncomingMessage, done: (body: Buffer) => void): void 
   request.on('data', onData);
 }
 
-/** The answer in protobuf, one character a byte. */
+/** The response in protobuf, one character per byte. */
 function encodeAnswer(answer: WriteAnswer, rows: PlainWrite['rows']): string {
   const { accepted, duplicates, rejected } = answer;
   if (rejected.length === 0) return countField(1, accepted) + countField(2, duplicates);
@@ -279,7 +287,7 @@ function encodeAnswer(answer: WriteAnswer, rows: PlainWrite['rows']): string {
   return Buffer.from(toBinary(WriteSamplesResponseSchema, message)).toString('latin1');
 }
 
-/** A field of a count below 2^31; proto3 leaves a zero out. */
+/** A field with a count below 2^31; proto3 leaves a zero out. */
 function countField(number: number, count: number): string {
   if (count === 0) return '';
   let text = String.fromCharCode(number * 8);

@@ -1,6 +1,6 @@
 /**
  * HTTP routes for a pull-based collector (API-04): the list of shards and each shard. Both need the
- * bearer credential. `scrape-targets` is in the form of Prometheus's HTTP service discovery
+ * bearer credential. `scrape-targets` has the format of Prometheus's HTTP service discovery
  * (https://prometheus.io/docs/prometheus/latest/http_sd).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
@@ -21,7 +21,7 @@ import { CONTENT_TYPE, formatFor } from './exposition.ts';
 
 export interface ExportRoutesDeps extends ReaderAccess {
   readonly exporter: Pick<Exporter, 'shard' | 'shardCount'>;
-  /** Origin for clients, asked while the server listens. */
+  /** Public origin of the service; read while the server listens. */
   readonly origin: () => string;
 }
 
@@ -31,8 +31,8 @@ const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 
 type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
 
 /**
- * Adds the routes below `/projects/:project`. What comes in as a query parameter is checked here;
- * the rest is `Exporter`'s.
+ * Adds the routes below `/projects/:project`. Query parameters are checked here, everything else in
+ * `Exporter`.
  */
 export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
   const { exporter, origin, positions } = deps;
@@ -58,8 +58,8 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
 }
 
 /**
- * A GET route for readers of the project, as many at once as its class allows. It takes no other
- * method.
+ * A GET route for readers of the project, with the concurrency limit of its class. It accepts no
+ * other method.
  */
 function route(
   app: FastifyInstance,
@@ -92,7 +92,7 @@ function route(
   app.route({
     method: OTHER_METHODS,
     url,
-    // Before a body is read: what it is has no say in this.
+    // Checked before the body is read, whatever the body is.
     onRequest: async (request, reply) => refuseMethod(request, reply, ['GET']),
     handler: (request, reply) => refuseMethod(request, reply, ['GET']),
   });
@@ -102,11 +102,11 @@ function route(
 function shardOf(query: unknown): number {
   const { shard } = query as { readonly shard?: unknown };
   if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
-  const message = 'shard must be the number of a shard: take it from scrape-targets';
+  const message = 'shard must be a shard number: take it from scrape-targets';
   throw invalidField('shard', message);
 }
 
-/** One entry of Prometheus's HTTP service discovery: a shard is a target of its own. */
+/** One entry of Prometheus's HTTP service discovery: each shard is a target of its own. */
 export interface TargetGroup {
   /** `host:port`. */
   readonly targets: readonly [string];

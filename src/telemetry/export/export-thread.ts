@@ -1,7 +1,7 @@
 /**
- * The thread that writes shards: 500 VMs are a megabyte of text, too much for the thread that takes
- * samples in. It reads history itself. A series without a fresh sample is left out, and with its
- * last series the VM: a scraper must see that nothing was observed.
+ * The thread that writes shards: 500 VMs are 1 MB of text, too much for the thread that receives
+ * samples. It reads history itself. A series without a fresh sample is left out, and so is a VM
+ * without any such series: a scraper must see that nothing was observed.
  */
 import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
@@ -18,7 +18,7 @@ import {
   type ExpositionFormat,
 } from './exposition.ts';
 
-/** What the thread is asked for: a shard's live VMs, in a format. */
+/** Request to the thread: a shard's live VMs, in a format. */
 export interface ShardRequest {
   readonly vms: readonly ExportedVm[];
   /** Unix ms. */
@@ -27,13 +27,13 @@ export interface ShardRequest {
   readonly gzip: boolean;
 }
 
-// As reading history: somebody waits for an answer, but ingest and alerting go first.
+// As for history reads: a client is waiting, but ingest and alerting take precedence.
 const NICENESS = 3;
-/** Scrapes repeat, and text of this kind packs to a tenth at the cheapest level already. */
+/** Scrapes repeat, and such text compresses to a tenth even at the cheapest level. */
 const GZIP_LEVEL = 1;
 /**
- * Largest shard, characters: 500 VMs with 300 series each. A part of a shard would look like VMs
- * that have gone, so a larger one is refused whole.
+ * Maximum length of a shard, characters: 500 VMs with 300 series each. A partial shard would look
+ * as if VMs had disappeared, so a larger one is rejected as a whole.
  */
 const SHARD_CHARACTERS_MAX = 32 * 1024 * 1024;
 
@@ -58,22 +58,22 @@ function shardBody(
 ): Uint8Array<ArrayBuffer> | null {
   const exposition = new Exposition(format);
   for (const vm of vms) {
-    if (isCancelled()) throw new HistoryError('CLOSED', 'The scraper has gone');
+    if (isCancelled()) throw new HistoryError('CLOSED', 'The scraper disconnected');
     const rows = view.recent({ project: vm.project, vm: vm.vm, fromMs: nowMs - ROWS_MS });
     exposition.add(vm, newestSamples(rows, nowMs));
     if (exposition.length > SHARD_CHARACTERS_MAX) return null;
   }
   const text = exposition.text();
-  // A copy of its own: small buffers are cut from a pool, which must not be given away.
+  // A separate copy: small buffers are slices of a pool, which must not be transferred.
   return new Uint8Array(gzip ? gzipSync(text, { level: GZIP_LEVEL }) : Buffer.from(text));
 }
 
 /** Samples older than this are stale (three sampling intervals), ms. */
 const FRESH_MS = GAP_TOLERANCE_MS;
-/** How far back rows are wanted, ms: a utilization needs the row before. */
+/** Age of the oldest row to read, ms: a utilization needs the row before. */
 const ROWS_MS = FRESH_MS + GAP_TOLERANCE_MS;
 
-/** One sample for each series that has one observed in the last 90 s before `nowMs`. */
+/** One sample for each series with an observation in the last 90 s before `nowMs`. */
 function newestSamples(columns: VmColumns, nowMs: number): ExportedSample[] {
   const { timesMs } = columns;
   const samples: ExportedSample[] = [];

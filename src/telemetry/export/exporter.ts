@@ -1,6 +1,6 @@
 /**
- * Exports of a project's newest samples, shard by shard. It decides whose samples are shown as the
- * present. Separate threads write the text, one shard at a time each. An export may take as long as a
+ * Exports a project's newest samples, shard by shard. It decides whose samples count as current.
+ * Separate threads write the text, one shard at a time each. An export has the time limit of a
  * query.
  */
 
@@ -21,19 +21,19 @@ import type { ExportedVm, ExpositionFormat } from './exposition.ts';
 export interface ExporterDeps {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly history: { readonly share: HistoryShare };
-  /** The projection's file. */
+  /** File of the projection. */
   readonly controlPath: string;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
-  /** Has everything been read that the sample log held at the start? */
+  /** True once everything that the sample log held at the start has been read. */
   readonly evaluator: { isCaughtUp(): boolean };
   readonly clock: Clock;
-  /** Gets an entry when the thread ends unrequested. */
+  /** Gets an entry if the thread exits unexpectedly. */
   readonly log: Log;
-  /** The thread's file; absent = `export-thread`. */
+  /** File of the thread; default `export-thread`. */
   readonly entry?: URL;
 }
 
-/** One scrape of one shard, in the form that its client accepts. */
+/** One scrape of one shard, in a format that its client accepts. */
 export interface ShardQuery {
   /** Project id. */
   readonly project: string;
@@ -42,9 +42,7 @@ export interface ShardQuery {
   readonly gzip: boolean;
 }
 
-/**
- * Exports of all projects, with threads of their own, so that scrapes never wait behind queries.
- */
+/** Exports of all projects, with threads of their own, so that scrapes never wait for queries. */
 export class Exporter {
   readonly #deps: ExporterDeps;
   readonly #directory: VmDirectory;
@@ -71,13 +69,13 @@ export class Exporter {
     });
   }
 
-  /** Number of the project's shards, numbered from 0; at least 1, and never fewer than before. */
+  /** Number of the project's shards, numbered from 0; at least 1, and never decreasing. */
   shardCount(project: string): number {
     return shardCount(this.#deps.host.view(project));
   }
 
   /**
-   * The shard's text, packed when asked for. Throws a `Refusal`: NOT_FOUND for a shard that the
+   * The shard's text, packed if requested. Throws a `Refusal`: NOT_FOUND for a shard that the
    * project does not have, NOT_READY, TOO_MANY_REQUESTS, QUERY_TIMEOUT, RESPONSE_TOO_LARGE; or the
    * reason of `signal`.
    */
@@ -85,12 +83,12 @@ export class Exporter {
     const { project, shard } = query;
     const count = this.shardCount(project);
     if (shard >= count) {
-      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take them from scrape-targets`;
+      const message = `There is no shard ${shard}, only 0 to ${count - 1}: take the numbers from scrape-targets`;
       throw new Refusal('NOT_FOUND', message);
     }
-    // Rows that are still being read would look like VMs that have fallen silent.
+    // Rows that are still being read would make their VMs look silent.
     if (!this.#deps.evaluator.isCaughtUp()) {
-      throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
+      throw new Refusal('NOT_READY', 'The sample log is still being read: retry later');
     }
     const { clock } = this.#deps;
     return await withQueryDeadline({ clock, signal }, (ended) => this.#write(query, ended));
@@ -114,7 +112,7 @@ export class Exporter {
     });
     const body = await this.#call(project, request, signal);
     if (body) return body;
-    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard has more series than an export may have');
+    throw new Refusal('RESPONSE_TOO_LARGE', 'The shard exceeds the maximum size of an export');
   }
 
   async #call(
@@ -123,14 +121,14 @@ export class Exporter {
     signal: AbortSignal,
   ): Promise<Uint8Array | null> {
     try {
-      // The thread runs our own file, whose answer to `shard` is this.
+      // The thread runs this program's file; its method `shard` returns this type.
       return (await this.#threads.call(project, 'shard', request, signal)) as Uint8Array | null;
     } catch (error) {
       throw error instanceof HistoryError ? refusalOf(error) : error;
     }
   }
 
-  /** Without the VMs of stale data centers: their last readings are not the present. */
+  /** Leaves out the VMs of stale data centers: their last readings are not current. */
   #live(vms: readonly ExportedVm[]): readonly ExportedVm[] {
     const states = new Map<string, 'live' | 'stale'>();
     return vms.filter(({ datacenter }) => {
@@ -141,7 +139,7 @@ export class Exporter {
   }
 }
 
-/** The refusal that the scraper gets; the error itself where only the log may have it. */
+/** The refusal for the scraper; the error itself if it is only for the log. */
 function refusalOf(error: HistoryError): Error {
   const message = `The export could not be written: ${error.message}`;
   switch (error.reason) {
@@ -152,7 +150,10 @@ function refusalOf(error: HistoryError): Error {
     case 'OVERLOADED':
       return new Refusal('TOO_MANY_REQUESTS', message);
     case 'OUT_OF_MEMORY':
-      return new Refusal('RESPONSE_TOO_LARGE', 'The shard needs more memory than there is for it');
+      return new Refusal(
+        'RESPONSE_TOO_LARGE',
+        'The shard needs more memory than the export thread may use',
+      );
     case 'DAMAGED':
     case 'FAULT':
       return error;

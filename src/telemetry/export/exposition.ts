@@ -1,9 +1,10 @@
 /**
- * A shard as text: Prometheus's text format 0.0.4, or OpenMetrics 1.0. Lines of one metric stand
- * together, so VMs are added one after another and written metric by metric at the end. Values are the
- * shortest decimals that read back as the stored double; times are those of the observations.
+ * A shard as text: Prometheus's text format 0.0.4, or OpenMetrics 1.0. Lines of one metric are
+ * adjacent, so VMs are added one after another and written metric by metric at the end. Values are
+ * the shortest decimals that read back as the stored double; times are those of the observations.
  *
- * https://prometheus.io/docs/instrumenting/exposition_formats, https://prometheus.io/docs/specs/om/open_metrics_spec
+ * https://prometheus.io/docs/instrumenting/exposition_formats,
+ * https://prometheus.io/docs/specs/om/open_metrics_spec
  */
 import {
   type SeriesDescriptor,
@@ -16,7 +17,7 @@ import {
 } from '../../../streams/telemetry/samples/batch.ts';
 import { acceptedRanges } from '../../platform/http/negotiation.ts';
 
-/** `text` is Prometheus's text format, `openmetrics` what a client gets that accepts it. */
+/** `text` is Prometheus's text format; `openmetrics` is for clients that accept it. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
 /** The `content-type` of each format, with its version. */
@@ -25,7 +26,7 @@ export const CONTENT_TYPE: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Whose samples: the labels of every series of a VM. */
+/** The VM of the samples: the labels of all its series. */
 export interface ExportedVm {
   readonly project: string;
   readonly vm: string;
@@ -40,7 +41,7 @@ export interface ExportedSample {
   readonly value: number;
 }
 
-/** One shard's text in the making: add VM by VM, then take the whole. */
+/** Builds the text of one shard: add VM by VM, then take the whole. */
 export class Exposition {
   readonly #format: ExpositionFormat;
   readonly #lines = new Map<string, string[]>();
@@ -55,7 +56,9 @@ export class Exposition {
     return this.#length;
   }
 
-  /** Adds a VM, which must not have been added before; series outside of the catalogue are left out. */
+  /**
+   * Adds a VM, which must not have been added before. Series outside the catalogue are left out.
+   */
   add(vm: ExportedVm, samples: Iterable<ExportedSample>): void {
     const own = labelsOf(vm);
     for (const { key, timeMs, value } of samples) {
@@ -105,7 +108,7 @@ function valueText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** The version of each media type that we write; a range without a version takes it too. */
+/** The version written for each media type; a range without a version accepts it too. */
 const FORMATS: readonly (readonly [type: string, version: string, format: ExpositionFormat])[] = [
   ['application/openmetrics-text', '1.0.0', 'openmetrics'],
   ['text/plain', '0.0.4', 'text'],
@@ -114,8 +117,8 @@ const FORMATS: readonly (readonly [type: string, version: string, format: Exposi
 ];
 
 /**
- * The format of the range with the highest weight; of equal ones the first. The text format also
- * for who accepts neither, as exporters do.
+ * The format of the range with the highest weight, the first among equals. Clients that accept
+ * neither get the text format, as from exporters.
  */
 export function formatFor(accept: string | undefined): ExpositionFormat {
   let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };

@@ -1,7 +1,7 @@
 /**
- * Alert rules and alerts in the shapes of Prometheus's `/api/v1/rules` and `/api/v1/alerts`. The
- * rules are the service's own: it evaluates them itself, and the expression shown is one to look at
- * the same metric with.
+ * Alert rules and alerts in the format of Prometheus's `/api/v1/rules` and `/api/v1/alerts`. The
+ * rules are the service's own: it evaluates them itself, and the returned expression is only for
+ * viewing the same metric.
  */
 import { PromqlError } from '../promql/errors.ts';
 import { type AlertFacts, alertLabels, type VmNameOf } from '../query/series/alert-series.ts';
@@ -12,11 +12,11 @@ export interface ActiveAlert extends AlertFacts {
   readonly state: 'pending' | 'firing';
   /** First breaching observation, Unix ms. */
   readonly activeMs: number;
-  /** Newest value of the condition; undefined: none is known. */
+  /** Newest value of the condition; undefined: unknown. */
   readonly value?: number | undefined;
 }
 
-/** A rule that is switched on, with its alerts. */
+/** An enabled rule with its alerts. */
 export interface AlertingRule {
   readonly id: string;
   readonly displayName: string;
@@ -27,12 +27,12 @@ export interface AlertingRule {
   readonly severity: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Why it is not evaluated in full; undefined: it is. */
+  /** Reason why it is not evaluated completely; undefined: it is. */
   readonly error?: string | undefined;
   readonly alerts: readonly ActiveAlert[];
 }
 
-/** Reader of a project's rules, as they are now. */
+/** Reads a project's rules as they are now. */
 export interface AlertingRules {
   readonly rules: (project: string) => Promise<readonly AlertingRule[]>;
   readonly vmName: (project: string) => VmNameOf;
@@ -59,7 +59,8 @@ export async function alertsData({
 
 /**
  * `data` of `/api/v1/rules`: one group with all rules of the project. Takes `type`, `rule_name[]`,
- * `rule_group[]`, `file[]` and `exclude_alerts`. Throws `PromqlError` bad_data, in Prometheus's words.
+ * `rule_group[]`, `file[]` and `exclude_alerts`. Throws `PromqlError` bad_data, in Prometheus's
+ * words.
  */
 export async function rulesData(request: AlertsRequest): Promise<object> {
   const { project, parameters, alertingRules: alerting } = request;
@@ -116,7 +117,7 @@ function stateOf(alerts: readonly ActiveAlert[]): 'firing' | 'pending' | 'inacti
   return alerts.length > 0 ? 'pending' : 'inactive';
 }
 
-/** As Go's format 'e' writes it: at least two digits of exponent. */
+/** Like Go's format 'e': at least two digits of exponent. */
 function exponential(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }

@@ -1,31 +1,31 @@
 /**
  * Query requests from HTTP parameters, with the limits of this API (LIMIT-03). The engine knows
- * none of these limits: a rule or a test may ask for what no dashboard may. Refusals have
- * Prometheus's texts where it has one, because clients show and compare them.
+ * none of these limits: a rule or a test may query more than a dashboard. Errors have Prometheus's
+ * texts where it has one, because clients display and compare them.
  *
- * The form body goes before the URL, and of a parameter with one value the first counts, as in
- * Prometheus. Times are seconds with decimals, RFC 3339 or `1m30s`; sizes far out of range are
- * clamped to what a calendar can hold.
+ * As in Prometheus, the form body takes precedence over the URL, and the first value of a
+ * single-valued parameter counts. Times are seconds with decimals, RFC 3339 or `1m30s`; times far
+ * out of range are clamped to the range of a calendar.
  */
 import { PromqlError } from '../promql/errors.ts';
 import { goQuote } from '../promql/format-go.ts';
 import type { QueryOperation, QueryRequest } from '../query/promql/query-request.ts';
 import { POINTS_MAX, QUERY_MS_MAX, STEP_MS_MIN } from '../query/threads/limits.ts';
 
-/** The parts of an HTTP request that a query is made of. */
+/** The parts of an HTTP request that make up a query. */
 export interface QueryInput {
   readonly project: string;
   readonly parameters: Parameters;
-  /** The part of the path at `:label`; '' where the path has none. */
+  /** The part of the path at `:label`; '' if the path has none. */
   readonly label: string;
   readonly encoding: QueryRequest['encoding'];
   readonly nowMs: number;
 }
 
-/** Of an expression, and of all selectors of a request together. */
+/** Maximum size of an expression, and of all selectors of a request together, bytes. */
 const EXPRESSION_BYTES_MAX = 16 * 1024;
 
-/** Throws `PromqlError` bad_data, as all of these do. */
+/** Throws `PromqlError` bad_data, like all of these. */
 export function instantRequest({ nowMs, parameters, ...input }: QueryInput): QueryRequest {
   const limit = limitOf(parameters);
   const timeMs = timeOr(parameters, 'time', nowMs);
@@ -38,8 +38,8 @@ export function instantRequest({ nowMs, parameters, ...input }: QueryInput): Que
 }
 
 /**
- * Request of `/query_range`. Throws `PromqlError` bad_data for a parameter that is missing or
- * wrong, and for more than 10,000 points a series (LIMIT-03).
+ * Request of `/query_range`. Throws `PromqlError` bad_data for a missing or invalid parameter, and
+ * for more than 10,000 points per series (LIMIT-03).
  */
 export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest {
   const limit = limitOf(parameters);
@@ -61,7 +61,7 @@ export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest
   };
 }
 
-/** Of `series`: at least one selector. */
+/** Request of `series`: at least one selector. */
 export function seriesRequest(input: QueryInput): QueryRequest {
   if (input.parameters.all('match[]').length === 0) {
     throw new PromqlError('bad_data', 'no match[] parameter provided');
@@ -85,7 +85,7 @@ export function metadataRequest(
   return { ...responseOf(input), operation, limit };
 }
 
-/** Of `format_query` and `parse_query`. */
+/** Request of `format_query` and `parse_query`. */
 export function textRequest(
   kind: 'format' | 'parse',
   { parameters, ...input }: QueryInput,
@@ -118,13 +118,16 @@ function timeOf(parameters: Parameters, name: string, refusal = ''): number {
   throw invalid(name, `${refusal}cannot parse ${goQuote(text)} to a valid timestamp`);
 }
 
-/** A time that may be missing is refused in other words than one that must be there. */
+/** An invalid optional time has another error text than an invalid required one. */
 function timeOr(parameters: Parameters, name: string, defaultMs: number): number {
   if (parameters.get(name) === '') return defaultMs;
   return timeOf(parameters, name, `invalid time value for '${name}': `);
 }
 
-/** Clients send small steps by default: a step is raised to the shortest one, and the answer says so. */
+/**
+ * Clients send small steps by default: a step is raised to the shortest allowed one, and a notice
+ * is added to the response.
+ */
 function stepOf(parameters: Parameters): { stepMs: number; notices?: readonly string[] } {
   const text = parameters.get('step');
   const stepMs = parseDurationMs(text);
@@ -138,12 +141,12 @@ function stepOf(parameters: Parameters): { stepMs: number; notices?: readonly st
   }
   if (stepMs >= STEP_MS_MIN) return { stepMs };
   const notice =
-    `the step of ${stepMs / 1000} s was raised to 30 s, at which samples are taken. ` +
+    `the step of ${stepMs / 1000} s was raised to 30 s, the sampling interval. ` +
     'In Grafana, set "Scrape interval" of the data source to 30s or more (or "Min step" of the query)';
   return { stepMs: STEP_MS_MIN, notices: [notice] };
 }
 
-/** Lookback and timeout; the others of Prometheus's parameters change nothing here. */
+/** Lookback and timeout; the other parameters of Prometheus have no effect here. */
 function evaluationOptions(parameters: Parameters): Pick<QueryRequest, 'lookbackMs' | 'timeoutMs'> {
   const timeoutMs = optionalDuration(parameters, 'timeout', (message) =>
     invalid('timeout', message),
@@ -154,7 +157,7 @@ function evaluationOptions(parameters: Parameters): Pick<QueryRequest, 'lookback
   return {
     ...(timeoutMs !== undefined &&
       timeoutMs < QUERY_MS_MAX && { timeoutMs: atLeastZero(timeoutMs) }),
-    // Prometheus takes its default for what is no length.
+    // Prometheus uses its default for a length that is not positive.
     ...(lookbackMs !== undefined && lookbackMs > 0 && { lookbackMs }),
   };
 }
@@ -194,14 +197,14 @@ function invalid(parameter: string, message: string): PromqlError {
   return new PromqlError('bad_data', `invalid parameter "${parameter}": ${message}`);
 }
 
-/** Earliest and latest time, Unix ms: what JavaScript's calendar can hold. */
+/** Earliest and latest time, Unix ms: the range of JavaScript's calendar. */
 const TIME_MS_MAX = 8_640_000_000_000_000;
 
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const RFC_3339 =
   /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/;
 const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
-/** Of the groups of `DURATION`, ms. */
+/** Units of the groups of `DURATION`, ms. */
 const UNIT_MS: readonly number[] = [
   365 * 86_400_000,
   7 * 86_400_000,
@@ -214,11 +217,11 @@ const UNIT_MS: readonly number[] = [
 /** Longest duration: Go's, about 292 years, in ms. */
 const DURATION_MS_MAX = 2 ** 63 / 1e6;
 
-/** Unix ms, whole, within `TIME_MS_MAX` of the epoch; undefined when it is not a time. */
+/** Integer Unix ms within `TIME_MS_MAX` of the epoch; undefined if the text is not a time. */
 function parseTimeMs(text: string): number | undefined {
   if (DECIMAL.test(text)) return clampTimeMs(Math.round(Number(text) * 1000));
   const [, date = '', time = '', fraction = '', zone = ''] = RFC_3339.exec(text) ?? [];
-  // A day that its month does not have would be taken for one of the next month.
+  // A day that its month does not have would be read as one of the next month.
   if (date === '' || !isDate(date)) return undefined;
   const timeMs = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`);
   return Number.isNaN(timeMs) ? undefined : timeMs;
@@ -233,7 +236,7 @@ function clampTimeMs(timeMs: number): number {
   return Math.max(-TIME_MS_MAX, Math.min(TIME_MS_MAX, timeMs));
 }
 
-/** ms, whole, possibly negative; undefined when it is not a duration or a longer one than 292 years. */
+/** Integer ms, possibly negative; undefined if the text is not a duration or exceeds 292 years. */
 function parseDurationMs(text: string): number | undefined {
   const durationMs = DECIMAL.test(text) ? Math.trunc(Number(text) * 1000) : unitsMs(text);
   if (durationMs === undefined || Math.abs(durationMs) > DURATION_MS_MAX) return undefined;
@@ -246,10 +249,7 @@ function unitsMs(text: string): number | undefined {
   return UNIT_MS.reduce((sum, unitMs, i) => sum + unitMs * Number(parts[i + 1] ?? 0), 0);
 }
 
-/**
- * Parameters of one request, decoded once. Names that the API does not know are ignored, as in
- * Prometheus.
- */
+/** Parameters of one request, decoded once. Unknown names are ignored, as in Prometheus. */
 export class Parameters {
   readonly #values = new Map<string, string[]>();
 
@@ -260,7 +260,7 @@ export class Parameters {
     }
   }
 
-  /** '' when it is not given, which means the same as an empty value. */
+  /** '' if the parameter is absent, which means the same as an empty value. */
   get(name: string): string {
     return this.#values.get(name)?.[0] ?? '';
   }
@@ -283,7 +283,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    const message = 'error parsing form values: a percent escape is not one, or not UTF-8';
+    const message = 'error parsing form values: a percent escape is invalid or not UTF-8';
     throw new PromqlError('bad_data', message);
   }
 }

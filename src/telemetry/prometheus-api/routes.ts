@@ -1,8 +1,8 @@
 /**
- * The read-only PromQL URL (API-03): what is admitted, in which order, and in
- * which form it is refused. Paths are an allow-list; the project comes from the path and must be
- * the credential's own; everything else of a request is read in `Parameters` alone. Access is
- * decided before a body is read.
+ * The read-only PromQL URL (API-03): which requests are admitted, in which order they are checked,
+ * and how they are rejected. Paths are an allow-list; the project in the path must be the
+ * credential's own; everything else of a request is read only through `Parameters`. Access is
+ * checked before a body is read.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -47,27 +47,27 @@ import {
   textRequest,
 } from './query-requests.ts';
 
-/** What the routes need: reading access, the query threads, and whether the service is ready. */
+/** Dependencies of the routes: read access, the query threads, and whether the service is ready. */
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
   readonly alertingRules: AlertingRules;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the service can answer; shown at `/-/ready`. */
+  /** Whether the service is ready; reported at `/-/ready`. */
   readonly health: { report(): { readonly ready: boolean } };
 }
 
 const PREFIX = '/v1/monitoring/projects/:project/promql';
 const API = '/api/v1/';
 
-/** In order of preference among those that a client likes equally. */
+/** In order of preference among those that a client accepts equally. */
 const ENCODINGS = ['zstd', 'gzip'] as const;
 
-/** Below the base that clients are given, as well as at the root, for `promtool check`. */
+/** Below the base URL for clients as well as at the root, for `promtool check`. */
 const PROBES = ['/-/healthy', '/-/ready'] as const;
 
 /**
- * Adds the routes in a scope of their own, because their errors and bodies have other forms than
+ * Adds the routes in a scope of their own, because their errors and bodies have other formats than
  * those of the RPCs.
  */
 export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDeps): Promise<void> {
@@ -88,7 +88,7 @@ type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: str
 
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
   const { queries, alertingRules, clock, positions } = deps;
-  /** Of each request that was let in; released when its body has come, or broke off. */
+  /** Admitted readers by request; released when the body has arrived or broken off. */
   const admitted = new WeakMap<FastifyRequest, AdmittedReader & Pass>();
   scope.route<{ Params: { project: string; label?: string } }>({
     method: [...endpoint.methods],
@@ -102,13 +102,14 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       checkBodyHeaders(request);
       const { release } = deps.gate.takeBody(reader.caller, kind, bodyBytesOf(request));
       admitted.set(request, { ...reader, release });
-      // Of a request that never comes to its handler: a body that breaks off, or is too large.
+      // Releases requests that never reach their handler: their body breaks off or is too large.
       reply.raw.once('close', release);
     },
     async handler(request, reply) {
       const reader = admitted.get(request);
-      if (!reader) throw new Error('A PromQL request was not let in');
-      // Its body has come: while it waits, its memory is bounded with the other waiting requests.
+      if (!reader) throw new Error('A PromQL request was rejected');
+      // Its body has arrived: while it waits, its memory is bounded along with the other waiting
+      // requests.
       reader.release();
       const place = await reader.takeSlot(requestBytesOf(request));
       try {
@@ -151,14 +152,16 @@ function parametersOf(request: PromqlHttpRequest): Parameters {
 
 const FORM = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
 
-/** At most, of the body that is to come; one that claims more is refused unread. */
+/**
+ * Upper bound of the size of the coming body, bytes; a body that declares more is rejected unread.
+ */
 function bodyBytesOf({ method, headers }: PromqlHttpRequest): number {
   const { 'content-length': length, 'transfer-encoding': transfer } = headers;
   if (method === 'GET') return 0;
   return transfer === undefined ? Math.min(Number(length ?? 0), FORM_BYTES_MAX) : FORM_BYTES_MAX;
 }
 
-/** A body is a plain form, or it is refused unread: what is not understood is never skipped. */
+/** A body must be a plain form; anything else is rejected unread and never ignored. */
 function checkBodyHeaders({ method, headers }: PromqlHttpRequest): void {
   const { 'content-length': length = '0', 'transfer-encoding': transfer } = headers;
   if (method === 'GET' || (transfer === undefined && length === '0')) return;
@@ -166,7 +169,7 @@ function checkBodyHeaders({ method, headers }: PromqlHttpRequest): void {
     throw unsupported('The body is not application/x-www-form-urlencoded in UTF-8');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw unsupported('The body has a Content-Encoding: send it as it is');
+    throw unsupported('The body has a Content-Encoding: send it unencoded');
   }
 }
 
@@ -178,7 +181,7 @@ function unsupported(message: string): FastifyError {
   });
 }
 
-/** Answers are for the sender of the key alone, and must be read as JSON by browsers. */
+/** Responses are only for the owner of the key, and browsers must read them as JSON. */
 function addHeaders(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (_request, reply) => {
     reply.headers({
@@ -189,7 +192,7 @@ function addHeaders(scope: FastifyInstance): void {
   });
 }
 
-/** Known paths with another method, and everything that is no path: refused before a body is read. */
+/** Rejects known paths with another method, and unknown paths, before a body is read. */
 function refuseUnknownPaths(scope: FastifyInstance): void {
   const known: readonly KnownPath[] = [
     ...endpoints.map(({ path, methods }) => ({ pattern: patternOf(API + path), methods })),
@@ -198,7 +201,7 @@ function refuseUnknownPaths(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (request, reply) => {
     if (request.is404) return refusePath(known, request, reply);
   });
-  // The hook has answered; without a handler in this scope it would not run for unknown paths.
+  // The hook has responded. Without a handler in this scope it would not run for unknown paths.
   scope.setNotFoundHandler((request, reply) => refusePath(known, request, reply));
 }
 
@@ -228,12 +231,12 @@ function refusePath(
 
 function readFormsOnly(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
-  // Who sends one was let in before.
+  // The sender of a body has already been admitted.
   const options = { parseAs: 'string', bodyLimit: FORM_BYTES_MAX } as const;
   scope.addContentTypeParser('*', options, (_request, body, done) => done(null, body));
 }
 
-/** Each error in the envelope; unforeseen errors go to the log only. */
+/** Sends each error in the envelope; unexpected errors go only to the log. */
 function sendErrors(scope: FastifyInstance, log: Log): void {
   scope.setErrorHandler((error: FastifyError | Refusal | PromqlError, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(reply, error);
@@ -270,7 +273,7 @@ const ERROR_TYPES: Readonly<Record<number, PromqlErrorType>> = {
 };
 const RETRY_AFTER_SECONDS = '1';
 
-/** 401 says how to authenticate, 429 and 503 when to retry. */
+/** 401 says how to authenticate; 429 and 503 say when to retry. */
 function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { reason, message, metadata } = refusal;
   const status = reason === 'QUERY_TIMEOUT' ? 503 : httpStatusOf(reason);
@@ -282,7 +285,7 @@ function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return send(reply, { status, body: encodeError(errorType, `${reason}: ${message}`) });
 }
 
-/** What the framework refuses: a body that is too large, or not what its headers say. */
+/** Sends rejections by the framework: a body that is too large or does not match its headers. */
 function sendBadRequest(reply: FastifyReply, error: FastifyError): FastifyReply {
   const body = encodeError('bad_data', error.message);
   return send(reply, { status: error.statusCode ?? 400, body });
@@ -292,9 +295,9 @@ function sendPromqlError(reply: FastifyReply, error: PromqlError): FastifyReply 
   return send(reply, errorAnswer(error));
 }
 
-/** Nobody is there to read it; the status is what the request's record shows. */
+/** No client reads this response; the status appears in the request's log entry. */
 function sendGone(reply: FastifyReply): FastifyReply {
-  return sendPromqlError(reply, new PromqlError('canceled', 'the client has gone'));
+  return sendPromqlError(reply, new PromqlError('canceled', 'the client disconnected'));
 }
 
 function send(
@@ -304,25 +307,25 @@ function send(
   return reply.code(status).type('application/json').send(body);
 }
 
-// The allow-list: every path of the PromQL URL, with its methods and its answer. Whatever else a
-// Prometheus has (writing, administration, configuration, federation) does not exist here.
+// The allow-list: every path of the PromQL URL, with its methods and its response. Everything else
+// in a Prometheus (writes, administration, configuration, federation) does not exist here.
 
 /** One admitted request. */
 export interface EndpointRequest extends QueryInput {
   readonly queries: PromqlQueries;
   readonly alertingRules: AlertingRules;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 /** One path of the allow-list. */
 export interface Endpoint {
-  /** Below `/api/v1/`. */
+  /** Path below `/api/v1/`. */
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST')[];
   /** `query`: it needs the query threads. */
   readonly kind: CallClass;
-  /** Throws `PromqlError`, and what `PromqlQueries.run` throws. */
+  /** Throws `PromqlError`, and the errors of `PromqlQueries.run`. */
   readonly answer: (request: EndpointRequest) => Promise<PromqlAnswer> | PromqlAnswer;
 }
 
@@ -330,8 +333,8 @@ const GET = ['GET'] as const;
 const GET_POST = ['GET', 'POST'] as const;
 
 /**
- * What a client may take this service for: the dialect it speaks. A `features` object would make
- * Grafana take it for a Mimir whose rules can be written.
+ * Identity of the service for clients: the dialect that it speaks. With a `features` object,
+ * Grafana would take it for a Mimir whose rules can be written.
  */
 const BUILD = {
   version: '3.5.3',
@@ -342,13 +345,13 @@ const BUILD = {
   goVersion: '',
 };
 
-/** Of Prometheus's flags those that say something about this service. */
+/** The flags of Prometheus that are meaningful for this service. */
 const FLAGS = {
   'query.timeout': `${QUERY_MS_MAX / 1000}s`,
   'storage.tsdb.retention.time': '7d',
 };
 
-/** The look-back is the project's own, as Go writes a duration. */
+/** The lookback is the project's own, formatted as a Go duration. */
 function flagsOf({ queries, project }: EndpointRequest) {
   const lookback = formatDuration(queries.lookbackMs(project));
   return { 'query.lookback-delta': lookback, ...FLAGS };
@@ -367,7 +370,7 @@ const endpoints: readonly Endpoint[] = [
   querying('format_query', (input) => textRequest('format', input)),
   querying('parse_query', (input) => textRequest('parse', input)),
   { path: 'metadata', methods: GET, kind: 'query', answer: metadata },
-  // Answered as empty, because clients ask: no exemplars are stored, and nothing is scraped.
+  // Empty, for clients that request them: no exemplars are stored, and nothing is scraped.
   { path: 'query_exemplars', methods: GET_POST, kind: 'call', answer: () => answerOf([]) },
   { path: 'targets', methods: GET, kind: 'call', answer: () => answerOf(NO_TARGETS) },
   {
@@ -387,7 +390,7 @@ const endpoints: readonly Endpoint[] = [
   { path: 'status/runtimeinfo', methods: GET, kind: 'call', answer: () => answerOf(RUNTIME) },
 ];
 
-/** An endpoint that one query answers. */
+/** An endpoint answered by one query. */
 function querying(path: string, requestOf: (input: QueryInput) => QueryRequest): Endpoint {
   return {
     path,
@@ -432,7 +435,7 @@ const ESCAPED = /^U__((?:[^_]|__|_[0-9a-fA-F]{1,6}_)*)$/;
 const ESCAPES = /__|_([0-9a-fA-F]{1,6})_/g;
 const CODE_POINT_MAX = 0x10ffff;
 
-/** A name that does not follow the escaping is taken as it is. */
+/** A name that does not follow the escaping is used unchanged. */
 function unescapeLabelName(name: string): string {
   const escaped = ESCAPED.exec(name)?.[1];
   if (escaped === undefined) return name;
@@ -443,14 +446,14 @@ function unescapeLabelName(name: string): string {
   );
 }
 
-/** Half a surrogate pair is no character. */
+/** Half a surrogate pair is not a character. */
 function isCharacter(code: number): boolean {
   return code <= CODE_POINT_MAX && (code < 0xd800 || code > 0xdfff);
 }
 
 /** Limits of `/metadata`, as its parameters give them. */
 export interface MetadataLimits {
-  /** Metrics at most; negative = all. */
+  /** Maximum number of metrics; negative = all. */
   readonly limit: number;
   /** '' = all. */
   readonly metric: string;
@@ -463,12 +466,12 @@ type Metadata = Pick<SeriesDescriptor, 'unit' | 'help'> & {
 /** Throws `PromqlError` bad_data, in Prometheus's words. */
 function metadataLimits(parameters: Parameters): MetadataLimits {
   const limit = numberOf(parameters, 'limit');
-  // Each metric has one entry here, so no number of them per metric leaves any out.
+  // Each metric has one entry here, so no limit per metric leaves any out.
   numberOf(parameters, 'limit_per_metric');
   return { limit, metric: parameters.get('metric') };
 }
 
-/** `names`: of the project's metrics. */
+/** `names`: metric names of the project. */
 function metadataOf(
   names: readonly string[],
   { limit, metric }: MetadataLimits,

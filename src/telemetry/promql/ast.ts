@@ -1,7 +1,7 @@
 /**
- * The typed syntax tree of a PromQL expression, as the checker leaves it: every literal is a value,
- * every duration milliseconds, every matcher compiled. The evaluator switches over `kind`, and a
- * kind that it does not know cannot exist. Source: Prometheus 3.5, `promql/parser/ast.go`.
+ * The typed syntax tree of a PromQL expression after the checker: every literal is a value, every
+ * duration is in milliseconds, every matcher is compiled. The evaluator switches over `kind`; an
+ * unknown kind cannot exist. Source: Prometheus 3.5, `promql/parser/ast.go`.
  */
 import type { Matcher } from './matcher.ts';
 
@@ -12,26 +12,26 @@ export interface Span {
 }
 
 /**
- * The four types of the language. A matrix is what a range selector or subquery has; only functions
- * over ranges take it, and an instant query may answer with one.
+ * The four types of the language. A matrix is the value of a range selector or subquery; only
+ * functions over ranges take it, and an instant query may return one.
  */
 export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
 
-/** The time an `@` fixes: Unix ms, or an end of the query's range. */
+/** The time that an `@` fixes: Unix ms, or an end of the query's range. */
 export type AtModifier = { readonly ms: number } | 'start' | 'end';
 
-/** A number, in whatever of Go's notations it was written. `Inf` and `NaN` are numbers too. */
+/** A number in any of Go's notations. `Inf` and `NaN` are numbers too. */
 export interface NumberLiteral {
   readonly kind: 'number';
   readonly value: number;
-  /** Written as a duration (`5m`, value in seconds), and printed as one. */
+  /** Written as a duration (`5m`; the value is in seconds) and printed as one. */
   readonly isDuration?: true;
   readonly span: Span;
 }
 
 /**
- * A string with its escapes resolved. It stands alone or as the argument of a function; no operator
- * takes it.
+ * A string with its escapes resolved. It is a whole expression or an argument of a function; no
+ * operator takes it.
  */
 export interface StringLiteral {
   readonly kind: 'string';
@@ -45,9 +45,9 @@ export interface StringLiteral {
  */
 export interface VectorSelector {
   readonly kind: 'vectorSelector';
-  /** The metric's name where it was written in front of the braces, else ''. */
+  /** The metric name if it was written in front of the braces, otherwise ''. */
   readonly name: string;
-  /** All matchers, the one for the name included. */
+  /** All matchers, including the one for the name. */
   readonly matchers: readonly Matcher[];
   /** Positive looks back, ms. */
   readonly offsetMs: number;
@@ -56,12 +56,12 @@ export interface VectorSelector {
 }
 
 /**
- * `selector[5m]`: for each matching series, all samples of the window that ends at the step.
- * Left-open: a sample exactly `rangeMs` old is outside of it.
+ * `selector[5m]`: for each matching series, all samples of the window that ends at the step. The
+ * window is left-open: it excludes a sample exactly `rangeMs` old.
  */
 export interface MatrixSelector {
   readonly kind: 'matrixSelector';
-  /** Offset and `@` are the selector's. */
+  /** Carries the offset and `@` too. */
   readonly selector: VectorSelector;
   readonly rangeMs: number;
   readonly span: Span;
@@ -83,8 +83,8 @@ export interface Subquery {
 }
 
 /**
- * The form of a function: what the checker compares a call with, and what `/api/v1/parse_query`
- * shows of it.
+ * Signature of a function: the checker compares calls with it, and `/api/v1/parse_query` returns
+ * it.
  */
 export interface FunctionSignature {
   readonly name: string;
@@ -94,7 +94,7 @@ export interface FunctionSignature {
   readonly returns: ValueType;
 }
 
-/** A call whose arguments have been compared with the signature in number and type. */
+/** A call whose arguments match the signature in number and type. */
 export interface Call {
   readonly kind: 'call';
   readonly func: FunctionSignature;
@@ -103,7 +103,7 @@ export interface Call {
 }
 
 /**
- * Aggregation operators of Prometheus 3.5 without those behind a feature flag (`limitk`,
+ * Aggregation operators of Prometheus 3.5, except those behind a feature flag (`limitk`,
  * `limit_ratio`).
  */
 export type AggregateOp =
@@ -121,21 +121,20 @@ export type AggregateOp =
   | 'quantile';
 
 /**
- * `op by (labels) (param, expr)`. `grouping` names the labels that stay, or with `without` those
- * that go.
+ * `op by (labels) (param, expr)`. `grouping` names the labels to keep or, with `without`, to drop.
  */
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly op: AggregateOp;
   readonly expr: Expr;
-  /** Of topk, bottomk, count_values and quantile; null for the others. */
+  /** Parameter of topk, bottomk, count_values and quantile; null for the others. */
   readonly param: Expr | null;
   readonly grouping: readonly string[];
   readonly without: boolean;
   readonly span: Span;
 }
 
-/** Arithmetic, comparison and set operators. Their precedence is in the tree already. */
+/** Arithmetic, comparison and set operators. Their precedence is already in the tree. */
 export type BinaryOp =
   | '+'
   | '-'
@@ -156,19 +155,19 @@ export type BinaryOp =
 
 /**
  * How series of both sides are paired: `on`, `ignoring`, `group_left` and `group_right`. Without
- * any of them all labels but the name are compared.
+ * any of them, all labels except the name are compared.
  */
 export interface VectorMatching {
   readonly cardinality: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
-  /** true: match on `labels` alone; false: on all but `labels`. */
+  /** true: match on `labels` alone; false: on all labels except `labels`. */
   readonly on: boolean;
   readonly labels: readonly string[];
-  /** Labels that group_left or group_right copies from the one side. */
+  /** Labels that group_left or group_right copies from the "one" side. */
   readonly include: readonly string[];
 }
 
 /**
- * An operator between two expressions. With `bool` a comparison answers 0 or 1; without it, it
+ * An operator between two expressions. With `bool`, a comparison returns 0 or 1; without it, it
  * filters the left side.
  */
 export interface Binary {
@@ -182,7 +181,7 @@ export interface Binary {
   readonly span: Span;
 }
 
-/** A sign before an expression; `+` changes nothing, `-` drops the metric's name. */
+/** A sign before an expression; `+` changes nothing, `-` drops the metric name. */
 export interface Unary {
   readonly kind: 'unary';
   readonly op: '+' | '-';
@@ -190,10 +189,7 @@ export interface Unary {
   readonly span: Span;
 }
 
-/**
- * Parentheses, kept because printing and `/api/v1/parse_query` show them; the value is that of
- * `expr`.
- */
+/** Parentheses, kept for printing and for `/api/v1/parse_query`; the value is that of `expr`. */
 export interface Paren {
   readonly kind: 'paren';
   readonly expr: Expr;
@@ -201,7 +197,7 @@ export interface Paren {
 }
 
 /**
- * Any expression. Code that switches over `kind` without a default is checked by the compiler to be
+ * Any expression. The compiler checks that code which switches over `kind` without a default is
  * complete.
  */
 export type Expr =
@@ -245,12 +241,12 @@ function typeOfLeaf(expr: Leaf): ValueType {
 }
 
 /**
- * Expressions whose chains can be thousands long (`1 + 1 + ...`). They are walked with a stack of
- * one's own, never by recursion.
+ * Expressions whose chains can be thousands long (`1 + 1 + ...`). They are walked with an explicit
+ * stack, never by recursion.
  */
 export type Operator = Unary | Binary;
 
-/** Everything else: as deep as its parentheses, which the parser bounds. */
+/** All other expressions: their depth is that of the parentheses, which the parser bounds. */
 export type Leaf = Exclude<Expr, Operator>;
 
 /** Narrows to the kinds that must not be walked by recursion. */
@@ -259,8 +255,8 @@ export function isOperator(expr: Expr): expr is Operator {
 }
 
 /**
- * The operators and their operands in the order in which they are evaluated: left side, right side,
- * operator. `isWhole`: an operator that is not to be taken apart.
+ * The operators and their operands in the order of evaluation: left side, right side, operator.
+ * `isWhole`: true for an operator to be treated as an operand.
  */
 export function inOrder(root: Expr, isWhole = (_: Operator): boolean => false): Expr[] {
   const backwards: Expr[] = [];

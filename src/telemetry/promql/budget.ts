@@ -1,18 +1,20 @@
 /**
- * The budget of one evaluation: memory, samples, and cancellation. Operators check it as they work:
- * before they take memory, and at least once per series. So no query continues after its client has
- * gone, and none exceeds its budget.
+ * The budget of one evaluation: memory, samples and cancellation. Operators check it as they work:
+ * before they take memory, and at least once per series. So no query outlives its client, and none
+ * exceeds its budget.
  */
 import { PromqlError } from './errors.ts';
 
 /**
- * What one evaluation may use. Exceeding either throws `PromqlError` execution, with the limit in
- * its message.
+ * Limits of one evaluation. Exceeding either throws `PromqlError` execution, with the limit in its
+ * message.
  */
 export interface BudgetLimits {
-  /** Memory of columns and samples alive at once, bytes. */
+  /** Maximum memory of columns and samples alive at once, bytes. */
   readonly bytesMax: number;
-  /** Samples looked at, over the whole evaluation; windows that overlap count each time. */
+  /**
+   * Maximum number of samples read over the whole evaluation; overlapping windows count each time.
+   */
   readonly samplesMax: number;
 }
 
@@ -25,12 +27,12 @@ const MESSAGES = {
 };
 /** Samples between two checks of `interrupted`: a fraction of a millisecond of work. */
 const CHECK_EVERY = 50_000;
-/** Cost of one look at a label set, in samples. */
+/** Cost of processing one label set, in samples. */
 const SAMPLES_A_WORK = 10;
 
 /**
- * Counts what an evaluation takes. One instance for one query: operators take before they allocate,
- * give back what they free, and the peak is what was alive at once.
+ * Counts what an evaluation uses. One instance per query: operators take memory before they
+ * allocate it and return what they free. The peak is the most that was alive at once.
  */
 export class Budget {
   readonly #limits: BudgetLimits;
@@ -55,7 +57,7 @@ export class Budget {
     return this.#bytes;
   }
 
-  /** Most memory in use at once so far, bytes. */
+  /** Peak of the memory in use so far, bytes. */
   get bytesPeak(): number {
     return this.#bytesPeak;
   }
@@ -67,12 +69,15 @@ export class Budget {
     if (reason !== undefined) throw new PromqlError(reason, MESSAGES[reason]);
   }
 
-  /** Counts work, and checks now and then. Throws `PromqlError` execution past the limit. */
+  /**
+   * Counts samples and checks for interruption periodically. Throws `PromqlError` execution beyond
+   * the limit.
+   */
   takeSamples(count: number): void {
     this.#samples += count;
     this.#unchecked += count;
     if (this.#samples > this.#limits.samplesMax) {
-      const message = `query processing would look at more than ${this.#limits.samplesMax} samples: ask for a shorter range, a larger step or fewer series`;
+      const message = `query processing would read more than ${this.#limits.samplesMax} samples: use a shorter range, a larger step or fewer series`;
       throw new PromqlError('execution', message);
     }
     if (this.#unchecked >= CHECK_EVERY) this.check();
@@ -80,19 +85,19 @@ export class Budget {
 
   /**
    * Counts work on `count` series, or comparisons of two, that reads no samples: sorting and
-   * grouping of hundreds of thousands take seconds. Checks now and then.
+   * grouping hundreds of thousands take seconds. Checks for interruption periodically.
    */
   takeWork(count = 1): void {
     this.#unchecked += count * SAMPLES_A_WORK;
     if (this.#unchecked >= CHECK_EVERY) this.check();
   }
 
-  /** Requests memory before it is taken. Throws `PromqlError` execution past the limit. */
+  /** Takes memory before it is allocated. Throws `PromqlError` execution beyond the limit. */
   takeBytes(count: number): void {
     this.#bytes += count;
     if (this.#bytes > this.#bytesPeak) this.#bytesPeak = this.#bytes;
     if (this.#bytes <= this.#limits.bytesMax) return;
-    const message = `query processing would need more than ${this.#limits.bytesMax} bytes of memory: ask for a shorter range, a larger step or fewer series`;
+    const message = `query processing would need more than ${this.#limits.bytesMax} bytes of memory: use a shorter range, a larger step or fewer series`;
     throw new PromqlError('execution', message);
   }
 

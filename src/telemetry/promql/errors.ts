@@ -1,23 +1,24 @@
 /**
- * Errors of expressions, in the kinds that Prometheus's HTTP API distinguishes
- * (`errorType`). `bad_data`: the expression or a parameter; `execution`: this data does not allow
- * it (many-to-many matching) or it needs too much; `timeout` and `canceled`: it was stopped.
+ * Errors of expressions, in the kinds that Prometheus's HTTP API distinguishes (`errorType`).
+ * `bad_data`: the expression or a parameter is invalid. `execution`: the data does not allow it
+ * (many-to-many matching), or it needs too many resources. `timeout` and `canceled`: it was
+ * stopped.
  */
 import type { Span } from './ast.ts';
 
 /**
- * `errorType` of the HTTP API. The HTTP status follows from it: 400 for bad_data, 422 execution,
- * 503 timeout, 499 canceled.
+ * `errorType` of the HTTP API. It determines the HTTP status: 400 for bad_data, 422 execution, 503
+ * timeout, 499 canceled.
  */
 export type PromqlErrorKind = 'bad_data' | 'execution' | 'timeout' | 'canceled';
 
 /**
- * A query that has no answer, with the text that clients show. Anything else that is thrown during
- * an evaluation is a bug of ours.
+ * A failed query, with the text for clients. Any other exception during an evaluation is a bug of
+ * this program.
  */
 export class PromqlError extends Error {
   readonly kind: PromqlErrorKind;
-  /** Where in the expression; null when it is not about a place. */
+  /** Position in the expression; null if the error has none. */
   readonly span: Span | null;
 
   constructor(kind: PromqlErrorKind, message: string, span: Span | null = null) {
@@ -28,7 +29,7 @@ export class PromqlError extends Error {
   }
 }
 
-/** `line:column` of an offset, both from 1, columns in UTF-8 bytes as Prometheus counts them. */
+/** `line:column` of an offset, both from 1; columns in UTF-8 bytes, as Prometheus counts them. */
 function positionOf(text: string, offset: number): string {
   const before = text.slice(0, offset);
   const line = before.split('\n').length;
@@ -36,13 +37,15 @@ function positionOf(text: string, offset: number): string {
   return `${line}:${column}`;
 }
 
-/** `span` null: about no place, reported at the first. */
+/** `span` null: no position; reported at the start. */
 export function parseError(text: string, span: Span | null, message: string): PromqlError {
   const place = text === '' ? 'unknown position' : positionOf(text, span?.from ?? 0);
   return new PromqlError('bad_data', `${place}: parse error: ${message}`, span);
 }
 
-/** Most different texts of one kind; one more text reports that there were others. */
+/**
+ * Maximum number of different texts of one kind; one more text reports that others were left out.
+ */
 const KEPT_MAX = 1000;
 
 /**
@@ -55,12 +58,12 @@ export class Annotations {
   readonly #infos = new Set<string>();
   readonly #positions = new Map<number, string>();
 
-  /** `expression`: the text that spans point into. */
+  /** `expression`: the text that spans refer to. */
   constructor(expression: string) {
     this.#text = expression;
   }
 
-  /** `message` without prefix and place: both are added as Prometheus does. */
+  /** `message` has no prefix and no position: both are added as in Prometheus. */
   warn(message: string, span: Span): void {
     this.#keep(this.#warnings, 'warning', message, span);
   }

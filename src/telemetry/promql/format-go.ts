@@ -1,12 +1,12 @@
-/** Numbers and texts in the form of Prometheus's messages, which clients compare. */
+/** Numbers and texts in the format of Prometheus's messages, which clients compare. */
 
-/** Characters of a text that a message shows: more than any real label needs. */
+/** Maximum number of characters of a text in a message: more than any real label needs. */
 export const SHOWN_TEXT_MAX = 256;
 
-/** Quoted; what is too long for a message ends in `...` behind the quote. */
+/** The text in quotes; a text that is too long ends in `...` after the quote. */
 export function goQuoteCut(text: string): string {
   if (text.length <= SHOWN_TEXT_MAX) return goQuote(text);
-  // A surrogate pair cut in two is no character.
+  // Drops half of a surrogate pair.
   return `${goQuote(text.slice(0, SHOWN_TEXT_MAX).replace(/[\uD800-\uDBFF]$/, ''))}...`;
 }
 
@@ -43,7 +43,7 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** `quote` is escaped within: `"` for strings, `'` for a single character. */
+/** Escapes `quote` in the text: `"` for strings, `'` for a single character. */
 export function goQuote(text: string, quote: '"' | "'" = '"'): string {
   let quoted = quote;
   for (const character of text) quoted += escaped(character, quote);
@@ -62,7 +62,7 @@ function escaped(character: string, quote: string): string {
   if (named !== undefined) return named;
   if (PRINTABLE.test(character)) return character;
   const code = character.codePointAt(0) ?? 0;
-  // A byte that is no text (`stringOf`).
+  // A byte that is not UTF-8 (`stringOf`).
   if (code >= 0xdc80 && code <= 0xdcff) return `\\x${hex(code & 0xff, 2)}`;
   if (code < 0x80) return `\\x${hex(code, 2)}`;
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;

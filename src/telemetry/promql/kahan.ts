@@ -4,7 +4,7 @@
  * einiger Verfahren zur Summation endlicher Summen", 1974), with Prometheus's rule for overflow.
  */
 export class KahanSum {
-  /** Without the correction. */
+  /** Sum without the correction. */
   sum = 0;
   /** Correction to add to `sum`; 0 once the sum is infinite. */
   correction = 0;
@@ -27,13 +27,13 @@ export class KahanSum {
     this.sum = total;
   }
 
-  /** Adds the sum of another one. */
+  /** Adds the sum of another accumulator. */
   merge(sum: number, correction: number): void {
     this.add(sum);
     this.correction += correction;
   }
 
-  /** Infinite or NaN if any value was. */
+  /** Sum with the correction; infinite or NaN if any value was. */
   get total(): number {
     return this.sum + this.correction;
   }

@@ -17,15 +17,17 @@ export interface Matcher {
   readonly label: string;
   readonly op: MatchOp;
   readonly value: string;
-  /** Whether a series with this value of the label matches; '' = has no such label. */
+  /** Whether a series with this label value matches; '' = the series has no such label. */
   matches(value: string): boolean;
-  /** The only values it can accept, where that is a short list (`=`, `=~"a|b"`); else null. */
+  /**
+   * The only values that it can accept, if that is a short list (`=`, `=~"a|b"`); otherwise null.
+   */
   readonly accepted: readonly string[] | null;
-  /** Memory it takes now, about, bytes: what it remembers of texts it has seen included. */
+  /** Approximate memory in use, bytes, including its cache of texts. */
   readonly bytes: number;
 }
 
-/** An invalid or too large regular expression; `message` uses Go's words where Go has some. */
+/** An invalid or too large regular expression. `message` uses Go's words where Go has some. */
 export class RegexpError extends Error {}
 
 /** A valid pattern that is too large to compile; `message` names the bound and what to change. */
@@ -36,8 +38,8 @@ export class RegexpTooLarge extends RegexpError {
 }
 
 /**
- * @param budget of the expression that it is a part of; by itself it has one of its own
  * Throws `RegexpError`.
+ * @param budget the budget of the whole expression; default: a budget of its own
  */
 export function createMatcher(
   label: string,
@@ -60,8 +62,8 @@ export function createMatcher(
 }
 
 /**
- * Budget shared by the regular expressions of one expression: their total size, and their cache of
- * texts. A text of 16 KiB can hold a thousand of them, each within its own bound.
+ * Budget shared by the regular expressions of one expression: their total size and their cache of
+ * texts. An expression of 16 KiB can hold a thousand of them, each within its own bound.
  */
 export class RegexpBudget {
   #instructions = 0;
@@ -69,7 +71,10 @@ export class RegexpBudget {
   #unicodeClasses = 0;
   #seen = 0;
 
-  /** Before a pattern is compiled. Throws `RegexpTooLarge` past what all of them may expand to. */
+  /**
+   * Called before a pattern is compiled. Throws `RegexpTooLarge` if all patterns together would
+   * expand beyond the bound.
+   */
   takeExpansion({ instructions, unicodeClasses }: RegexpSize): void {
     this.#expanded += instructions;
     this.#unicodeClasses += unicodeClasses;
@@ -77,7 +82,7 @@ export class RegexpBudget {
     if (this.#unicodeClasses > UNICODE_CLASSES_MAX) throw tooManyUnicodeClasses();
   }
 
-  /** Throws `RegexpTooLarge` past the bound. */
+  /** Throws `RegexpTooLarge` beyond the bound. */
   takeInstructions(count: number): void {
     this.#instructions += count;
     if (this.#instructions > INSTRUCTIONS_TOGETHER_MAX) throw tooManyTogether();
@@ -92,26 +97,28 @@ export class RegexpBudget {
 }
 
 /**
- * Instructions of a compiled expression: the worst cost of one character of a text, 30 ns each.
- * Lists of plain values (`a|b|c`) need none and are bounded only by the length of the expression.
+ * Maximum number of instructions of a compiled expression; each may cost 30 ns per character of a
+ * text. Lists of plain values (`a|b|c`) need none and are bounded only by the length of the
+ * expression.
  */
 const REGEXP_INSTRUCTIONS_MAX = 2_000;
-/** Ten of the largest; a dashboard's longest expression has some hundreds. */
+/** Ten of the largest; the longest expression of a dashboard has some hundreds. */
 const INSTRUCTIONS_TOGETHER_MAX = 20_000;
 /**
- * Instructions that a pattern may expand to before it is compiled: more than the longest pattern
- * without counted repetitions has, whose alternatives may still compile to 2,000. Compiling so many
- * takes a tenth of a second.
+ * Maximum number of instructions that a pattern may expand to before it is compiled. The longest
+ * pattern without counted repetitions has fewer, and its alternatives may still compile to 2,000.
+ * Compiling that many takes a tenth of a second.
  */
 const EXPANDED_MAX = 20_000;
-/** Those of all patterns of an expression, for the same reason. */
+/** The same bound for all patterns of an expression together. */
 const EXPANDED_TOGETHER_MAX = 40_000;
-/** Unicode classes in the patterns of an expression: half a millisecond each. */
+/** Maximum number of Unicode classes in the patterns of an expression: half a millisecond each. */
 const UNICODE_CLASSES_MAX = 200;
-/** Texts whose result is cached, for all matchers of an expression. */
+/** Maximum number of texts whose result is cached, for all matchers of an expression. */
 const SEEN_MAX = 20_000;
 
-// Measured on a heap: what an object, a compiled expression, an instruction, a text of a map takes.
+// Measured heap sizes: an object, a compiled expression, an instruction, an entry of the text
+// cache.
 const MATCHER_BYTES = 200;
 const REGEXP_BYTES = 5_000;
 const INSTRUCTION_BYTES = 200;
@@ -133,7 +140,7 @@ function anchored(pattern: string, budget: RegexpBudget): Anchored {
   const compiled = compileRegexp(pattern, budget);
   const instructions = compiled.programSize();
   budget.takeInstructions(instructions);
-  // A regular expression costs a microsecond a text; label values repeat from series to series.
+  // A regular expression costs 1 µs per text; label values repeat between series.
   const seen = new Map<string, boolean>();
   const test = (text: string) => {
     let answer = seen.get(text);
@@ -147,10 +154,10 @@ function anchored(pattern: string, budget: RegexpBudget): Anchored {
   return { test, list: null, bytes };
 }
 
-/** Literal characters, and punctuation that a backslash makes literal. */
+/** Literal characters, and punctuation made literal by a backslash. */
 const PLAIN = /^(?:[^\\.+*?()|[\]{}^$]|\\[!-/:-@[-`{-~])*$/u;
 
-/** The texts of `a|b|c`, also in parentheses, with nothing special in them; else null. */
+/** The texts of `a|b|c`, also in parentheses, if none has a special character; otherwise null. */
 function plainAlternatives(pattern: string): string[] | null {
   const body = /^\((?:\?:)?(.*)\)$/s.exec(pattern)?.[1] ?? pattern;
   const list = [''];
@@ -163,8 +170,8 @@ function plainAlternatives(pattern: string): string[] | null {
 }
 
 /**
- * Compiles a caller's pattern, with `.` matching line ends. What it expands to is bounded before it
- * is compiled. Throws `RegexpError`.
+ * Compiles a caller's pattern, with `.` matching line ends. The size to which it expands is bounded
+ * before it is compiled. Throws `RegexpError`.
  */
 export function compileRegexp(pattern: string, budget = new RegexpBudget()): RE2JS {
   const expanded = regexpSize(pattern);
@@ -201,7 +208,7 @@ function compileOrRefuse(pattern: string): RE2JS {
     return RE2JS.compile(pattern, RE2JS.DOTALL);
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
-    // Without the flag that the library puts in front, and with the argument that it leaves out.
+    // Removes the flag that the library adds, and restores the argument that it omits.
     const shown = error.message.replace('`(?s)', '`');
     throw new RegexpError(shown.endsWith('`') ? shown : `${shown}: \`\``);
   }

@@ -1,16 +1,17 @@
 /**
- * Merges series that become equal when labels are dropped or rewritten. It looks at all steps at
- * once, because Prometheus allows equal series as long as no step has two of them: the parts then
- * form one series.
+ * Merges series whose labels become equal when labels are dropped or rewritten. All steps are
+ * considered at once, because Prometheus allows equal series as long as no step has two of them:
+ * the parts then form one series.
  */
 import type { Budget } from './budget.ts';
 import { PromqlError } from './errors.ts';
 import { type SeriesColumn, takeColumn } from './values.ts';
 
 /**
- * The columns with each label set once, at its first place. Columns of equal labels become one new
- * column; the others are passed on unchanged. Throws `PromqlError` execution where two have a value
- * at the same step (Prometheus 3.5, `rangeEval` and `cleanupMetricLabels`).
+ * Returns the columns with each label set once, in order of first occurrence. Columns with equal
+ * labels become one new column; the others are passed on unchanged. Throws `PromqlError` execution
+ * if two of them have a value at the same step (Prometheus 3.5, `rangeEval` and
+ * `cleanupMetricLabels`).
  */
 export function mergeSeries(series: readonly SeriesColumn[], budget: Budget): SeriesColumn[] {
   const merged = new Map<string, SeriesColumn>();

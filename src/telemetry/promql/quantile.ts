@@ -1,6 +1,6 @@
 /**
  * The φ-quantile of unsorted values, as PromQL defines it: linear between the two nearest ranks,
- * NaN below every number. Selects instead of sorting, because only two ranks matter.
+ * with NaN below every number. It selects instead of sorting, because only two ranks matter.
  */
 import { formatGo } from './format-go.ts';
 
@@ -17,7 +17,7 @@ export function quantileOf(phi: number, values: Float64Array, count: number): nu
   const lower = Math.floor(rank);
   const upper = Math.min(count - 1, lower + 1);
   const weight = rank - lower;
-  // Ranks below `nans` are NaN: the answer is NaN even where the other rank is a number.
+  // Ranks below `nans` are NaN: the result is NaN even if the other rank is a number.
   if (lower < nans) return Number.NaN;
   select(values, lower, nans, count - 1);
   const low = values[lower] as number;
@@ -44,7 +44,8 @@ function gatherNaNs(values: Float64Array, count: number): number {
 }
 
 /**
- * Moves the value of rank `rank` to its place: none before it is greater, none after it is smaller.
+ * Moves the value of rank `rank` to its index: no value before it is greater, none after it is
+ * smaller.
  */
 function select(values: Float64Array, rank: number, from: number, through: number): void {
   let low = from;

@@ -1,21 +1,21 @@
 /**
  * Size of a regular expression before it is compiled. The compiler writes a repeated part out once
  * per repetition, and nested repetitions multiply, so a short pattern can take seconds and a
- * gigabyte to compile. This reads the structure of the pattern alone, in time linear in its length.
+ * gigabyte to compile. Only the structure of the pattern is read, in time linear in its length.
  */
 
-/** What a pattern expands to. */
+/** Expanded size of a pattern. */
 export interface RegexpSize {
   /**
-   * Instructions of the compiled program, at least as many as the compiler makes. The compiler
-   * merges alternatives that begin alike, so it may make fewer.
+   * Instructions of the compiled program, an upper bound: the compiler merges alternatives with a
+   * common prefix, so it may make fewer.
    */
   readonly instructions: number;
   /** Unicode classes (`\p{L}`) as written: each is copied from a table of hundreds of ranges. */
   readonly unicodeClasses: number;
 }
 
-/** Largest count that RE2 allows in `{n,m}`. The parser refuses larger ones. */
+/** Largest count that RE2 allows in `{n,m}`. The parser rejects larger ones. */
 const COUNT_MAX = 1_000;
 /** Every program begins with an instruction that fails, and ends with one that matches. */
 const PROGRAM_FRAME = 2;
@@ -24,18 +24,18 @@ const GROUP_FRAME = 2;
 
 /**
  * Size of an RE2 pattern as the RE2 compiler expands it. Never throws. A pattern whose repetitions
- * are invalid has size 0, and the size of any other invalid pattern means nothing: the parser
- * refuses the pattern before anything is expanded.
+ * are invalid has size 0, and the size of any other invalid pattern is meaningless: the parser
+ * rejects the pattern before anything is expanded.
  */
 export function regexpSize(pattern: string): RegexpSize {
   return new SizeReader(pattern).read();
 }
 
-/** One group that is open: the alternatives before this one, this one, and its last piece. */
+/** One open group: its earlier alternatives, the current one, and its last piece. */
 interface OpenGroup {
   alternatives: number;
   sequence: number;
-  /** The piece that a repetition applies to; 0 = there is none. */
+  /** The piece that a repetition applies to; 0 = none. */
   piece: number;
   readonly frame: number;
 }
@@ -56,7 +56,7 @@ class SizeReader {
   #group: OpenGroup = openGroup(0);
   #at = 0;
   #unicodeClasses = 0;
-  /** Where the last repetition ended. */
+  /** End of the last repetition. */
   #repeatedAt = -1;
   #isInvalid = false;
 
@@ -122,7 +122,7 @@ class SizeReader {
   #open(): void {
     const opening = this.#take(GROUP_OPENING);
     if (opening === undefined) this.#at++;
-    // `(?i)` opens nothing.
+    // `(?i)` opens no group.
     if (opening?.[1] === ')') return;
     this.#outer.push(this.#group);
     this.#group = openGroup(opening?.[1] === ':' ? 0 : GROUP_FRAME);
@@ -154,7 +154,7 @@ class SizeReader {
     });
   }
 
-  /** Changes the size of the last piece. A `?` behind the operator asks for the shortest match. */
+  /** Changes the size of the last piece. A `?` after the operator requests the shortest match. */
   #repeat(change: (size: number) => number): void {
     if (this.#pattern[this.#at] === '?') this.#at++;
     this.#repeatedAt = this.#at;
@@ -171,7 +171,7 @@ class SizeReader {
     this.#add(1);
   }
 
-  /** Skips `[…]`; a `]` in front is a member of the class. */
+  /** Skips `[…]`; a leading `]` is a member of the class. */
   #skipClass(): void {
     this.#at++;
     if (this.#pattern[this.#at] === '^') this.#at++;

@@ -1,19 +1,16 @@
 /**
- * The engine's source of samples, implemented by the side that owns them. It is already confined to
- * one project: the engine never names a project, so no expression can reach another one.
+ * The engine's source of samples, implemented by the side that owns them. It is confined to one
+ * project: the engine never names a project, so no expression can reach another one.
  */
 import type { Budget } from './budget.ts';
 import type { Matcher } from './matcher.ts';
 import type { Labels, SampleRun } from './values.ts';
 
-/**
- * One series with the samples that a selection asked for, as views of what the source keeps: nobody
- * changes them.
- */
+/** One series with the samples of a selection, as read-only views of the source's arrays. */
 export interface StoredSeries {
-  /** With `__name__`. */
+  /** Labels, `__name__` included. */
   readonly labels: Labels;
-  /** In order of time, not overlapping, none empty. */
+  /** Runs in order of time; they do not overlap and none is empty. */
   readonly runs: readonly SampleRun[];
 }
 
@@ -21,18 +18,18 @@ export interface StoredSeries {
 export interface Selection {
   /** All must match; at least one does not match the empty string. */
   readonly matchers: readonly Matcher[];
-  /** Samples after this time are wanted, Unix ms, exclusive. */
+  /** Start of the time range, exclusive, Unix ms. */
   readonly afterMs: number;
-  /** ... up to this one, inclusive. */
+  /** End of the time range, inclusive, Unix ms. */
   readonly throughMs: number;
 }
 
 /** The samples of one project. The engine calls it from its own thread, synchronously. */
 export interface SeriesSource {
   /**
-   * Each matching series once, in any order; one without a sample in the stretch may be left out.
-   * Takes from `budget` `STORED_SERIES_BYTES` for each, and what it must copy or decode, and checks
-   * it as it goes.
+   * Returns each matching series once, in any order. A series without a sample in the time range
+   * may be left out. Takes `STORED_SERIES_BYTES` per series from `budget`, plus the bytes that are
+   * copied or decoded, and checks the budget as it goes.
    */
   select(selection: Selection, budget: Budget): readonly StoredSeries[];
 }

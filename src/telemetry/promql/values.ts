@@ -7,38 +7,38 @@ import type { Budget } from './budget.ts';
 import { PromqlError } from './errors.ts';
 
 /**
- * A label set: sorted by name, without empty values (an empty value is no label), immutable.
- * Compared and grouped by `key`, which is made once.
+ * A label set: sorted by name, without empty values (an empty value is no label), immutable. It is
+ * compared and grouped by `key`, which is computed once.
  */
 export const METRIC_NAME = '__name__';
 
 /**
- * A label's name and value; the value is never empty, because in PromQL that means that the label
+ * A label's name and value. The value is never empty, because in PromQL that means that the label
  * is absent.
  */
 export type LabelPair = readonly [name: string, value: string];
 
 /**
- * An immutable set of labels, `__name__` among them. Equal sets have equal keys, by which series
- * are grouped and matched.
+ * An immutable set of labels, including `__name__`. Equal sets have equal keys, by which series are
+ * grouped and matched.
  */
 export class Labels {
   static readonly empty = new Labels([]);
 
-  /** Sorted by name in UTF-16 order, which for ASCII is Prometheus's. */
+  /** Sorted by name in UTF-16 order, which for ASCII equals Prometheus's order. */
   readonly pairs: readonly LabelPair[];
   #key: string | undefined;
   #nameless: Labels | undefined;
 
-  /** `pairs` must be sorted, distinct and not empty of value; use `of` for anything else. */
+  /** `pairs` must be sorted and distinct, with no empty value; use `of` for anything else. */
   private constructor(pairs: readonly LabelPair[]) {
     this.pairs = pairs;
   }
 
   /**
-   * A label set from pairs in any order. Of equal names the last wins; empty values are dropped.
-   * The pairs themselves are kept, which saves half of a label set's memory, because many sets
-   * share them.
+   * A label set from pairs in any order. The last of equal names wins; empty values are dropped.
+   * The pair objects themselves are kept, which saves half of a label set's memory, because many
+   * sets share them.
    */
   static of(pairs: Iterable<LabelPair>): Labels {
     const byName = new Map<string, LabelPair>();
@@ -53,21 +53,21 @@ export class Labels {
   }
 
   /**
-   * Equal label sets have equal keys, different ones different keys. It contains lengths instead of
-   * separators, because names and values may contain any character.
+   * Equal label sets have equal keys; different ones have different keys. The key contains lengths
+   * instead of separators, because names and values may contain any character.
    */
   get key(): string {
     this.#key ??= this.pairs.map(keyOfPair).join('');
     return this.#key;
   }
 
-  /** '' where there is no such label. */
+  /** '' if there is no such label. */
   get(name: string): string {
     for (const pair of this.pairs) if (pair[0] === name) return pair[1];
     return '';
   }
 
-  /** The name of the metric; '' when it was dropped. */
+  /** The metric name; '' if it was dropped. */
   get name(): string {
     return this.get(METRIC_NAME);
   }
@@ -82,7 +82,7 @@ export class Labels {
     return kept.length === this.pairs.length ? this : new Labels(kept);
   }
 
-  /** Made once: nearly every function and operator drops the name. */
+  /** Computed once: nearly every function and operator drops the name. */
   withoutName(): Labels {
     this.#nameless ??= this.without(NAME_ALONE);
     return this.#nameless;
@@ -130,7 +130,7 @@ function compareText(a: string, b: string): number {
 /** The steps of a query: `startMs + i * stepMs` for `i` in [0, count). */
 export interface Grid {
   readonly startMs: number;
-  /** At least 1; of no meaning where `count` is 1. */
+  /** At least 1; meaningless if `count` is 1. */
   readonly stepMs: number;
   readonly count: number;
 }
@@ -138,7 +138,7 @@ export interface Grid {
 /** A column: one value per step. Only its creator may write to it. */
 export interface Column {
   readonly values: Float64Array;
-  /** 1 where the step has a value; where it is 0 the value means nothing. */
+  /** 1 where the step has a value; where it is 0, the value means nothing. */
   readonly present: Uint8Array;
 }
 
@@ -151,13 +151,13 @@ export interface SeriesColumn extends Column {
 export interface VectorValue {
   readonly type: 'vector';
   /**
-   * Distinct label sets among the series present at any one step. The order is kept where an
-   * instant query's order means something (sort, topk).
+   * Label sets are distinct among the series present at any one step. The order is kept if it means
+   * something in an instant query (sort, topk).
    */
   readonly series: readonly SeriesColumn[];
 }
 
-/** Present at every step. */
+/** A number at each step; never absent. */
 export interface ScalarValue {
   readonly type: 'scalar';
   readonly values: Float64Array;
@@ -170,104 +170,101 @@ export interface StringValue {
 }
 
 /**
- * The value of any expression but a range, which is never a value between operators: see
+ * The value of any expression except a range, which is never a value between operators: see
  * `RangeValue`.
  */
 export type Value = VectorValue | ScalarValue | StringValue;
 
-/** A range selector's or subquery's series, and the window that each step looks at. */
+/** Series of a range selector or subquery, and the window of each step. */
 export interface RangeValue {
   readonly series: readonly RangeSeries[];
   /** Length of every window, ms. */
   readonly rangeMs: number;
   /**
-   * Each step's last included time, offset and `@` applied; never falling. The window of step i is
-   * (endsMs[i] - rangeMs, endsMs[i]]: open on the left, as of Prometheus 3.
+   * Each step's last included time, offset and `@` applied; never decreasing. The window of step i
+   * is (endsMs[i] - rangeMs, endsMs[i]]: left-open, as in Prometheus since version 3.
    */
   readonly endsMs: Float64Array;
 }
 
-/** The samples of one series that some window may hold. */
+/** The samples of one series that any window may hold. */
 export interface RangeSeries {
-  /** With `__name__`. */
+  /** Labels, `__name__` included. */
   readonly labels: Labels;
-  /** Stale markers taken out (`stale` is null). */
+  /** Runs without stale markers (`stale` is null). */
   readonly runs: readonly SampleRun[];
 }
 
-// Memory of columns and label sets. Everything is asked of the budget before it is
-// made, so that a query which would need gigabytes is refused and never begun. What an object costs
-// besides its elements is counted too: at one step it is nearly all. The figures are what V8 takes
-// (measured), and a quarter more.
+// Memory of columns and label sets. It is taken from the budget before it is allocated, so that a
+// query which would need gigabytes is rejected before it starts. The overhead of an object besides
+// its elements is counted too: at one step it is nearly everything. The figures are measured in V8,
+// plus a quarter.
 
 /** The arrays that columns are made of; their memory is counted in the budget. */
 export type ColumnArray = Float64Array | Uint8Array;
 
 const VALUE_BYTES = Float64Array.BYTES_PER_ELEMENT;
-/** Bytes of an array besides its elements, with its share of the column that it belongs to. */
+/** Overhead of an array besides its elements, bytes, including its share of its column. */
 const ARRAY_BYTES = 250;
 /** Bytes of a label set without its texts, with its key and its nameless set. */
 const LABELS_BYTES = 400;
 const LABEL_PAIR_BYTES = 32;
-/** Its text is in the label, in the set's key and in the nameless set's key. */
+/** Its text occurs in the label, in the set's key and in the nameless set's key. */
 const LABEL_CHAR_BYTES = 4;
 /**
- * Of a series that a selection hands out: the series, its label set, its runs besides their
- * samples. A source that keeps them from query to query has them all the same.
+ * Memory of a selected series, bytes: the series, its label set, and its runs without their
+ * samples. It is also charged if the source caches them between queries.
  */
 export const STORED_SERIES_BYTES = 1500;
 
 /**
- * Longest value that an expression may make for a label, UTF-16 code units: as long as one that it
- * can quote.
+ * Maximum length of a label value that an expression may create, UTF-16 code units: the length of
+ * the longest value that it can quote.
  */
 export const LABEL_VALUE_MAX = 16 * 1024;
 
 /**
- * Zeros, one for each step, after their memory was taken from the budget. Throws `PromqlError`
- * execution when it is used up.
+ * Zeros, one per step, after their memory was taken from the budget. Throws `PromqlError` execution
+ * if the budget is exhausted.
  */
 export function takeValues(count: number, budget: Budget): Float64Array {
   budget.takeBytes(count * VALUE_BYTES + ARRAY_BYTES);
   return new Float64Array(count);
 }
 
-/**
- * Marks of presence, one for each step and all absent, after their memory was taken from the
- * budget.
- */
+/** Presence marks, one per step and all absent, after their memory was taken from the budget. */
 export function takePresence(count: number, budget: Budget): Uint8Array {
   budget.takeBytes(count + ARRAY_BYTES);
   return new Uint8Array(count);
 }
 
-/** An empty column of `count` steps, whose memory has been requested. */
+/** An empty column of `count` steps, whose memory has been taken from the budget. */
 export function takeColumn(count: number, budget: Budget): Column {
   budget.takeBytes(columnBytes(count));
   return { values: new Float64Array(count), present: new Uint8Array(count) };
 }
 
-/** What `takeColumn` asks for. */
+/** Memory that `takeColumn` takes, bytes. */
 export function columnBytes(count: number): number {
   return count * (VALUE_BYTES + 1) + 2 * ARRAY_BYTES;
 }
 
-/** Memory that was requested for the array. */
+/** Memory that was taken for the array, bytes. */
 export function arrayBytes(array: ColumnArray): number {
   return array.byteLength + ARRAY_BYTES;
 }
 
 /**
- * Returns the memory of arrays that nobody reads any more. Giving an array back twice would let a
- * query exceed its budget.
+ * Returns the memory of arrays that are no longer read. Returning an array twice would let a query
+ * exceed its budget.
  */
 export function giveBack(budget: Budget, ...arrays: readonly ColumnArray[]): void {
   for (const array of arrays) budget.giveBackBytes(arrayBytes(array));
 }
 
 /**
- * Asks for the memory of a label set that an operator has made, for as long as the query lasts:
- * label sets go from column to column, so that none of them knows when it is the last.
+ * Takes the memory of a label set that an operator created, until the end of the query: label sets
+ * are passed from column to column, so the last use is unknown.
  */
 export function takeLabels(labels: Labels, budget: Budget): Labels {
   budget.takeBytes(labelsBytes(labels));
@@ -280,7 +277,10 @@ function labelsBytes({ pairs }: Labels): number {
   return LABELS_BYTES + pairs.length * LABEL_PAIR_BYTES + chars * LABEL_CHAR_BYTES;
 }
 
-/** The pieces as one label value. Throws `PromqlError` execution before it makes one too long. */
+/**
+ * Joins the pieces to one label value. Throws `PromqlError` execution before the value gets too
+ * long.
+ */
 export function joinLabelValue(pieces: Iterable<string>): string {
   const kept: string[] = [];
   let length = 0;
@@ -297,11 +297,14 @@ function tooLong(): PromqlError {
   return new PromqlError('execution', message);
 }
 
-// How operators make columns and hand them on. They may share arrays with each other (a filter keeps
-// its input's values), because nobody writes to a column that was handed on; the memory of an array
-// is given back when the operator that read it has not handed it on.
+// How operators create columns and pass them on. Columns may share arrays (a filter keeps its
+// input's values), because nothing writes to a column once it was passed on. The memory of an array
+// is returned when the operator that read it has not passed it on.
 
-/** Throws `PromqlError` execution, before any work, where a column for each series is too much. */
+/**
+ * Throws `PromqlError` execution, before any work, if one column per series would exceed the
+ * budget.
+ */
 export function assertRoom(series: number, { count }: Pick<Grid, 'count'>, budget: Budget): void {
   const bytes = series * columnBytes(count);
   budget.takeBytes(bytes);
@@ -313,7 +316,7 @@ export function constantScalar(value: number, count: number, budget: Budget): Sc
   return { type: 'scalar', values: takeValues(count, budget).fill(value) };
 }
 
-/** A column of the given arrays, which are shared and not copied. */
+/** A column of the given arrays, which are shared, not copied. */
 export function seriesColumn(labels: Labels, values: Float64Array, present: Uint8Array) {
   return { labels, values, present };
 }
@@ -333,7 +336,7 @@ export function stepTime(grid: Grid, i: number): number {
   return grid.startMs + i * grid.stepMs;
 }
 
-/** Calls `visit` with each array that the value holds. */
+/** Calls `visit` with each array of the value. */
 function visitArrays(value: Value, visit: (array: ColumnArray) => void): void {
   if (value.type === 'scalar') visit(value.values);
   if (value.type !== 'vector') return;
@@ -344,8 +347,8 @@ function visitArrays(value: Value, visit: (array: ColumnArray) => void): void {
 }
 
 /**
- * Arrays that outlive the operator which reads them: they are shared by many columns, or kept for
- * a second place of the expression.
+ * Arrays that outlive the operator that reads them: they are shared by many columns, or kept for a
+ * second occurrence in the expression.
  */
 export class PinnedArrays {
   readonly #arrays = new Set<object>();
@@ -359,7 +362,7 @@ export class PinnedArrays {
     return this.#arrays.has(array);
   }
 
-  /** The presence of whatever has a value at every step: one array for all such columns. */
+  /** The presence of a column with a value at every step: one array for all such columns. */
   allPresent(count: number, budget: Budget): Uint8Array {
     let present = this.#allPresent.get(count);
     if (present === undefined) {
@@ -370,7 +373,7 @@ export class PinnedArrays {
     return present;
   }
 
-  /** Releases the memory of what an operator has read and did not pass on. */
+  /** Releases the memory that an operator has read and not passed on. */
   release(inputs: readonly Value[], output: Value | null, budget: Budget): void {
     const kept = new Set<object>();
     if (output !== null) visitArrays(output, (array) => kept.add(array));
@@ -392,10 +395,13 @@ export class PinnedArrays {
 export interface SampleRun {
   /** Unix ms, strictly increasing. */
   readonly timesMs: Float64Array;
-  /** As long as `timesMs`, each one a sample; NaN is a value. */
+  /** As long as `timesMs`, one sample each; NaN is a value. */
   readonly values: Float64Array;
-  /** 1 where the sample is a stale marker: the series ended there. null = none is. */
+  /** 1 where the sample is a stale marker: the series ended there. null = there is none. */
   readonly stale: Uint8Array | null;
-  /** Its counters are another source's than those of the run before it: no increase lies between the two. */
+  /**
+   * Its counters belong to another source than those of the run before it: no increase is computed
+   * between the two.
+   */
   readonly isOfNewSource?: true;
 }

@@ -1,4 +1,7 @@
-/** The entry of the thread for lists of VMs: of a query thread, what reads the newest of each VM. */
+/**
+ * Entry of the thread for lists of VMs: the part of a query thread that reads the newest rows of
+ * each VM.
+ */
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { QUERY_NICENESS } from './threads/limits.ts';

@@ -1,6 +1,6 @@
 /**
- * Opens everything that answers queries: the threads, and the state that only the main thread
- * knows, such as changed VM records and stale data centers.
+ * Opens all parts that answer queries: the threads, and the state that only the main thread knows,
+ * such as changed VM records and stale data centers.
  */
 
 import { promqlLookbackSeconds } from '../../../actors/identity/members.ts';
@@ -33,7 +33,7 @@ import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
 export interface QueriesOptions {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly history: Pick<History, 'share'>;
-  /** The projection's file, which the threads read VM records from. */
+  /** File of the projection, from which the threads read VM records. */
   readonly controlPath: string;
   readonly clock: Clock;
   /** See `PromqlQueriesDeps`. */
@@ -57,7 +57,10 @@ export const QUERY_THREAD = threadEntry(import.meta.url, 'query-thread');
 /** The file that the thread for lists runs. */
 const LIST_THREAD = threadEntry(import.meta.url, 'list-thread');
 
-/** After the start of the service, and before the first query. */
+/**
+ * Delay before the first thread starts, ms: after the start of the service and before the first
+ * query.
+ */
 const START_AFTER_MS = 500;
 
 /** One thread starts soon, the others with the first query that needs them; `closers` ends them. */
@@ -65,7 +68,7 @@ export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
   const failures = options.metrics.counter(
     'svc_query_part_failures_total',
-    'Metrics and VMs that failed within a query whose others succeeded',
+    'Metrics and VMs that failed in a query whose other parts succeeded',
   );
   const common = {
     clock,
@@ -111,7 +114,7 @@ function countThreads(
   metrics: Metrics,
 ): void {
   const help =
-    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop';
+    'Events of the query threads: queries by outcome, crashed threads, and threads that were ended because a query did not stop';
   metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
     for (const [pool, { counts }] of Object.entries(pools)) {
       for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
@@ -119,10 +122,10 @@ function countThreads(
   });
 }
 
-/** Data centers of one deployment; more would be a fault elsewhere. */
+/** Maximum number of data centers of one deployment; more would be a fault elsewhere. */
 const DATACENTERS_MAX = 1000;
 
-/** The data centers that are stale now, counted when a commit may have changed them. */
+/** The data centers that are stale now, recounted when a commit may have changed them. */
 class StaleDatacenters {
   readonly #host: QueriesOptions['host'];
   readonly #undo: () => void;

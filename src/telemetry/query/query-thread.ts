@@ -1,7 +1,7 @@
 /**
- * The entry of a query thread: it reads history through a connection of its own, evaluates, and
- * writes the answer's bytes, so that neither ingest nor alerting ever waits for a query. What
- * evaluates alert rules is half of the code, and loaded with the first call that needs it.
+ * Entry of a query thread: it reads history through its own connection, evaluates, and writes the
+ * bytes of the response, so that neither ingest nor alerting ever waits for a query. The evaluation
+ * of alert rules is half of the code, and is loaded by the first call that needs it.
  */
 
 import { RecordReader } from '../../../sqlite/platform/control/record-reader.ts';

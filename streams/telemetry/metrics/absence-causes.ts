@@ -1,16 +1,18 @@
 /**
  * Why a source left a reading out of a row (MEAS-11). The cause travels with the row as a series of
- * its own, so that history, replay and queries have it at the time of the row. Who reads a metric
- * then learns what to do next, instead of blaming the guest for what it was never asked.
+ * its own, so history, replay and queries have it at the time of the row. Readers of a metric then
+ * learn what to do next, instead of blaming the guest for a reading that was never requested.
  */
 import { type SeriesKey, seriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { EXPANDED_SERIES, type MetricDescriptor } from './catalogue.ts';
 
-/** Its value is 1 in each row that lacks the reading for the cause; else there is no sample. */
+/**
+ * Its value is 1 in each row that lacks the reading for this cause; otherwise there is no sample.
+ */
 export const ABSENCE_SERIES = 'svc_vm_reading_absent';
 
-/** What a source can leave out; a metric belongs to one of them. */
+/** Readings that a source can leave out; a metric belongs to one of them. */
 export type ReadingName =
   | 'cpu'
   | 'memory'
@@ -22,13 +24,13 @@ export type ReadingName =
   | 'swap'
   | 'processes';
 
-/** What happened, as a phrase, and the next step, as a sentence. */
+/** The cause as a phrase, and the next step as a sentence. */
 interface CauseText {
   readonly what: string;
   readonly next: string;
 }
 
-/** Every cause that our sources report. */
+/** Every cause that the sources of this project report. */
 export const ABSENCE_CAUSES = {
   MEMORY_NOT_POLLED: {
     what: 'libvirt has never got memory figures from the guest',
@@ -47,15 +49,15 @@ export const ABSENCE_CAUSES = {
     next: 'Synchronize the clocks of hypervisor and collector (NTP).',
   },
   NOT_REFRESHED: {
-    what: 'the figures were not refreshed since the observation before',
+    what: 'the figures were not refreshed since the previous observation',
     next: 'Set a stats period shorter than the sampling interval, and check that the guest responds.',
   },
   VM_PAUSED: {
     what: 'the VM is paused',
-    next: 'Resume the VM; its figures stand still until then.',
+    next: 'Resume the VM; its figures do not change until then.',
   },
   HYPERVISOR_NOT_ANSWERING: {
-    what: "the VM's hypervisor process does not answer",
+    what: "the VM's hypervisor process does not respond",
     next: 'Look for a frozen QEMU: virsh -r domstats --nowait shows few lines for it.',
   },
   VCPU_TIMES_INCOMPLETE: {
@@ -63,39 +65,39 @@ export const ABSENCE_CAUSES = {
     next: 'Compare vcpu.current with the vcpu.N.time lines of virsh -r domstats VM --vcpu.',
   },
   NO_COUNTERS: {
-    what: 'the device has no counters, as in user-mode networking',
-    next: 'Attach the device to a bridge or a network of libvirt.',
+    what: 'the device has no counters, as with user-mode networking',
+    next: 'Attach the device to a bridge or a libvirt network.',
   },
   NOT_ASKED: {
-    what: "the collector does not ask the guest's agent",
-    next: 'Switch on file systems at the collector; docs/sources.md says how, and which rights it takes.',
+    what: 'the collector does not query the guest agent',
+    next: 'Enable file systems at the collector; docs/sources.md describes how, and the required rights.',
   },
   GUEST_AGENT_SILENT: {
-    what: "the guest's agent did not answer",
+    what: 'the guest agent did not respond',
     next: 'Install and start qemu-guest-agent in the guest, with its channel in the domain.',
   },
   NO_SIZES: {
-    what: "the guest's agent names file systems without their sizes",
+    what: 'the guest agent lists file systems without their sizes',
     next: 'Update qemu-guest-agent to 3.0 or later.',
   },
   FILE_SYSTEM_NOT_ANSWERING: {
-    what: 'a file system does not answer',
+    what: 'a file system does not respond',
     next: 'Check that its server is reachable, or unmount it.',
   },
   UNREADABLE: {
-    what: 'the source could not be read, or what it says is not understood',
+    what: 'the source could not be read, or its output could not be parsed',
     next: "See the collector's faults in /readyz, which name the file or the program.",
   },
   IMPOSSIBLE: {
-    what: 'readings cannot be: below zero, or far above the capacity',
-    next: 'Check the source: a counter that dipped, or two sources of one VM, look like this.',
+    what: 'impossible readings: below zero, or far above the capacity',
+    next: 'Check the source: a counter that dipped, or two sources of one VM, can cause this.',
   },
 } as const satisfies Readonly<Record<string, CauseText>>;
 
 /** One of `ABSENCE_CAUSES`. */
 export type AbsenceCause = keyof typeof ABSENCE_CAUSES;
 
-/** A reading that a source left out, and why. */
+/** A reading that a source left out, and the cause. */
 export interface Absence {
   readonly reading: ReadingName;
   readonly cause: AbsenceCause;
@@ -106,26 +108,28 @@ export function absenceKey({ reading, cause }: Absence): SeriesKey {
   return seriesKey(ABSENCE_SERIES, { cause, reading });
 }
 
-/** Absences of the readings that agents take, with the causes that they know. */
+/** Absences of the readings taken by agents, with the causes that agents know. */
 const EXPANDED_ABSENCES: ReadonlySet<SeriesKey> = new Set(
   (['load', 'memory_available', 'swap', 'processes'] as const).flatMap((reading) =>
     (['UNREADABLE', 'IMPOSSIBLE'] as const).map((cause) => absenceKey({ reading, cause })),
   ),
 );
 
-/** An agent sends expanded series, and why it left one of them out. */
+/** True for an expanded series, or the absence of one: only agents send these. */
 export function isOfAgents(series: SeriesKey): boolean {
   return EXPANDED_SERIES.has(series) || EXPANDED_ABSENCES.has(series);
 }
 
-/** What happened and what to do next, as one text; '' for a reason that is none of the causes. */
+/** The cause and the next step as one text; '' for a reason that is not one of the causes. */
 export function causeHelp(reason: string): string {
   if (!Object.hasOwn(ABSENCE_CAUSES, reason)) return '';
   const { what, next } = ABSENCE_CAUSES[reason as AbsenceCause];
   return `${what.charAt(0).toUpperCase()}${what.slice(1)}. ${next}`;
 }
 
-/** The reading that a metric follows from; undefined: a source cannot leave it out by itself. */
+/**
+ * The reading from which a metric is derived; undefined: a source cannot leave it out separately.
+ */
 export function readingOf({
   metricId,
   derivation,
@@ -158,7 +162,7 @@ const GAUGES: Readonly<Record<string, ReadingName>> = {
 
 const KEY = /^svc_vm_reading_absent\{cause="([A-Z][A-Z0-9_]{0,62})",reading="([a-z_]+)"\}$/;
 
-/** Times of the rows that lack a reading, by cause; of each cause oldest first. */
+/** Times of the rows that lack a reading, by cause; oldest first for each cause. */
 export function absencesIn(
   { timesMs, series }: Pick<VmColumns, 'timesMs' | 'series'>,
   reading: ReadingName,

@@ -1,14 +1,14 @@
 /**
- * The metric catalogue: one table of every metric id, what it means, its limitation and what it is
- * derived from. Rules, queries and descriptors read this table, so that a metric means the same
- * to each of them. Adding a metric is adding a row.
+ * The metric catalogue: one table of every metric id, its meaning, its limitation and its
+ * derivation. Rules, queries and descriptors read this table, so a metric means the same to each of
+ * them. To add a metric, add a row.
  */
 
-/** How a metric's value follows from the series of a row; the arithmetic is in `derive.ts`. */
+/** How a metric's value is derived from the series of a row; the arithmetic is in `derive.ts`. */
 export type Derivation =
   /**
-   * The reading itself; `perLabels`: one value for each label set (a mount), else one per VM.
-   * `atMost`: series of the same labels that it cannot exceed.
+   * The reading itself; `perLabels`: one value per label set (a mount), otherwise one per VM.
+   * `atMost`: series with the same labels that it cannot exceed.
    */
   | {
       readonly from: 'gauge';
@@ -16,17 +16,17 @@ export type Derivation =
       readonly perLabels: boolean;
       readonly atMost?: string;
     }
-  /** Increase of a counter per second, for each device, then summed over the VM. */
+  /** Increase of a counter per second for each device, then summed over the VM. */
   | { readonly from: 'rate'; readonly series: string }
-  /** A ready gauge where the source has one, else cpu-seconds over interval x vCPUs observed. */
+  /** A ready gauge if the source has one, otherwise cpu-seconds over interval x vCPUs observed. */
   | { readonly from: 'utilization'; readonly gauge: string; readonly counter: string }
-  /** total - free where both are reported, else the source's own `used` (balloon). */
+  /** total - free if both are reported, otherwise the source's own `used` (balloon). */
   | { readonly from: 'memoryUsed'; readonly as: 'bytes' | 'percent' }
-  /** 100 x numerator / denominator, for each label set. */
+  /** 100 x numerator / denominator for each label set. */
   | { readonly from: 'percentage'; readonly numerator: string; readonly denominator: string }
-  /** The reported gauge, else the hypervisor's word on the VM. */
+  /** The reported gauge, otherwise the state reported by the hypervisor. */
   | { readonly from: 'running'; readonly series: string }
-  /** 1 where the hypervisor says that the VM stopped although nobody asked it to. */
+  /** 1 if the hypervisor reports that the VM stopped without a request. */
   | { readonly from: 'unexpectedStop' }
   /** Time since the newest observation: has a value at every moment after the first one. */
   | { readonly from: 'age' };
@@ -42,24 +42,27 @@ export type MetricUnit =
   | 'processes'
   | 'boolean';
 
-/** One row of the catalogue, as `ListMetricDescriptors` shows it, and how the metric is made. */
+/**
+ * One row of the catalogue as returned by `ListMetricDescriptors`, plus the derivation of the
+ * metric.
+ */
 export interface MetricDescriptor {
   readonly metricId: string;
   readonly unit: MetricUnit;
-  /** Who observes it. */
+  /** Origin of the observations. */
   readonly source: 'hypervisor' | 'guest' | 'service';
-  /** Series to ask for in PromQL; for rates and ratios the series they are computed from. */
+  /** Series to query in PromQL; for rates and ratios, the series from which they are computed. */
   readonly promqlName: string;
   /** The limitation that readers must know (MEAS-01 to MEAS-04). */
   readonly limitation: string;
   /** Only with expanded guest monitoring. */
   readonly expanded: boolean;
-  /** Reported by the guest, whoever passes it on: where it is missing, the guest did not report it. */
+  /** Reported by the guest, whoever forwards it: if it is missing, the guest did not report it. */
   readonly reportedByGuest: boolean;
   readonly derivation: Derivation;
 }
 
-/** The metric that time alone moves: rules on it are decided by ticks, too. */
+/** The metric that changes with time alone: ticks decide rules on it, too. */
 export const AGE_METRIC = 'telemetry_age_seconds';
 
 const CPU =
@@ -189,7 +192,7 @@ export const metricCatalogue: ReadonlyMap<string, MetricDescriptor> = new Map(
   ]),
 );
 
-/** Series that expanded monitoring alone reports, from inside the guest. */
+/** Series that only expanded monitoring reports, from inside the guest. */
 export const EXPANDED_SERIES: ReadonlySet<string> = new Set(
   rows.filter(({ expanded }) => expanded).map(({ promqlName }) => promqlName),
 );
@@ -197,7 +200,7 @@ export const EXPANDED_SERIES: ReadonlySet<string> = new Set(
 /** Metrics that alert rules can watch. */
 export const EVALUATED_METRICS: ReadonlySet<string> = new Set(metricCatalogue.keys());
 
-/** The hypervisor passes memory on, but the guest's balloon driver reports it. */
+/** The hypervisor forwards memory readings, but the guest's balloon driver reports them. */
 function isReportedByGuest({ source, derivation, metricId }: Row): boolean {
   const isMemory = derivation.from === 'memoryUsed' || metricId === 'memory_total_bytes';
   return source === 'guest' || isMemory;

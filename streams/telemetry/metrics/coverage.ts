@@ -1,13 +1,15 @@
 /**
- * Coverage of a range by observations, in sampling intervals: in how many there is one, of how many
- * there are. A source may observe more often than that, and never exactly on time, so observations
- * themselves do not compare with what is expected: two in one interval make up for no gap.
+ * Coverage of a range by observations, in sampling intervals: the number of intervals with an
+ * observation, out of all. A source may observe more often than that, and never exactly on time. So
+ * the number of observations itself cannot be compared with the expected number: two in one
+ * interval do not make up for a gap.
  */
 import { SAMPLING_INTERVAL_MS } from './derive-columns.ts';
 
 /**
- * Counts the intervals of observation times, which come in ascending order. Intervals are those around
- * the first one and its multiples, so that no small delay moves an observation into the next.
+ * Counts the intervals of observation times, which must be ascending. Intervals are centred at
+ * multiples from the first observation, so that a small delay does not move an observation into the
+ * next interval.
  */
 export class ObservedIntervals {
   #firstMs: number | undefined;
@@ -26,7 +28,7 @@ export class ObservedIntervals {
     return this.#count;
   }
 
-  /** No more than `expected`: a range may begin and end within an interval. */
+  /** At most `expected`: a range may begin and end within an interval. */
   within(expected: number): number {
     return Math.min(this.#count, expected);
   }
@@ -39,8 +41,8 @@ export function observedIntervals(timesMs: Iterable<number>): ObservedIntervals 
 }
 
 /**
- * Sampling intervals of (fromMs, toMs]. For what is known only since `knownMs` those since then, the
- * first observation with them.
+ * Number of sampling intervals in (fromMs, toMs]. If observations exist only since `knownMs`, it
+ * counts those since then, including the first observation.
  */
 export function expectedIntervals(range: {
   readonly fromMs: number;
@@ -50,6 +52,6 @@ export function expectedIntervals(range: {
   const { fromMs, toMs, knownMs = fromMs } = range;
   if (knownMs > toMs || fromMs >= toMs) return 0;
   if (knownMs > fromMs) return Math.floor((toMs - knownMs) / SAMPLING_INTERVAL_MS) + 1;
-  // A range shorter than an interval may hold an observation.
+  // A range shorter than an interval may contain an observation.
   return Math.max(1, Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS));
 }

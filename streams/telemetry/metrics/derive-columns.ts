@@ -18,7 +18,7 @@ import {
 /** Interval at which sources sample, ms (LIMIT-02). */
 export const SAMPLING_INTERVAL_MS = 30_000;
 
-/** Derived observations of one label set, as columns; entries without a value are not in it. */
+/** Derived observations of one label set, as columns; entries without a value are left out. */
 export interface DerivedSeries {
   readonly labels: string;
   readonly timesMs: readonly number[];
@@ -27,24 +27,24 @@ export interface DerivedSeries {
   readonly values: readonly number[];
   /** Observations whose interval has no value because vCPUs changed in it. */
   readonly capacityChangedMs: readonly number[];
-  /** Observations that have no value because it cannot be, and what it would have been. */
+  /** Observations without a value because it is impossible, with that value. */
   readonly impossible: readonly ImpossibleValue[];
 }
 
-/** A value that was observed and cannot be. */
+/** An observed but impossible value. */
 export interface ImpossibleValue {
   /** Unix ms. */
   readonly timeMs: number;
   readonly value: number;
 }
 
-/** Every observation's value over columns, by the rule of `derive`. */
+/** The value of every observation in the columns, by the rule of `derive`. */
 export function deriveColumns(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
   const keys = [...columns.series.keys()];
   return inputsOf(derivation, keys).map((input) => deriveInput(columns, derivation, keys, input));
 }
 
-/** The same for each device of a rate by itself. */
+/** The same for each device of a rate separately. */
 export function deriveDevices(columns: VmColumns, derivation: Derivation): DerivedSeries[] {
   const keys = [...columns.series.keys()];
   const inputs = deviceInputsOf(derivation, keys);
@@ -72,7 +72,7 @@ function deriveInput(
     impossible: [] as ImpossibleValue[],
   };
   const out = newDerived();
-  // Two rows in turn: an object for each of 20,000 rows would cost more than the arithmetic.
+  // Two alternating rows: an object for each of 20,000 rows would cost more than the arithmetic.
   let after = { row: blankRow(from.length), input: compact };
   let spare = { row: blankRow(from.length), input: compact };
   let before: InputRow | undefined;
@@ -98,9 +98,9 @@ function deriveInput(
 }
 
 /**
- * Counters weigh what they were observed over; so does a utilization that the source has worked
- * out: by the interval it ends (at most the tolerance, else a sampling interval) and the vCPUs
- * observed with it. Every other reading weighs the same.
+ * Counters are weighted by the interval of their observation. So is a utilization computed by the
+ * source: by the interval that it ends (at most the tolerance, otherwise a sampling interval) and
+ * the vCPUs observed with it. All other readings have equal weights.
  */
 function weightOf(derivation: Derivation, before: InputRow | undefined, after: InputRow): number {
   if (derivation.from !== 'utilization') return 1;

@@ -1,71 +1,76 @@
 /**
- * From observed rows to metric values: the one place that knows what an interval of a counter is
- * worth. The evaluator applies it row by row, queries over columns (`query.ts`); both get the same
- * value from the same two rows.
+ * Derives metric values from observed rows: the only place that knows the value of a counter's
+ * interval. The evaluator applies it row by row, queries over columns (`query.ts`); both get the
+ * same value from the same two rows.
  *
- * A value is a numerator over a denominator (cpu-seconds over interval x vCPUs, bytes over
- * seconds, a reading over 1), so that a step's value is the sum of its numerators over the sum of
- * its denominators. What cannot be known is absent; it is never 0 and never guessed.
+ * A value is a numerator over a denominator (cpu-seconds over interval x vCPUs, bytes over seconds,
+ * a reading over 1), so a step's value is the sum of its numerators over the sum of its
+ * denominators. An unknown value is absent; it is never 0 and never guessed.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { type SeriesKey, splitSeriesKey, VM_STATES } from '../samples/batch.ts';
 import { originOf } from '../samples/boot.ts';
 import type { Derivation } from './catalogue.ts';
 
-/** One row of a VM, as far as a derivation looks. NaN = not observed. */
+/** One row of a VM, as far as a derivation needs it. NaN = not observed. */
 export interface ObservedRow extends ReportedState {
   /** Unix ms. */
   readonly observedMs: number;
   /** '' = not reported. */
   readonly boot: string;
   readonly vcpus: number;
-  /** One value for each series of the list that the inputs were made for. */
+  /** One value for each series of the list for which the inputs were made. */
   readonly values: ArrayLike<number>;
 }
 
-/** Where a metric finds its readings in a row: one input for each label set it has a value for. */
+/** Positions of a metric's readings in a row: one input for each label set with a value. */
 export interface MetricInput {
-  /** Canonical label part of the instance, '' when the VM has one value. */
+  /** Canonical label part of the instance; '' if the VM has a single value. */
   readonly labels: string;
-  /** Positions in the row's values, in the order the derivation wants; -1 = not in this row. */
+  /** Positions in the row's values, in the order of the derivation; -1 = not in this row. */
   readonly slots: readonly number[];
-  /** Series keys of the slots: devices are paired by key when two rows differ in layout. */
+  /** Series keys of the slots: devices are paired by key if two rows differ in layout. */
   readonly keys: readonly SeriesKey[];
 }
 
-/** A row with the metric's place in it. */
+/** A row, and the metric's positions in it. */
 export interface InputRow {
   readonly row: ObservedRow;
   readonly input: MetricInput;
 }
 
-/** What an observation is worth; `denominator` is 0 when there is no value. */
+/** Value of an observation; `denominator` is 0 if there is none. */
 export interface Derived {
   numerator: number;
   denominator: number;
-  /** vCPUs differed between the two rows: their interval has no utilisation. */
+  /** vCPUs differed between the two rows: their interval has no utilization. */
   capacityChanged: boolean;
-  /** The value that was observed and cannot be (`isImpossible`); NaN: none. It is no value. */
+  /**
+   * The observed but impossible value (`isImpossible`); NaN: none. It does not count as a value.
+   */
   impossible: number;
 }
 
-/** An observation's worth before it is derived. */
+/** The value of an observation before it is derived. */
 export function newDerived(): Derived {
   return { numerator: 0, denominator: 0, capacityChanged: false, impossible: Number.NaN };
 }
 
-/** CPU above 100 % by no more than this is rounding of times and counters, and reads 100. */
+/**
+ * CPU up to this much above 100 % is due to rounding of times and counters, and is reported as 100.
+ */
 export const PERCENT_ROUNDING = 0.5;
 
 /**
- * More than twice the capacity is no observation: real hypervisors report up to 126 %, a counter
- * that dipped and came back thousands. The same factor for used memory and the total.
+ * More than twice the capacity is not an observation: real hypervisors report up to 126 %, a
+ * counter that dipped and recovered thousands. The same factor applies to used memory and the
+ * total.
  */
 export const CAPACITY_FACTOR_MAX = 2;
 
 /**
- * Counters are 64 bits wide. A reading in the upper half is one that fell below 0 and wrapped; as a
- * double it has also lost the digits that a rate is made of.
+ * Counters are 64 bits wide. A reading in the upper half fell below 0 and wrapped; as a double it
+ * has also lost the digits that a rate depends on.
  */
 const COUNTER_MAX = 2 ** 63;
 
@@ -73,7 +78,7 @@ const RUNNING = VM_STATES.indexOf('RUNNING');
 
 const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 
-/** The inputs a metric has in rows with these series; none: the rows do not carry the metric. */
+/** The inputs of a metric in rows with these series; none if the rows do not have the metric. */
 export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): MetricInput[] {
   const slotOf = (key: SeriesKey): number => series.indexOf(key);
   switch (derivation.from) {
@@ -112,7 +117,10 @@ export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): 
   }
 }
 
-/** One input for each device of a rate, beside the one of their sum; none for other derivations. */
+/**
+ * One input for each device of a rate, in addition to the one of their sum; none for other
+ * derivations.
+ */
 export function deviceInputsOf(
   derivation: Derivation,
   series: readonly SeriesKey[],
@@ -124,7 +132,7 @@ export function deviceInputsOf(
   });
 }
 
-/** Does the row carry a reading of the metric? Only such rows are observations of it. */
+/** True if the row has a reading of the metric. Only such rows are observations of it. */
 export function isObserved(derivation: Derivation, { row, input }: InputRow): boolean {
   if (derivation.from === 'age') return true;
   if (derivation.from === 'unexpectedStop') return !Number.isNaN(unexpectedStop(row));
@@ -134,9 +142,10 @@ export function isObserved(derivation: Derivation, { row, input }: InputRow): bo
 }
 
 /**
- * The value of `after`, given the observation before it (absent: the first), NaN when there is
- * none: the first sample of a counter, an interval longer than the gap tolerance, an unexplained
- * counter drop, a capacity change, 0/0, a value that cannot be. `out` gets numerator and denominator.
+ * Writes numerator and denominator of `after` to `out`, given the observation before it (absent:
+ * the first), and returns the value. NaN if there is none: the first sample of a counter, an
+ * interval longer than the gap tolerance, an unexplained counter drop, a capacity change, 0/0, an
+ * impossible value.
  */
 export function derive(
   derivation: Derivation,
@@ -155,8 +164,8 @@ export function derive(
 }
 
 /**
- * A value that no VM can have: less than nothing, more than twice the capacity, fuller than full. It
- * stays stored and is reported as such, and no rule takes a step on it (MEAS-12).
+ * True for a value that no VM can have: negative, more than twice the capacity, fuller than full.
+ * It stays stored and is reported as such, and no rule acts on it (MEAS-12).
  */
 function isImpossible(derivation: Derivation, value: number): boolean {
   if (value < 0) return true;
@@ -174,7 +183,7 @@ function isImpossible(derivation: Derivation, value: number): boolean {
   }
 }
 
-/** The observation has no value; what it would have been is kept apart. */
+/** Removes the value of the observation and keeps it as the impossible one. */
 function reject(value: number, out: Derived): void {
   out.numerator = 0;
   out.denominator = 0;
@@ -182,8 +191,9 @@ function reject(value: number, out: Derived): void {
 }
 
 /**
- * Numerator over denominator as it reads: NaN when there is none. CPU utilization just above 100
- * (`PERCENT_ROUNDING`) reads 100; further above it stays as it is, flagged (`isOutOfRange`).
+ * Reported value of numerator over denominator; NaN if there is none. CPU utilization just above
+ * 100 (`PERCENT_ROUNDING`) is reported as 100; a higher one stays as it is, flagged
+ * (`isOutOfRange`).
  */
 export function quotient(
   derivation: Derivation,
@@ -196,7 +206,7 @@ export function quotient(
   return Number.isFinite(value) ? value : Number.NaN;
 }
 
-/** A percentage that cannot be one (hypervisors do report 113 %): kept, and flagged. */
+/** True for a percentage out of range (hypervisors do report 113 %): it is kept and flagged. */
 export function isOutOfRange(derivation: Derivation, value: number): boolean {
   return isPercentage(derivation) && (value < 0 || value > 100);
 }
@@ -218,7 +228,8 @@ function weigh(
       rateOver(before, after, out);
       break;
     case 'utilization':
-      // Also one that the source has worked out: part of it is of the capacity before.
+      // Applies to values computed by the source too: part of the interval has the previous
+      // capacity.
       if (isResized(before, after)) out.capacityChanged = true;
       else if (Number.isFinite(first)) reading(first, out);
       else utilizationOver(before, after, out);
@@ -241,7 +252,7 @@ function weigh(
   }
 }
 
-/** True for metrics of the VM's own state: only they are judged while the VM is down. */
+/** True for metrics of the VM's own state: only they are evaluated while the VM is down. */
 export function reportsState({ from }: Derivation): boolean {
   return from === 'running' || from === 'unexpectedStop';
 }
@@ -275,7 +286,7 @@ function memoryUsed(
   const total = read(row, totalSlot);
   const difference = total - read(row, freeSlot);
   const used = Number.isFinite(difference) ? difference : read(row, usedSlot);
-  // More free than there is, or far more used.
+  // More free than total memory, or far more used.
   if (used < 0 || used > CAPACITY_FACTOR_MAX * total) {
     reject(as === 'bytes' ? used : (100 * used) / total, out);
     return;
@@ -283,17 +294,17 @@ function memoryUsed(
   reading(as === 'bytes' ? used : (100 * used) / total, out);
 }
 
-/** The largest possible reading of a gauge that another one bounds; NaN: nothing bounds it. */
+/** The largest possible reading of a gauge that is bounded by another one; NaN: unbounded. */
 function fullest(row: ObservedRow, { slots }: MetricInput): number {
   return read(row, slots[1] ?? -1) * (1 + PERCENT_ROUNDING / 100);
 }
 
-/** A reading of the row, NaN when it has none. */
+/** A reading of the row; NaN if it has none. */
 export function read(row: ObservedRow, slot: number): number {
   return slot < 0 ? Number.NaN : (row.values[slot] ?? Number.NaN);
 }
 
-/** Seconds between two observations; 0 when no rate may be computed across them. */
+/** Seconds between two observations; 0 if no rate may be computed across them. */
 export function intervalSeconds(before: InputRow | undefined, after: InputRow): number {
   if (!before) return 0;
   const ms = after.row.observedMs - before.row.observedMs;
@@ -301,8 +312,8 @@ export function intervalSeconds(before: InputRow | undefined, after: InputRow): 
 }
 
 /**
- * The devices' increases, summed. One that is unknown makes the sum unknown: a device that dropped
- * without a boot, that came or that went would count as 0 otherwise, and 0 is a recovery.
+ * Sum of the devices' increases. If one is unknown, the sum is unknown: a device that dropped
+ * without a boot, appeared or disappeared would otherwise count as 0, and 0 is a recovery.
  */
 function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
@@ -324,7 +335,7 @@ function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): 
   out.denominator = seconds;
 }
 
-/** Did the earlier row read a device that the later row's layout does not have? */
+/** True if the earlier row has a reading of a device that the later row's layout lacks. */
 function hasGone(before: InputRow, after: InputRow): boolean {
   if (before.input === after.input) return false;
   const { keys, slots } = before.input;
@@ -334,7 +345,10 @@ function hasGone(before: InputRow, after: InputRow): boolean {
   );
 }
 
-/** The earlier row's reading of the same device; a row with the same layout has it in place. */
+/**
+ * The earlier row's reading of the same device; a row with the same layout has it at the same
+ * position.
+ */
 function readPaired(
   before: InputRow,
   after: InputRow,
@@ -346,14 +360,16 @@ function readPaired(
   return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
 }
 
-/** True when the vCPUs of the two rows differ, with no gap between them. */
+/** True if the vCPUs of the two rows differ, with no gap between them. */
 function isResized(before: InputRow | undefined, after: InputRow): boolean {
   if (!before || intervalSeconds(before, after) === 0) return false;
   const difference = after.row.vcpus - before.row.vcpus;
   return Number.isFinite(difference) && difference !== 0;
 }
 
-/** Cpu-seconds over interval x vCPUs observed then; no value where they were not reported both times. */
+/**
+ * Cpu-seconds over interval x vCPUs observed then; no value unless they were reported both times.
+ */
 function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
   if (!before || seconds === 0) return;
@@ -373,16 +389,16 @@ function utilizationOver(before: InputRow | undefined, after: InputRow, out: Der
   out.denominator = seconds * vcpus;
 }
 
-/** False for a reading that no counter can have; an absent one is not judged. */
+/** False for a reading that no counter can have; an absent one is not checked. */
 function isCount(reading: number): boolean {
   return Number.isNaN(reading) || (reading >= 0 && reading < COUNTER_MAX);
 }
 
 /**
- * Increase of a counter between two observations, NaN when it cannot be known. A drop is a reset:
- * with a boot id known to have changed the counter began at 0 in between, so the increase is the
- * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown, and so is
- * the increase from one source's counter to another's.
+ * Increase of a counter between two observations; NaN if unknown. A drop is a reset: if the boot id
+ * is known to have changed, the counter restarted at 0 in between, so the increase is the new
+ * value. A changed boot id without a drop is ambiguous (the counter may have restarted) and gives
+ * no value. The same applies to the increase from one source's counter to another's.
  */
 function counterIncrease(
   before: number,
@@ -391,32 +407,36 @@ function counterIncrease(
 ): number {
   if (!Number.isFinite(before) || !Number.isFinite(after)) return Number.NaN;
   const isChanged = boot.before !== boot.after;
-  // Another source's counters: whether they are higher or lower says nothing.
+  // Another source's counters: their difference means nothing.
   if (isChanged && originOf(boot.before) !== originOf(boot.after)) return Number.NaN;
   const booted = isChanged && boot.before !== '' && boot.after !== '';
   if (after < before) return booted ? after : Number.NaN;
   return booted ? Number.NaN : after - before;
 }
 
-// The power state that the hypervisor reports for a VM, and stops that nobody asked for.
+// The power state that the hypervisor reports for a VM, and unexpected stops.
 
 const CRASHED = VM_STATES.indexOf('CRASHED');
 
-/** What a row says of the VM's state. */
+/** Reported state of a VM in a row. */
 export interface ReportedState {
   /** Index into `VM_STATES`. */
   readonly state: number;
-  /** The source's word for the reason; absent or '' = none. */
+  /** The source's own word for the reason; absent or '' = none. */
   readonly stateReason?: string;
 }
 
-/** As the hypervisor reports it: STOPPED by its owner (or paused), DOWN otherwise, or UNREPORTED. */
+/**
+ * As reported by the hypervisor: STOPPED by its owner (or paused), DOWN otherwise, or UNREPORTED.
+ */
 export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNREPORTED';
 
-/** OFF: it does not run, and no reason is reported: still DOWN if it was before, else STOPPED. */
+/**
+ * OFF: it is not running, and no reason is reported: DOWN if it was DOWN before, otherwise STOPPED.
+ */
 export type ReportedPowerState = Power | 'OFF';
 
-/** What the row alone says of the VM's power. */
+/** The VM's power according to the row alone. */
 export function powerOf(row: ReportedState): ReportedPowerState {
   if (row.state === RUNNING) return 'RUNNING';
   if (row.state === UNKNOWN) return 'UNREPORTED';
@@ -424,15 +444,15 @@ export function powerOf(row: ReportedState): ReportedPowerState {
   return hasReason(row) ? 'STOPPED' : 'OFF';
 }
 
-/** The power after a row that reports `reported`, of a VM that was DOWN before it or not. */
+/** The power after a row that reports `reported`, given whether the VM was DOWN before. */
 export function powerAfter(wasDown: boolean, reported: ReportedPowerState): Power {
   if (reported !== 'OFF') return reported;
   return wasDown ? 'DOWN' : 'STOPPED';
 }
 
 /**
- * Reasons of a stop that the owner did not ask for; those of a pause are the hypervisor's own, for
- * a disk that fails, a guest that hangs, a migration that broke. Any other one declares the stop.
+ * Reasons of a stop that the owner did not request. Those of a pause are the hypervisor's own, for
+ * a failing disk, a hung guest or a broken migration. Any other reason declares the stop.
  */
 const UNDECLARED: ReadonlySet<string> = new Set([
   'crashed',
@@ -445,12 +465,12 @@ const UNDECLARED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Words that are no reason. A daemon that was restarted knows why nothing is off, also of what
- * had crashed: neither a stop that was declared nor one that was not.
+ * Words that are not a reason. A restarted daemon no longer knows why a VM is off, even one that
+ * crashed: the stop counts neither as declared nor as unexpected.
  */
 const NO_REASON: ReadonlySet<string> = new Set(['', 'unknown', 'daemon', 'from_snapshot']);
 
-/** 1 where the VM is down and nobody declared it, NaN where its state or the reason was not reported. */
+/** 1 if the VM is down undeclared; NaN if its state or the reason was not reported. */
 function unexpectedStop(row: ReportedState): number {
   if (row.state === UNKNOWN) return Number.NaN;
   if (row.state === RUNNING) return 0;

@@ -1,14 +1,14 @@
 /**
- * Readings that stand still: rows with fresh times whose values are bit-identical, for hours, while
- * the VM is said to run. Real sources do that for days. They are observations, and are reported as
- * such; but who reads them has to know.
+ * Frozen readings: rows with fresh times whose values are bit-identical for hours, while the VM is
+ * reported as running. Real sources do that for days. The rows are observations and are reported as
+ * such, but readers need to know.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { ABSENCE_SERIES } from './absence-causes.ts';
 
-/** Rows that do not change for so long are reported as frozen, ms. */
+/** Time without a change after which rows are reported as frozen, ms. */
 export const FROZEN_MS = 3_600_000;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
@@ -21,9 +21,9 @@ export interface Stretch {
 }
 
 /**
- * Stretches of at least an hour in which the VM ran, rows kept coming, and none of them changed a
- * value. `columns` must hold all series of the VM: what some of them say is a candidate only
- * (`unchangedStretches`). Rows without a value say nothing either way.
+ * Stretches of at least an hour in which the VM ran, rows kept arriving, and no value changed.
+ * `columns` must hold all series of the VM; with only some of them, the result is a candidate
+ * (`unchangedStretches`). Rows without a value are ignored.
  */
 export function frozenStretches(columns: VmColumns): Stretch[] {
   const { timesMs, series } = columns;
@@ -40,8 +40,8 @@ export function frozenStretches(columns: VmColumns): Stretch[] {
 }
 
 /**
- * The same by these series alone. A series that a row lacks has not changed by that: several
- * sources of one VM take turns.
+ * The same for these series alone. A series missing in a row has not changed: several sources of
+ * one VM alternate.
  */
 export function unchangedStretches(columns: VmColumns): Stretch[] {
   const { timesMs } = columns;
@@ -59,7 +59,7 @@ export function unchangedStretches(columns: VmColumns): Stretch[] {
   return stretches;
 }
 
-/** At each row the state that was last reported: a source inside the guest reports none. */
+/** The last reported state at each row: a source inside the guest reports none. */
 function lastStates({ state }: VmColumns): Uint8Array {
   let last = UNKNOWN;
   return state.map((code) => {
@@ -72,7 +72,7 @@ function longEnough(startMs: number, endMs: number): Stretch[] {
   return endMs - startMs >= FROZEN_MS ? [{ startMs, endMs }] : [];
 }
 
-/** 1 for each row that is not what the one before it was, as far as it says anything. */
+/** 1 for each row that differs from the one before it, as far as it has values. */
 function changes({ timesMs, vcpus, series }: VmColumns, state: Uint8Array): Uint8Array {
   const changed = new Uint8Array(timesMs.length);
   for (let i = 1; i < timesMs.length; i++) {

@@ -1,7 +1,7 @@
 /**
- * Which readings of a series can be: never below zero, never above its bound. One that cannot be
- * stays stored, and every reader takes it as absent (MEAS-12). The bounds are those of `derive.ts`,
- * for readers of the series themselves: PromQL and exports.
+ * Possible readings of a series: never below zero, never above its bound. An impossible one stays
+ * stored, and every reader treats it as absent (MEAS-12). The bounds are those of `derive.ts`, for
+ * readers of the series themselves: PromQL and exports.
  */
 import { type SeriesKey, splitSeriesKey } from '../samples/batch.ts';
 import { type Derivation, metricCatalogue } from './catalogue.ts';
@@ -37,14 +37,14 @@ function boundOf(derivation: Derivation): [string, SeriesBound][] {
   }
 }
 
-/** The bound of a series; undefined: it is no gauge of the catalogue, and is not judged. */
+/** The bound of a series; undefined: it is not a gauge of the catalogue and is not checked. */
 export function seriesBound(key: SeriesKey): SeriesBound | undefined {
   const { name, labels } = splitSeriesKey(key);
   const bound = bounds.get(name);
   return bound?.of === undefined || labels === '' ? bound : { ...bound, of: bound.of + labels };
 }
 
-/** @param other reading of the bound's `of` at that time; NaN: none, and then nothing bounds it */
+/** @param other reading of the bound's `of` at that time; NaN: none, so the value is unbounded */
 export function isPossible(value: number, { max, of }: SeriesBound, other: number): boolean {
   return !(value < 0 || value > (of === undefined ? max : max * other));
 }

@@ -20,7 +20,7 @@ import {
 
 /** One line of a metric: of the VM, or of one of its devices. */
 export interface MetricSeries {
-  /** Canonical label part; '' = of the VM: its one value, or the sum over its devices. */
+  /** Canonical label part; '' = the VM: its single value, or the sum over its devices. */
   readonly labels: string;
   readonly unit: MetricUnit;
   /** Steps that have a value, oldest first. */
@@ -28,8 +28,8 @@ export interface MetricSeries {
 }
 
 /**
- * What makes values of the range doubtful: one that cannot be and was left out, a reading beyond its
- * range, another capacity, or two values for one time.
+ * Reasons why values of the range are doubtful: an impossible one was left out, a reading is out of
+ * range, the capacity changed, or one time has two values.
  */
 export type QualityFlag =
   | 'IMPOSSIBLE'
@@ -42,53 +42,52 @@ export interface MetricRange {
   readonly series: readonly MetricSeries[];
   readonly gaps: readonly MetricGap[];
   readonly flags: readonly QualityFlag[];
-  /** One for each sampling interval of the range. */
+  /** Number of sampling intervals in the range. */
   readonly expectedSamples: number;
   /** Observation times in the range with a value of the metric. */
   readonly observedSamples: number;
   /** Newest of them, Unix ms. */
   readonly lastObservedMs?: number;
-  /** Values that were observed and cannot be: no points. The newest ones, oldest first. */
+  /** Observed but impossible values, which are not points. The newest ones, oldest first. */
   readonly impossible: readonly ImpossibleReading[];
-  /** Why the source left the reading out of the newest row of the range; absent: it did not. */
+  /**
+   * Reason why the source left the reading out of the newest row of the range; absent: it did not.
+   */
   readonly absentNow?: string;
 }
 
-/** A value that is no point, with the labels of its series. */
+/** A value that is not a point, with the labels of its series. */
 export interface ImpossibleReading extends ImpossibleValue {
   readonly labels: string;
 }
 
-/** Values that cannot be, of one metric and range. */
+/** Maximum number of impossible values of one metric and range. */
 const IMPOSSIBLE_MAX = 20;
 
-/**
- * Which metric of which columns, and on which grid. Each point covers the step that ends at its
- * time.
- */
+/** The metric, its columns and the grid. Each point covers the step that ends at its time. */
 export interface MetricQuery {
   readonly columns: VmColumns;
-  /** An id of the catalogue; throws `RangeError` for another. */
+  /** An id of the catalogue; any other throws `RangeError`. */
   readonly metricId: string;
   /** First and last point, Unix ms, both inclusive. */
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
-  /** Newest observation of the VM before the columns, Unix ms, where there is one: for ages. */
+  /** Newest observation of the VM before the columns, Unix ms, if any: for ages. */
   readonly lastBeforeMs?: number | undefined;
-  /** true: each point also has the least and the greatest value of its step. */
+  /** true: each point also has the minimum and maximum of its step. */
   readonly withExtremes?: boolean;
 }
 
 /**
- * Where the columns of a query must begin, so that its first step is whole and its first rate has
- * the observation before it: pass it as `fromMs` to `HistoryReader.read`.
+ * Start of the columns for a query, such that its first step is complete and its first rate has the
+ * observation before it. Pass it as `fromMs` to `HistoryReader.read`.
  */
 export function readFromMs({ startMs, stepMs }: Pick<MetricQuery, 'startMs' | 'stepMs'>): number {
   return startMs - stepMs - GAP_TOLERANCE_MS;
 }
 
-/** The names of the series a metric is derived from: what a read can confine itself to. */
+/** Names of the series from which a metric is derived: a read can be limited to them. */
 export function seriesNamesOf(metricId: string): readonly string[] {
   const { derivation } = descriptorOf(metricId);
   switch (derivation.from) {
@@ -113,7 +112,7 @@ export function seriesNamesOf(metricId: string): readonly string[] {
   }
 }
 
-/** A metric's points, and what is to be known about them. */
+/** A metric's points and their quality. */
 export function queryMetric(query: MetricQuery): MetricRange {
   const { columns, metricId, startMs, endMs, stepMs } = query;
   const descriptor = descriptorOf(metricId);
@@ -210,21 +209,21 @@ function descriptorOf(metricId: string) {
 }
 
 /**
- * Why a stretch has no value. NO_SAMPLES: no row came. NOT_RUNNING: the hypervisor said all the
- * while that the VM was off. NOT_REPORTED: rows came, without (a usable reading of) the metric. A
- * source that says why names a cause instead (`ABSENCE_CAUSES`); IMPOSSIBLE also where the value
- * itself cannot be.
+ * Reason why a time range has no value. NO_SAMPLES: no row arrived. NOT_RUNNING: the hypervisor
+ * reported the VM as off throughout. NOT_REPORTED: rows arrived without a usable reading of the
+ * metric. If the source reports a cause, it is used instead (`ABSENCE_CAUSES`); so is IMPOSSIBLE if
+ * the value itself is impossible.
  */
 export type GapReason = string;
 
-/** No value of the metric between these times, Unix ms, longer than the gap tolerance. */
+/** A range without a value of the metric, longer than the gap tolerance, Unix ms. */
 export interface MetricGap {
   readonly startMs: number;
   readonly endMs: number;
   readonly reason: GapReason;
 }
 
-/** Times in (fromMs, toMs] at which some label set has a value, sorted. */
+/** Times in (fromMs, toMs] at which any label set has a value, sorted. */
 function observedTimes(series: readonly DerivedSeries[], fromMs: number, toMs: number): number[] {
   const times = new Set<number>();
   for (const { timesMs } of series) {
@@ -233,17 +232,17 @@ function observedTimes(series: readonly DerivedSeries[], fromMs: number, toMs: n
   return [...times].sort((a, b) => a - b);
 }
 
-/** What the gaps of a range are made from. */
+/** Inputs of a range's gaps. */
 export interface GapFacts {
   /** Times with a value, sorted. */
   readonly observed: readonly number[];
   readonly capacityChanges: readonly number[];
-  /** Times of values that cannot be. */
+  /** Times of impossible values. */
   readonly impossibleMs: readonly number[];
   /** Times of rows that lack the reading, by cause. */
   readonly absences: Absences;
   readonly columns: VmColumns;
-  /** The range, Unix ms: open at its start, with its end. */
+  /** The range, Unix ms: open at its start, closed at its end. */
   readonly fromMs: number;
   readonly endMs: number;
 }
@@ -279,13 +278,14 @@ function reasonOf(
   const { capacityChanges, impossibleMs, absences, columns, isObserved } = facts;
   const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < endMs;
   if (capacityChanges.some(inside)) return 'CAPACITY_CHANGED';
-  // A row at the very end of the range is in a gap that goes on.
+  // A row at the very end of the range is in a gap that continues.
   const insideOrLast = (timeMs: number): boolean =>
     inside(timeMs) || (timeMs === endMs && !isObserved);
   if (impossibleMs.some(insideOrLast)) return 'IMPOSSIBLE';
   const cause = newestCause(absences, insideOrLast);
   if (cause !== undefined) return cause;
-  // The first row after a silence has no rate, whatever it reports: the silence ends with the next.
+  // The first row after a silence has no rate, whatever it reports: the silence ends with the next
+  // one.
   const { timesMs } = columns;
   const isFirst = (i: number): boolean =>
     timesMs[i + 1] === endMs &&
@@ -309,12 +309,12 @@ function newestCause(
   return newest?.cause;
 }
 
-/** One step's value: the mean of its observations, weighted where they are ratios or rates. */
+/** Value of one step: the mean of its observations, weighted for ratios and rates. */
 export interface MetricPoint {
-  /** End of the step it covers, Unix ms. */
+  /** End of the covered step, Unix ms. */
   readonly timeMs: number;
   readonly value: number;
-  /** Of the observations in the step; of ages there are none. */
+  /** Minimum of the observations in the step; ages have none. */
   readonly min?: number;
   readonly max?: number;
 }
@@ -326,7 +326,7 @@ export interface StepGrid {
   readonly stepMs: number;
 }
 
-/** Points of the steps that hold an observation with a value, oldest first. */
+/** Points of the steps with at least one observed value, oldest first. */
 function stepPoints(
   derivation: Derivation,
   { timesMs, numerators, denominators, values }: Omit<DerivedSeries, 'labels'>,
@@ -342,7 +342,7 @@ function stepPoints(
       sums.numerator += numerators[i] ?? 0;
       sums.denominator += denominators[i] ?? 0;
     }
-    // A single reading keeps its value: weighing it could cost its last digit.
+    // A single reading keeps its value: weighting it could cost its last digit.
     const value = i === first + 1 ? (values[first] ?? Number.NaN) : quotient(derivation, sums);
     if (Number.isNaN(value)) continue;
     points.push({ timeMs, value, ...(withExtremes && extremes(values, first, i)) });
@@ -350,7 +350,7 @@ function stepPoints(
   return points;
 }
 
-/** Of the values at [first, end), of which one is a number. */
+/** Extremes of the values at [first, end), at least one of which is a number. */
 function extremes(values: ArrayLike<number>, first: number, end: number) {
   let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = first; i < end; i++) {
@@ -362,9 +362,9 @@ function extremes(values: ArrayLike<number>, first: number, end: number) {
 }
 
 /**
- * At each step's end the seconds since the newest observation at or before it. The one metric that
- * has a value without an observation in the step, because it says how long there was none; before
- * the first observation it has none either.
+ * Seconds since the newest observation at or before the end of each step. It is the only metric
+ * that has a value without an observation in the step, because it measures how long there was none.
+ * Before the first observation it has no value either.
  */
 function agePoints(
   timesMs: Float64Array,

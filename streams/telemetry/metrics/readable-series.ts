@@ -1,7 +1,7 @@
 /**
- * A VM's rows as the series that readers see. A row says more than its samples: vCPUs, the
- * hypervisor's word on the VM and the time of the observation are readings too, and utilization
- * and used memory follow from others where the source does not send them. The PromQL source
+ * A VM's rows as the series that readers see. A row has more readings than its samples: vCPUs, the
+ * state reported by the hypervisor and the time of the observation. Utilization and used memory are
+ * derived from other series if the source does not send them. The PromQL source
  * (`src/telemetry/query/series/`) has the same rules over decoded columns; a test compares the two.
  */
 import type { SeriesKey } from '../samples/batch.ts';
@@ -13,15 +13,16 @@ import { isPossible, seriesBound } from './possible.ts';
 const COUNTER = 'svc_vm_cpu_seconds_total';
 const UTILIZATION = 'svc_vm_cpu_utilization_pct';
 
-/** Series that the rule of a metric fills where no sample was sent, with that metric's id. */
+/** Series filled by the rule of a metric if no sample was sent, with that metric's id. */
 const FILLED: readonly (readonly [name: string, metricId: string])[] = [
   ['svc_vm_memory_used_bytes', 'memory_used_bytes'],
   ['svc_vm_running', 'vm_running'],
 ];
 
 /**
- * Columns as long as `timesMs`, NaN = not observed then. What a source sent is as it was sent, but
- * for readings that cannot be: they are left out. A utilization needs the row before, so give rows of 90 s more than are shown.
+ * Columns as long as `timesMs`; NaN = not observed. Samples are returned as sent, without
+ * impossible readings. A utilization needs the row before, so pass 90 s more rows than are returned
+ * to readers.
  */
 export function readableSeries(columns: VmColumns): ReadonlyMap<SeriesKey, Float64Array> {
   const series = new Map<SeriesKey, Float64Array>();

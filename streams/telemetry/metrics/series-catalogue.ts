@@ -1,18 +1,20 @@
 /**
- * The series that readers of PromQL and of exports see: type, unit and help of each name, and which
- * of them follow from a row although no source sends them. The one table for metadata, exposition
- * and documentation; what is not in it is a series of somebody's own, of unknown type.
+ * The series visible to readers of PromQL and exports: type, unit and help of each name, and which
+ * of them are derived from a row although no source sends them. The single table for metadata,
+ * exposition and documentation; a series that is not in it is user-defined, of unknown type.
  */
 
-/** Metadata of one series name, as PromQL's metadata and OpenMetrics show it. */
+/** Metadata of one series name, as in PromQL's metadata and OpenMetrics. */
 export interface SeriesDescriptor {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
-  /** Base unit, as OpenMetrics names it and as the name ends; '' = none. */
+  /** Base unit in OpenMetrics, and suffix of the name; '' = none. */
   readonly unit: 'seconds' | 'bytes' | '';
-  /** One sentence, without a full stop. */
+  /** One sentence without a full stop. */
   readonly help: string;
-  /** Field of the row that the series follows from: a sender sets the field, and never the series. */
+  /**
+   * Field of the row from which the series is derived: a sender sets the field, never the series.
+   */
   readonly rowField?: 'vcpus' | 'state' | 'observedUnixMs';
 }
 
@@ -20,16 +22,16 @@ const rows: readonly SeriesDescriptor[] = [
   counter(
     'svc_vm_cpu_seconds_total',
     'seconds',
-    'CPU time used by all vCPUs together, without idle, iowait and steal',
+    'CPU time used by all vCPUs together, excluding idle, iowait and steal',
   ),
   derived('vcpus', gauge('svc_vm_vcpus', '', 'vCPUs observed')),
   gauge(
     'svc_vm_cpu_utilization_pct',
     '',
-    'Average utilization of the observed vCPUs since the observation before, percent of capacity',
+    'Average utilization of the observed vCPUs since the previous observation, percent of capacity',
   ),
-  gauge('svc_vm_memory_total_bytes', 'bytes', 'Memory that the guest sees'),
-  gauge('svc_vm_memory_free_bytes', 'bytes', 'Memory that the guest reports as free'),
+  gauge('svc_vm_memory_total_bytes', 'bytes', 'Memory visible to the guest'),
+  gauge('svc_vm_memory_free_bytes', 'bytes', 'Memory reported as free by the guest'),
   gauge(
     'svc_vm_memory_used_bytes',
     'bytes',
@@ -52,41 +54,41 @@ const rows: readonly SeriesDescriptor[] = [
   gauge(
     'svc_vm_filesystem_size_bytes',
     'bytes',
-    'Size of the mounted file system as the guest agent reports it',
+    'Size of the mounted file system as reported by the guest agent',
   ),
   gauge(
     'svc_vm_filesystem_used_bytes',
     'bytes',
-    'Used part of the mounted file system as the guest agent reports it',
+    'Used space of the mounted file system as reported by the guest agent',
   ),
   derived(
     'state',
-    gauge('svc_vm_running', '', '1 while the hypervisor says that the VM runs, else 0'),
+    gauge('svc_vm_running', '', '1 while the hypervisor reports the VM as running, otherwise 0'),
   ),
   derived(
     'observedUnixMs',
     gauge(
       'svc_vm_last_observation_timestamp_seconds',
       'seconds',
-      'When the source observed the VM, Unix time',
+      'Time at which the source observed the VM, Unix time',
     ),
   ),
   gauge('svc_vm_load1', '', 'Load average over one minute, reported from inside the guest'),
   gauge(
     'svc_vm_memory_available_bytes',
     'bytes',
-    'Memory that programs could still get, reported from inside the guest',
+    'Memory available to programs, reported from inside the guest',
   ),
   gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, reported from inside the guest'),
   gauge(
     'svc_vm_reading_absent',
     '',
-    '1 while the source leaves a reading out, with the cause; without a sample nothing is left out',
+    '1 while the source leaves a reading out, with the cause; no sample means that nothing is left out',
   ),
   gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];
 
-/** Every series of the catalogue by its name, in the order in which they are written. */
+/** Every series of the catalogue by name, in output order. */
 export const seriesCatalogue: ReadonlyMap<string, SeriesDescriptor> = new Map(
   rows.map((row) => [row.name, row]),
 );

@@ -1,27 +1,27 @@
 /**
- * Samples in memory: columns, not objects. A VM's readings arrive as a *row* (one observation
- * time, about a dozen values); a batch holds rows of many VMs and projects side by side. Ingest
- * builds batches, the stream carries them encoded, evaluator and history read them.
+ * Samples in memory: columns, not objects. A VM's readings arrive as a *row* (one observation time,
+ * about a dozen values); a batch holds rows of many VMs and projects. Ingest builds batches, the
+ * stream carries them encoded, evaluator and history read them.
  *
- * Absent is absent: a row carries only what was observed, every value is finite.
+ * Absent is absent: a row contains only observed values, and every value is finite.
  *
- * A series key is the one spelling of a series: labels are sorted by name and values escaped as in
- * Prometheus's text format, so that equal series are equal strings. Two spellings of one series would
- * be two series in history. Label names follow Prometheus's rules: a letter or an underscore, then
- * digits too. Names with a leading double underscore are Prometheus's own, and those that identify the
- * VM are ours.
+ * A series key is the canonical spelling of a series: labels are sorted by name and values escaped
+ * as in Prometheus's text format, so equal series are equal strings. Two spellings of one series
+ * would be two series in history. Label names follow Prometheus's rules: a letter or an underscore,
+ * then also digits. Names with a leading double underscore are Prometheus's own; those that
+ * identify the VM are reserved for this service.
  */
 import { Buffer } from 'node:buffer';
 
 /** Canonical key of a series within a VM: `name` or `name{label="value",...}`, labels sorted. */
 export type SeriesKey = string;
 
-/** Which series a row has, in order. Interned: equal lists are the same object within a batch. */
+/** The series of a row, in order. Interned: equal lists are the same object within a batch. */
 export interface Layout {
   readonly series: readonly SeriesKey[];
 }
 
-/** A VM by the ids that the log uses. */
+/** A VM by the ids used in the log. */
 export interface VmRef {
   /** Project id, e.g. `demo` (never the full resource name). */
   readonly project: string;
@@ -29,19 +29,22 @@ export interface VmRef {
   readonly vm: string;
 }
 
-/** Hypervisor's word on a VM; the code is stored. UNKNOWN = the source did not say. */
+/**
+ * State of a VM reported by the hypervisor; the index is stored. UNKNOWN = the source did not
+ * report it.
+ */
 export const VM_STATES = ['UNKNOWN', 'RUNNING', 'PAUSED', 'STOPPED', 'CRASHED'] as const;
-/** One of `VM_STATES`. Batches hold its index there. */
+/** One of `VM_STATES`. Batches hold its index. */
 export type VmState = (typeof VM_STATES)[number];
 
 /**
- * A batch of rows as columns; arrays of length `count` unless said otherwise. Times are Unix ms.
- * Row i has the values `values[valueOffset[i] .. valueOffset[i + 1])`, one for each series of
+ * A batch of rows as columns; arrays have length `count` unless stated otherwise. Times are Unix
+ * ms. Row i has the values `values[valueOffset[i] .. valueOffset[i + 1])`, one for each series of
  * `layouts[layout[i]]`.
  */
 export interface SampleBatch {
   readonly count: number;
-  /** When ingest received it, Unix ms. */
+  /** Time at which ingest received it, Unix ms. */
   readonly receivedMs: number;
   readonly vms: readonly VmRef[];
   readonly layouts: readonly Layout[];
@@ -52,7 +55,7 @@ export interface SampleBatch {
   /** Index into `layouts`. */
   readonly layout: Uint32Array;
   readonly observedMs: Float64Array;
-  /** The source's own counter of rows since its boot; orders rows when its clock goes back. */
+  /** The source's own counter of rows since its boot; orders rows if its clock goes back. */
   readonly sequence: Float64Array;
   /** Index into `strings`; '' = not reported. */
   readonly boot: Uint32Array;
@@ -84,7 +87,7 @@ export function parseLabels(part: string): Record<string, string> {
   return labels;
 }
 
-/** A label's value as it stands between the quotes of a key, and of an exposition line. */
+/** A label's value in the form used between the quotes of a key, and of an exposition line. */
 export function escapeValue(value: string): string {
   if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
@@ -97,29 +100,32 @@ function unescapeValue(value: string): string {
 const LABEL_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
 const RESERVED_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
-/** Is it a name of a label, perhaps of a reserved one? */
+/** True for a label name, including reserved ones. */
 export function isLabelName(name: string): boolean {
   return LABEL_NAME.test(name);
 }
 
-/** May a sender of samples, or a rule, have a label of this name? */
+/** True for a label name that a sender of samples, or a rule, may use. */
 export function isFreeLabelName(name: string): boolean {
   return isLabelName(name) && !name.startsWith('__') && !RESERVED_LABELS.has(name);
 }
 
-/** Of a key, where values are escaped: a break is written `\n`, and a backslash `\\`. */
+/**
+ * Characters rejected in a key, whose values are escaped: a line break is `\n`, a backslash `\\`.
+ */
 const BAD_IN_KEY = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]|(?<!\\)(?:\\\\)*\\n/u;
 const PLAIN_KEY = /^[ -[\]-~]*$/;
 
 /**
- * Has every label of the key a value that stays one line, in text formats, tables and mails? Without
- * controls (CR, LF, NUL), separators, bidirectional controls and halves of surrogate pairs.
+ * True if every label value of the key stays on one line in text formats, tables and mails: it has
+ * no control characters (CR, LF, NUL), separators, bidirectional controls or halves of surrogate
+ * pairs.
  */
 export function hasPlainValues(key: SeriesKey): boolean {
   return PLAIN_KEY.test(key) || !BAD_IN_KEY.test(key);
 }
 
-/** A series key taken apart: the name, and its canonical label part ('' or `{a="b"}`). */
+/** Splits a series key into the name and its canonical label part ('' or `{a="b"}`). */
 export function splitSeriesKey(key: SeriesKey): { name: string; labels: string } {
   const brace = key.indexOf('{');
   return brace < 0
@@ -127,7 +133,7 @@ export function splitSeriesKey(key: SeriesKey): { name: string; labels: string }
     : { name: key.slice(0, brace), labels: key.slice(brace) };
 }
 
-/** One row before it is in a batch. Times are Unix ms. */
+/** One row before it is added to a batch. Times are Unix ms. */
 export interface Row {
   readonly project: string;
   readonly vm: string;
@@ -142,30 +148,33 @@ export interface Row {
   readonly state: number;
   /** '' = none. */
   readonly stateReason: string;
-  /** As many as `values`; handing in the same array object again is the fast way. */
+  /** As many as `values`; passing the same array object again is fastest. */
   readonly series: readonly SeriesKey[];
-  /** Finite numbers only: anything else is our own bug, ingest refuses such samples. */
+  /**
+   * Finite numbers only: anything else is a bug of this program, because ingest rejects such
+   * samples.
+   */
   readonly values: ArrayLike<number>;
 }
 
-/** A layout, and bytes of its series keys. */
+/** A layout, and the size of its series keys. */
 interface KnownLayout {
   readonly layout: Layout;
   readonly bytes: number;
 }
 
-/** Layouts remembered across batches; beyond it they are forgotten. */
+/** Layouts cached across batches; beyond the bound the cache is emptied. */
 const LAYOUTS_KEPT_MAX = 20_000;
-/** And characters of their series keys: usual layouts of a fleet take a few thousand. */
+/** Bound of the characters of their series keys: usual layouts of a fleet take a few thousand. */
 const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;
-/** No series key holds this character, which therefore joins them unambiguously. */
+/** No series key contains this character, so it joins keys unambiguously. */
 const SEPARATOR = '\n';
 
 /**
- * One growing batch: rows and whole batches are added, `build` makes a batch of them. Ingest merges
+ * A growing batch: rows and whole batches are added, and `build` returns the batch. Ingest merges
  * the rows of a few milliseconds this way: adding a row is a handful of array writes. Names are
- * interned, layouts across batches too, so that the history's head sees the same layout object again
- * and again.
+ * interned, layouts even across batches, so that the history's head sees the same layout object
+ * again and again.
  */
 export class BatchBuilder {
   #rows = new RowColumns();
@@ -183,44 +192,44 @@ export class BatchBuilder {
   #layoutBySeries = new WeakMap<readonly SeriesKey[], KnownLayout>();
   #textBytes = 0;
 
-  /** Rows so far. */
+  /** Number of rows so far. */
   get count(): number {
     return this.#rows.count;
   }
 
-  /** Samples so far. */
+  /** Number of samples so far. */
   get samples(): number {
     return this.#valueCount;
   }
 
   /**
-   * Rough size of the batch once encoded, without what `textBytes` counts, bytes: what a limit of
-   * merging compares.
+   * Rough encoded size of the batch, excluding `textBytes`, bytes: compared with the limit of
+   * merging.
    */
   get approximateBytes(): number {
     return this.#valueCount * 6 + this.#rows.count * 12 + this.#vms.length * 24;
   }
 
   /**
-   * Bytes of the names, texts and series keys that the batch holds once each. Usual ones are encoded
-   * in a tenth of that; those of a hostile sender are not.
+   * Size of the names, texts and series keys that the batch holds once each, bytes. Usual ones are
+   * encoded in a tenth of that; those of a hostile sender are not.
    */
   get textBytes(): number {
     return this.#textBytes;
   }
 
-  /** Adds one row. Throws `RangeError` when a value is not finite or counts do not match. */
+  /** Adds one row. Throws `RangeError` if a value is not finite or counts do not match. */
   add(row: Row): void {
     this.addTo(row.project, row);
   }
 
-  /** As `add`, for a row that does not itself say whose it is. */
+  /** Like `add`, for a row without its project. */
   addTo(project: string, row: Omit<Row, 'project'>): void {
     const { values, series } = row;
     if (values.length !== series.length) {
       throw new RangeError(`A row has ${values.length} values for ${series.length} series`);
     }
-    // Values first: they throw before anything of the row is in.
+    // Values first: they throw before any part of the row is added.
     this.#appendFinite(values, series);
     const rows = this.#rows;
     const i = rows.next();
@@ -235,7 +244,7 @@ export class BatchBuilder {
     rows.valueEnd[i] = this.#valueCount;
   }
 
-  /** Adds all rows of a batch, in their order. Its receive time is not kept. */
+  /** Adds all rows of a batch in order. Its receive time is not kept. */
   append(batch: SampleBatch): void {
     const vms = batch.vms.map((ref) => this.#vmOf(ref.project, ref.vm));
     const layouts = batch.layouts.map((layout) => this.#layoutOf(layout.series));
@@ -245,7 +254,7 @@ export class BatchBuilder {
     this.#appendValues(batch.values);
     for (let from = 0; from < batch.count; from++) {
       const i = rows.next();
-      // Casts below: every index of a batch is in range, which the codec and this class guarantee.
+      // Casts below: the codec and this class guarantee that every index of a batch is in range.
       rows.vm[i] = vms[batch.vm[from] as number] as number;
       rows.layout[i] = layouts[batch.layout[from] as number] as number;
       rows.observedMs[i] = batch.observedMs[from] as number;
@@ -260,7 +269,7 @@ export class BatchBuilder {
 
   /**
    * The batch of all rows added since the last build; the builder is empty afterwards.
-   * @param receivedMs when ingest received it, Unix ms
+   * @param receivedMs time at which ingest received it, Unix ms
    */
   build(receivedMs: number): SampleBatch {
     const count = this.#rows.count;
@@ -362,7 +371,7 @@ export class BatchBuilder {
   }
 }
 
-/** The columns of a batch that have one entry a row, growing together. */
+/** The columns of a batch with one entry per row, growing together. */
 class RowColumns {
   count = 0;
   #capacity = 16;
@@ -374,7 +383,7 @@ class RowColumns {
   vcpus = new Float64Array(16);
   state = new Uint8Array(16);
   stateReason = new Uint32Array(16);
-  /** Where the row's values end; they begin where those of the row before end. */
+  /** End of the row's values; they begin at the end of the previous row's. */
   valueEnd = new Uint32Array(16);
 
   /** Index of a new row. */
@@ -383,7 +392,7 @@ class RowColumns {
     return this.count++;
   }
 
-  /** Copies of the columns, cut to length; the rows are gone afterwards. */
+  /** Copies of the columns, cut to length; the rows are removed. */
   take(): Omit<SampleBatch, 'count' | 'receivedMs' | 'vms' | 'layouts' | 'strings' | 'values'> {
     const count = this.count;
     this.count = 0;

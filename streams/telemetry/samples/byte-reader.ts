@@ -1,14 +1,14 @@
 /**
- * Reads what `ByteWriter` wrote. Strict: every read checks the end of the buffer and the form of
- * what it finds, so that damaged bytes give a typed error and never a partial result.
+ * Reads the output of `ByteWriter`. Strict: every read checks the end of the buffer and the form of
+ * its data, so damaged bytes give a typed error and never a partial result.
  */
 import { Buffer } from 'node:buffer';
 import { NAN_TAG, RAW_SCALE, SCALES } from './byte-writer.ts';
 
-/** `VERSION`: written by another version of this program, the bytes may well be whole. */
+/** `VERSION`: written by another version of this program; the bytes may well be intact. */
 export type DamageReason = 'TRUNCATED' | 'CHECKSUM' | 'VERSION' | 'MALFORMED';
 
-/** Bytes that are not what they should be. Trying again cannot help. */
+/** Invalid bytes. A retry cannot help. */
 export class DamagedBytes extends Error {
   readonly reason: DamageReason;
   constructor(reason: DamageReason, message: string, options?: ErrorOptions) {
@@ -20,7 +20,7 @@ export class DamagedBytes extends Error {
 
 const TWO_32 = 2 ** 32;
 
-/** A cursor over bytes. Every method moves it past what it read, or throws. */
+/** A cursor over bytes. Every method advances it past the data read, or throws. */
 export class ByteReader {
   readonly #bytes: Buffer;
   #at: number;
@@ -35,7 +35,7 @@ export class ByteReader {
     return this.#at;
   }
 
-  /** Bytes not read yet. */
+  /** Number of bytes not read yet. */
   get left(): number {
     return this.#bytes.length - this.#at;
   }
@@ -78,7 +78,7 @@ export class ByteReader {
     throw malformed('a number is longer than 53 bits');
   }
 
-  /** A varint that counts things of at least `itemBytes` bytes each, all still to be read. */
+  /** A varint that counts items of at least `itemBytes` bytes each, all still to be read. */
   count(itemBytes: number): number {
     const count = this.varint();
     if (count * itemBytes > this.left) throw truncated();
@@ -102,7 +102,7 @@ export class ByteReader {
     return this.taggedNumber(this.u8());
   }
 
-  /** The rest of a number whose tag byte was kept elsewhere. */
+  /** The rest of a number whose tag byte was stored elsewhere. */
   taggedNumber(tag: number): number {
     const scale = (tag >>> 3) & 15;
     const size = tag & 7;
@@ -136,10 +136,10 @@ export class ByteReader {
 }
 
 function truncated(): DamagedBytes {
-  return new DamagedBytes('TRUNCATED', 'The bytes end before their content does');
+  return new DamagedBytes('TRUNCATED', 'The bytes end before their content');
 }
 
 /** Content that no writer of this version produces. */
 export function malformed(detail: string): DamagedBytes {
-  return new DamagedBytes('MALFORMED', `The bytes are not of this format: ${detail}`);
+  return new DamagedBytes('MALFORMED', `The bytes do not have this format: ${detail}`);
 }

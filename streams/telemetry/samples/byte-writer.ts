@@ -1,17 +1,17 @@
 /**
- * Writes the project's own binary formats (sample batches, history chunks) into one growing
- * buffer. Numbers are stored in the fewest bytes that bring the very same double back: whole
- * numbers and short decimals as scaled integers, everything else as its eight bytes.
+ * Writes the project's own binary formats (sample batches, history chunks) to one growing buffer.
+ * Numbers are stored in the fewest bytes that restore exactly the same double: integers and short
+ * decimals as scaled integers, everything else as its eight bytes.
  */
 import { Buffer } from 'node:buffer';
 
-/** Powers of ten by which a decimal is tried as a whole number; the index is what is stored. */
+/** Powers of ten by which a decimal may become an integer; the index is stored. */
 export const SCALES: readonly number[] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-/** Marks, in the place of a scale's index, a number stored as its eight bytes. */
+/** Marks a number stored as its eight bytes, in place of a scale's index. */
 export const RAW_SCALE = 15;
 /** Tag of NaN, which stands for "not reported" and has no further bytes. */
 export const NAN_TAG = (RAW_SCALE << 3) | 1;
-/** Order in which scales are tried: whole, the usual decimals, nanoseconds. */
+/** Order in which scales are tried: integers, the usual decimals, nanoseconds. */
 const TRIED_SCALES = [0, 1, 2, 3, 6, 9];
 
 const TWO_32 = 2 ** 32;
@@ -22,14 +22,14 @@ const HEX = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * A growing buffer with a cursor at its end. The form has no version of its own: formats made with
- * it begin with theirs.
+ * A growing buffer with a cursor at its end. It has no version of its own: formats that use it
+ * begin with theirs.
  */
 export class ByteWriter {
   #bytes: Buffer;
   #length = 0;
 
-  /** @param capacity bytes to begin with; it doubles when they are used up */
+  /** @param capacity initial size, bytes; it doubles when exhausted */
   constructor(capacity = 256) {
     this.#bytes = Buffer.allocUnsafe(capacity);
   }
@@ -38,12 +38,12 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** What was written, as a view that the next write may overwrite or outgrow. */
+  /** The bytes written, as a view that the next write may overwrite or outgrow. */
   view(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Forgets what was written and keeps the buffer. */
+  /** Drops the bytes written and keeps the buffer. */
   clear(): void {
     this.#length = 0;
   }
@@ -69,7 +69,7 @@ export class ByteWriter {
     this.#length += value.length;
   }
 
-  /** A whole number from 0 to 2^53 - 1 in seven bits a byte, lowest first (LEB128). */
+  /** An integer from 0 to 2^53 - 1 in seven bits per byte, lowest first (LEB128). */
   varint(value: number): void {
     this.#reserve(8);
     const bytes = this.#bytes;
@@ -107,8 +107,8 @@ export class ByteWriter {
   }
 
   /**
-   * As `number`, the tag byte going to another writer: tags of one column are mostly equal, so
-   * that side by side they compress to almost nothing.
+   * Like `number`, but with the tag byte written to another writer: tags of one column are mostly
+   * equal, so together they compress to almost nothing.
    */
   splitNumber(value: number, tags: ByteWriter): void {
     for (const scale of TRIED_SCALES) {
@@ -116,7 +116,7 @@ export class ByteWriter {
       const scaled = Math.round(value * divisor);
       const magnitude = Math.abs(scaled);
       if (magnitude > Number.MAX_SAFE_INTEGER) break;
-      // NaN fails too. -0 equals 0 and must still come back as -0, hence the sign of 1/x.
+      // NaN fails too. -0 equals 0 and must still be read back as -0, hence the sign of 1/x.
       if (scaled / divisor !== value) continue;
       const size = bytesOf(magnitude);
       const negative = scaled < 0 || (scaled === 0 && 1 / value < 0);
@@ -130,7 +130,7 @@ export class ByteWriter {
   }
 
   #magnitude(magnitude: number, size: number): void {
-    // Up to seven bytes are written whatever the size is; the next write covers the surplus.
+    // Up to seven bytes are written whatever the size is; the next write overwrites the surplus.
     this.#reserve(8);
     const bytes = this.#bytes;
     const at = this.#length;
@@ -141,7 +141,7 @@ export class ByteWriter {
       bytes[at + 5] = high >>> 8;
       bytes[at + 6] = high >>> 16;
     }
-    // |0 takes the low 32 bits of any whole number below 2^53.
+    // 0 takes the low 32 bits of any integer below 2^53.
     const low = magnitude | 0;
     bytes[at] = low;
     bytes[at + 1] = low >>> 8;
@@ -158,7 +158,7 @@ export class ByteWriter {
   }
 }
 
-/** Writes the 16 bytes of a UUID; false = it is not one in its usual form. */
+/** Writes the 16 bytes of a UUID; false = the text is not a UUID in its usual form. */
 function writeUuid(text: string, bytes: Uint8Array, start: number): boolean {
   let at = start;
   for (let i = 0; i < 36; i += 2) {

@@ -1,44 +1,48 @@
 /**
- * One VM's stretch of time as columns: what history hands to a reader, and what metrics are
- * derived from. Rows are sorted by time, one row per time; columns share the time column.
+ * One VM's time range as columns: the result of a history read, and the input of metrics. Rows are
+ * sorted by time, one row per time; columns share the time column.
  */
 import type { SeriesKey } from './batch.ts';
 
-/**
- * Columns of one VM over a stretch of time. Whoever gets them does not change them: they may be
- * shared.
- */
+/** Columns of one VM over a time range. Read-only: they may be shared. */
 export interface VmColumns {
   /** Unix ms, strictly increasing. */
   readonly timesMs: Float64Array;
-  /** One column a series, as long as `timesMs`; NaN = no value observed at that time. */
+  /** One column per series, as long as `timesMs`; NaN = no value observed at that time. */
   readonly series: ReadonlyMap<SeriesKey, Float64Array>;
   /** vCPUs observed with the row; NaN = not reported. */
   readonly vcpus: Float64Array;
   /** Index into `VM_STATES`. */
   readonly state: Uint8Array;
-  /** Index into `strings`; '' = not reported. A change means the guest booted between the rows. */
+  /**
+   * Index into `strings`; '' = not reported. A change means that the guest booted between the rows.
+   */
   readonly boot: Uint32Array;
-  /** The source's word for the state, e.g. `destroyed`; index into `strings`, '' = none. */
+  /** The source's own word for the state, e.g. `destroyed`; index into `strings`, '' = none. */
   readonly stateReason: Uint32Array;
   readonly strings: readonly string[];
-  /** 1 where another row of that time contradicted this one, which was first; else 0. */
+  /** 1 if another row of that time contradicted this one, which was first; otherwise 0. */
   readonly conflicted: Uint8Array;
-  /** Same-time rows with another value that were refused in favour of the first one kept. */
+  /**
+   * Number of rows with an existing time and other values that were rejected in favour of the first
+   * one.
+   */
   readonly conflicts: number;
 }
 
 /** History as its readers see it; the implementation runs reads in worker threads. */
 export interface HistoryReader {
-  /** Rows observed in [fromMs, toMs], both inclusive, each exactly once; absent VM: no rows. */
+  /**
+   * Rows observed in [fromMs, toMs], both inclusive, each exactly once; no rows for an unknown VM.
+   */
   read(request: {
     readonly project: string;
     readonly vm: string;
     readonly fromMs: number;
     readonly toMs: number;
-    /** Series names (the part before the labels) wanted; absent = all. */
+    /** Requested series names (the part before the labels); absent = all. */
     readonly names?: readonly string[];
-    /** Gives the read up; it then rejects with the signal's reason. */
+    /** Cancels the read, which then rejects with the signal's reason. */
     readonly signal?: AbortSignal;
   }): Promise<VmColumns>;
 }
@@ -51,13 +55,15 @@ export interface StatedRow {
   readonly state: number;
 }
 
-/** A VM's newest row, with what it takes to compute its rates and its state. */
+/** A VM's newest row, with the data needed to compute its rates and its state. */
 export interface LatestRow {
   readonly observedMs: number;
-  /** The last state that a row reported, however old; absent: no row that was read reports one. */
+  /** The last reported state, however old; absent: none of the rows read reports one. */
   readonly stated?: StatedRow;
-  /** vCPUs of this row, or of the newest one of the 90 s before it that reports them; NaN = none. */
+  /**
+   * vCPUs of this row, or of the newest row in the 90 s before it that reports them; NaN = none.
+   */
   readonly vcpus: number;
-  /** The row before it, where there is one: rates need two. */
+  /** Includes the row before it, if any: rates need two. */
   readonly columns: VmColumns;
 }

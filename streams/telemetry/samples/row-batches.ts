@@ -1,14 +1,14 @@
 /**
- * One VM's columns as they came: a batch for each row, received when it was observed, as a live
- * source sends. So stored samples can be folded by the code that evaluates live ones.
+ * One VM's columns in their original form: a batch for each row, received at its observation time,
+ * as from a live source. So stored samples can be folded by the code that evaluates live ones.
  */
 import type { Layout, SampleBatch, SeriesKey, VmRef } from './batch.ts';
 import type { VmColumns } from './columns.ts';
 
 /**
- * A batch a row, oldest first, with the series that were observed then and no others. A batch holds
- * until the next one is asked for: its arrays are used again. `range`: indexes of the rows, the end
- * exclusive; default all.
+ * One batch per row, oldest first, with only the series observed in it. A batch is valid until the
+ * next one is requested: its arrays are reused. `range`: indexes of the rows, end exclusive;
+ * default all.
  */
 export function* rowBatches(
   columns: VmColumns,
@@ -37,13 +37,13 @@ export interface RowRange {
 
 interface ShapeOf {
   readonly keys: readonly SeriesKey[];
-  /** '1' for each series that rows of this shape have, else '0'. */
+  /** '1' for each series that rows of this shape have, otherwise '0'. */
   readonly presence: string;
   readonly vm: VmRef;
   readonly columns: VmColumns;
 }
 
-/** Rows that have the same series share a batch. */
+/** Rows with the same series share a batch. */
 class RowShape {
   readonly #isPresent: readonly boolean[];
   readonly #batch: { -readonly [K in keyof SampleBatch]: SampleBatch[K] };
@@ -70,7 +70,7 @@ class RowShape {
     };
   }
 
-  /** Has row `i` the series of this shape? */
+  /** True if row `i` has the series of this shape. */
   fits(series: readonly Float64Array[], i: number): boolean {
     return series.every((column, k) => Number.isNaN(column[i]) !== this.#isPresent[k]);
   }
@@ -80,7 +80,7 @@ class RowShape {
     const observedMs = columns.timesMs[i] ?? Number.NaN;
     batch.receivedMs = observedMs;
     batch.observedMs[0] = observedMs;
-    // History does not keep the source's own counter; its order is that of the times.
+    // History does not keep the source's own counter; the row order is that of the times.
     batch.sequence[0] = i;
     batch.boot[0] = columns.boot[i] ?? 0;
     batch.vcpus[0] = columns.vcpus[i] ?? Number.NaN;

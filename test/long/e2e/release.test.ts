@@ -229,7 +229,7 @@ svc collect install --mapping /etc/svc-collect.map`);
       );
       await run('echo nonsense >>/etc/svc-collect.map; systemctl reload svc-collect');
       await until('the mapping is rejected', async () =>
-        (await journal('svc-collect')).includes('begins no statement') ? true : undefined,
+        (await journal('svc-collect')).includes('is not a statement') ? true : undefined,
       );
       t.equal(
         await run('systemctl is-active svc-collect'),

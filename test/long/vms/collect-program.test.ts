@@ -77,7 +77,7 @@ t.test('SRC-11: a thousand domains reach their projects within one interval', as
   writeFileSync(mapping, 'nonsense\n');
   t.match(await runToEnd(['collect', 'check', '--mapping', mapping], env), {
     code: 2,
-    text: /collect\.map:\n {2}line 1: "nonsense" begins no statement/,
+    text: /collect\.map:\n {2}line 1: "nonsense" is not a statement/,
   });
   writeFileSync(
     mapping,

@@ -85,15 +85,15 @@ metadata urn:a b c d
 name * project rest
 name late project shop`),
     [
-      'line 1: "host-a" is no URI of libvirt, such as qemu:///system or qemu+ssh://user@host/system',
-      'line 3: qemu+ssh://[redacted]@host-a/system is on line 2 already',
-      'line 4: "12" is no UUID',
-      `line 6: ${uuid} is on line 5 already`,
-      'line 7: is written "name PATTERN project ID"',
-      'line 8: "no/project" is no project: use its id, such as shop',
-      'line 9: "names" begins no statement: source, uuid, name or metadata',
-      'line 10: is written "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"',
-      'line 12: is never reached: line 11 fits every domain',
+      'line 1: "host-a" is not a libvirt URI such as qemu:///system or qemu+ssh://user@host/system',
+      'line 3: qemu+ssh://[redacted]@host-a/system is already on line 2',
+      'line 4: "12" is not a UUID',
+      `line 6: ${uuid} is already on line 5`,
+      'line 7: must have the form "name PATTERN project ID"',
+      'line 8: "no/project" is not a project: use its ID, such as shop',
+      'line 9: "names" is not a statement: use source, uuid, name or metadata',
+      'line 10: must have the form "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"',
+      'line 12: is never reached: line 11 matches every domain',
     ],
   );
   t.same(problemsOf('# nothing'), [

@@ -84,7 +84,7 @@ t.test('SRC-03: a mute agent returns no text, backs off and delays no other agen
   const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
   t.same(gaps, [0, 2, 4, 8], 'rounds between two queries of the mute agent');
   t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
-  t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /said nothing/ }]);
+  t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /did not respond/ }]);
   await source.close();
 });
 

@@ -210,7 +210,7 @@ t.test('a dead network mount loses only its own reading, and is not queried agai
   for (const round of [1, 2]) {
     const { values, faults } = await reader.read(mounts, never);
     t.equal(values.length, 2, `the local file system is read in round ${round}`);
-    t.match(faults, [{ reason: 'TIMED_OUT', message: /\/backup does not answer/ }]);
+    t.match(faults, [{ reason: 'TIMED_OUT', message: /\/backup is not responding/ }]);
   }
   t.same(asked, [['/'], ['/backup'], ['/']]);
 });

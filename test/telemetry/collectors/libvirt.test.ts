@@ -78,7 +78,9 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
 
   for (const round of [1, 2]) {
     const beside = await source.read(never);
-    t.match(beside.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /"web1" does not answer/ }]);
+    t.match(beside.faults, [
+      { reason: 'INCOMPLETE', vm: WEB, message: /"web1" is not responding/ },
+    ]);
     const web = rowOf(beside, WEB);
     t.notOk(
       names(web).some((name) => /disk|memory/.test(name)),
@@ -222,7 +224,7 @@ t.test(
       ],
       [
         { stdout: recording('running').replaceAll('Domain:', 'Dominio:') },
-        { reason: 'UNREADABLE', message: /no statistics/ },
+        { reason: 'UNREADABLE', message: /statistics of none/ },
       ],
     ];
     for (const [answer, fault] of cases) {

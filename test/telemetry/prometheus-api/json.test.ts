@@ -129,7 +129,7 @@ t.test('JSON of any depth is written; shallow JSON as JSON.stringify writes it',
   const encoded = text(encodeData(deep));
   const around = '{"status":"success","data":1}'.length;
   t.equal(encoded.length, around + 20_000 * '{"lhs":,"rhs":[]}'.length);
-  t.throws(() => encodeData(deep, { bytesMax: 100_000 }), /larger than 100000 bytes/);
+  t.throws(() => encodeData(deep, { bytesMax: 100_000 }), /exceed 100000 bytes/);
 });
 
 t.test(
@@ -187,7 +187,7 @@ t.test('an answer past the size limit is refused before it is built', async (t) 
     return { labels: Labels.fromRecord({ vm: `vm-${i}` }), timesMs, values };
   });
   const refused = (encode: () => unknown, bytes: number) => {
-    const message = new RegExp(`larger than ${bytes} bytes`);
+    const message = new RegExp(`exceed ${bytes} bytes`);
     t.throws(encode, { name: 'PromqlError', kind: 'execution', message });
   };
   refused(() => encodeResult({ data: { type: 'matrix', series }, ...none }), 4 * 1024 * 1024);

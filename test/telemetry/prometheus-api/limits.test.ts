@@ -79,7 +79,7 @@ t.test(
       step: '30',
     });
     t.equal(large.status, 422);
-    t.match(large.body, { errorType: 'execution', error: /larger than 4194304 bytes/ });
+    t.match(large.body, { errorType: 'execution', error: /exceed 4194304 bytes/ });
   },
 );
 

@@ -158,7 +158,7 @@ t.test('memory: an operator’s input is returned, and no more than was taken', 
 
 t.test('samples: those beyond the limit are not read', async (t) => {
   const budget = () => new Budget({ bytesMax: 1e9, samplesMax: 5000 });
-  const message = /^query processing would look at more than 5000 samples/;
+  const message = /^query processing would read more than 5000 samples/;
   for (const expression of ['a', 'rate(b_total[5m])', 'max_over_time(a[5m:1m])']) {
     t.throws(() => range(expression, budget()), { kind: 'execution', message }, expression);
     t.doesNotThrow(() => instant(expression, 0, budget()), `${expression} at one step`);

@@ -1,4 +1,6 @@
-/** One look at a fleet, for whoever writes its mapping: every domain, and where it belongs. */
+/**
+ * One read of a fleet, for the author of its mapping: every domain, and the project it belongs to.
+ */
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Random } from '../../../../streams/platform/random.ts';
 import type { RunCommand } from '../command.ts';
@@ -10,9 +12,9 @@ export interface MappedRow {
   readonly vm: string;
   readonly name: string;
   readonly source: string;
-  /** Absent: no rule fits, or it needs metadata that could not be read. */
+  /** Absent: no rule matches, or it needs metadata that could not be read. */
   readonly project?: string;
-  /** Of the rule that fits. */
+  /** Line of the matching rule. */
   readonly line?: number;
 }
 

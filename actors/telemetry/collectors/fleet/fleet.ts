@@ -1,7 +1,7 @@
 /**
- * Collectors of a fleet: one loop for each libvirt of the mapping, whose rows go to the project that
- * each domain belongs to. The same in the service and in `svc collect`; they differ in the sink. A new
- * mapping is taken while everything runs.
+ * Collectors of a fleet: one loop for each libvirt of the mapping, whose rows go to the project of
+ * each domain. The service and `svc collect` share it; they differ in the sink. A new mapping is
+ * applied while everything runs.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../../../streams/platform/clock.ts';
@@ -16,14 +16,14 @@ import { type Mapping, sourceName } from './mapping.ts';
 import { Placements, type PlacementsState, type UnmatchedDomain } from './placements.ts';
 
 /**
- * Where a fleet's rows go. Both reject when it is not done; it is tried again, and no other project
- * waits for it.
+ * Destination of a fleet's rows. Both methods reject on failure; the call is retried, and no other
+ * project waits for it.
  */
 export interface FleetSink {
   write(project: string, rows: readonly ObservedRow[], source: string): Promise<void> | void;
   /**
-   * Retires VMs that moved to another project or are gone, at most `RETIRE_AT_ONCE`. false: not yet,
-   * since rows of theirs are on their way.
+   * Retires VMs that moved to another project or are gone, at most `RETIRE_AT_ONCE`. false: not
+   * yet, because rows of theirs are still on their way.
    */
   retire(project: string, vms: readonly string[]): Promise<boolean>;
 }
@@ -37,26 +37,26 @@ export interface FleetOptions {
   readonly fileSystems?: boolean;
   /** Default: real processes. */
   readonly run?: RunCommand;
-  /** Of an earlier run. */
+  /** State of an earlier run. */
   readonly state?: PlacementsState;
-  /** Stores the state; throws what the disk throws, and is called again in the next round then. */
+  /** Stores the state. May throw the disk's error; it is then called again in the next round. */
   readonly onState: (state: PlacementsState) => void;
-  /** Called for every fault each time it is seen. */
+  /** Called for each occurrence of a fault. */
   readonly onFault: (fault: CollectorFault) => void;
   readonly onMoved?: (vm: string, from: string, to: string) => void;
 }
 
 export interface FleetStatus {
   readonly sources: readonly ReturnType<Collector['status']>[];
-  /** VMs in each project, seen in the last rounds. */
+  /** Number of VMs in each project, seen in the last rounds. */
   readonly projects: Readonly<Record<string, number>>;
   readonly unmatched: readonly UnmatchedDomain[];
-  /** VMs to be retired, and why that was not possible. */
+  /** Number of VMs to be retired. */
   readonly retiring: number;
   readonly retireFault?: string;
 }
 
-/** Hosts number their domains alike: the boot id of a VM that moved must not be the one that it had. */
+/** Hosts number their domains alike, so a VM that moved must not keep its boot id. */
 function withOrigin(reading: Reading, source: string): Reading {
   const origin = createHash('sha256').update(source).digest('hex').slice(0, 8);
   const rows = reading.rows.map((row) =>
@@ -65,7 +65,7 @@ function withOrigin(reading: Reading, source: string): Reading {
   return { ...reading, rows };
 }
 
-/** VMs of one call of `retire`. */
+/** VMs per call of `retire`. */
 const RETIRE_AT_ONCE = 200;
 
 interface RunningSource {
@@ -77,7 +77,7 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #placements: Placements;
   readonly #sources = new Map<string, RunningSource>();
-  /** Of rows that may wait for the sink: a later mapping does not move them. */
+  /** Projects of rows that may still wait for the sink: a later mapping does not move them. */
   readonly #projects = new WeakMap<ObservedRow, string>();
   #mapping: Mapping;
   #retiring: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export class Fleet {
     this.#startMissing();
   }
 
-  /** From the next round of each source on, domains belong where this mapping says. */
+  /** Applies the mapping to domains from the next round of each source on. */
   async take(mapping: Mapping): Promise<void> {
     this.#mapping = mapping;
     const gone = [...this.#sources].filter(([uri]) => !mapping.sources.includes(uri));
@@ -114,7 +114,7 @@ export class Fleet {
     };
   }
 
-  /** Repeatable. */
+  /** May be called repeatedly. */
   async stop(): Promise<void> {
     await Promise.all([...this.#sources.values()].map(({ collector }) => collector.stop()));
     await this.#retiring;
@@ -159,7 +159,7 @@ export class Fleet {
     return { collector, name };
   }
 
-  /** The rows of a round that belong to a project, each of which is decided here for good. */
+  /** The rows of a round that belong to a project. The project of a row is final here. */
   async #place(
     source: string,
     reading: Reading,
@@ -171,7 +171,7 @@ export class Fleet {
     const vms = reading.rows.map(({ vm }) => vm);
     const unread = await metadata.refresh(vms, namespaces, signal);
     const faults = [...reading.faults, ...unread];
-    // A round without an answer says nothing of any domain.
+    // A round without a response says nothing about any domain.
     if (reading.rows.length === 0 && faults.length > 0) return { ...reading, faults };
     if (reading.listed) this.#placements.listed(source, reading.listed);
     const { byProject, moved } = this.#placements.place({
@@ -182,7 +182,7 @@ export class Fleet {
       metadata: (vm, namespace) => metadata.textOf(vm, namespace),
     });
     for (const { vm, from, to } of moved) onMoved?.(vm, from, to);
-    // Before the rows: after a crash a moved VM is still to be retired where it was.
+    // Stored before the rows: after a crash, a moved VM still has to be retired in its old project.
     try {
       this.#store();
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Mapping of a fleet: which libvirts are read, and which domain belongs to which project. The operator
- * writes it, one statement a line; the first rule that fits a domain decides. Pure.
+ * Mapping of a fleet: which libvirts are read, and which domain belongs to which project. The
+ * operator writes it, one statement per line; the first rule that matches a domain decides. Pure.
  *
  *     source qemu+ssh://monitor@host-a/system
  *     uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
@@ -11,11 +11,11 @@
 import { createHash } from 'node:crypto';
 import { shownUrl } from '../../../../streams/platform/shown-url.ts';
 
-/** A rule, and the line that it stands on. */
+/** A rule, and its line. */
 export type Rule = { readonly line: number } & (
   | { readonly kind: 'uuid'; readonly uuid: string; readonly project: string }
   | { readonly kind: 'name'; readonly pattern: RegExp; readonly project: string }
-  /** Without a project the element's text is its id. */
+  /** Without a project, the element's text is the project id. */
   | {
       readonly kind: 'metadata';
       readonly uri: string;
@@ -28,7 +28,7 @@ export interface Mapping {
   /** URIs of libvirt, each once. */
   readonly sources: readonly string[];
   readonly rules: readonly Rule[];
-  /** Namespaces of the metadata elements that rules look at. */
+  /** Namespaces of the metadata elements used by rules. */
   readonly namespaces: readonly string[];
 }
 
@@ -47,11 +47,11 @@ export class UnusableMapping extends Error {
 export interface MappedDomain {
   readonly uuid: string;
   readonly name: string;
-  /** Text of its metadata element of a namespace; null: it has none; undefined: not known yet. */
+  /** Text of its metadata element in a namespace; null: it has none; undefined: not known yet. */
   readonly metadata: (namespace: string) => string | null | undefined;
 }
 
-/** Where a domain belongs. `unknown`: a rule needs metadata that could not be read yet. */
+/** The project of a domain. `unknown`: a rule needs metadata that could not be read yet. */
 export type Place =
   | { readonly kind: 'project'; readonly project: string; readonly line: number }
   | { readonly kind: 'unmatched' }
@@ -63,8 +63,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SOURCE = /^[a-z][a-z0-9]*(\+[a-z0-9]+)?:\/\/\S*$/;
 
 /**
- * Name of a libvirt in logs, status and placements: its URI without its login, and a digest in place
- * of its query, by which two sockets of one host differ.
+ * Name of a libvirt in logs, status and placements: its URI without its login, and with a digest in
+ * place of its query, which distinguishes two sockets of one host.
  */
 export function sourceName(uri: string): string {
   const [place = '', query] = uri.split('?', 2);
@@ -72,7 +72,7 @@ export function sourceName(uri: string): string {
   return `${shownUrl(place)}?${createHash('sha256').update(query).digest('hex').slice(0, 8)}`;
 }
 
-/** The first rule that fits. */
+/** The first rule that matches. */
 export function placeOf({ rules }: Pick<Mapping, 'rules'>, domain: MappedDomain): Place {
   for (const rule of rules) {
     const place = fit(rule, domain);
@@ -94,7 +94,7 @@ function fit(rule: Rule, domain: MappedDomain): Place | undefined {
   if (text === undefined) return { kind: 'unknown' };
   if (text === null || (rule.pattern && !rule.pattern.test(text))) return undefined;
   const project = rule.project ?? text;
-  // An element that names no project is a mistake: a wider rule must not catch its domain.
+  // An element that does not name a project is a mistake: a wider rule must not catch its domain.
   return PROJECT_ID.test(project) ? { kind: 'project', project, line } : UNMATCHED;
 }
 
@@ -119,7 +119,7 @@ class MappingReader {
   readonly #sources = new Map<string, { readonly uri: string; readonly line: number }>();
   readonly #rules: Rule[] = [];
   readonly #uuids = new Map<string, number>();
-  /** Line of a rule that fits every domain. */
+  /** Line of a rule that matches every domain. */
   #last: number | undefined;
 
   take(words: readonly string[], line: number): void {
@@ -135,25 +135,26 @@ class MappingReader {
       ...(sources.length === 0 ? ['there is no source: "source qemu:///system"'] : []),
       ...(this.#rules.length === 0 ? ['there is no rule: "name shop-* project shop"'] : []),
     ];
-    // One that is written wrongly is not missing.
+    // A misspelt statement does not count as missing.
     const problems = this.#problems.length > 0 ? this.#problems : missing;
     if (problems.length > 0) throw new UnusableMapping(problems);
     const uris = this.#rules.flatMap((rule) => (rule.kind === 'metadata' ? [rule.uri] : []));
     return { sources, rules: this.#rules, namespaces: [...new Set(uris)] };
   }
 
-  /** Returns what is wrong. */
+  /** Returns the problem, if any. */
   #read(what: string, rest: readonly string[], line: number): string | undefined {
     if (what === 'source') return this.#source(rest, line);
     if (!['uuid', 'name', 'metadata'].includes(what)) {
-      return `${JSON.stringify(what)} begins no statement: source, uuid, name or metadata`;
+      return `${JSON.stringify(what)} is not a statement: use source, uuid, name or metadata`;
     }
-    if (this.#last !== undefined) return `is never reached: line ${this.#last} fits every domain`;
+    if (this.#last !== undefined)
+      return `is never reached: line ${this.#last} matches every domain`;
     if (what === 'metadata') return this.#metadata(rest, line);
     const [given = '', word, project = '', ...more] = rest;
     if (given === '' || word !== 'project' || more.length > 0) {
       const form = what === 'uuid' ? 'uuid UUID project ID' : 'name PATTERN project ID';
-      return `is written "${form}"`;
+      return `must have the form "${form}"`;
     }
     if (!PROJECT_ID.test(project)) return notAProject(project);
     if (what === 'uuid') return this.#uuid(given.toLowerCase(), project, line);
@@ -166,19 +167,19 @@ class MappingReader {
     const [uri = '', ...more] = rest;
     if (!SOURCE.test(uri) || more.length > 0) {
       const given = JSON.stringify(shownUrl(rest.join(' ')));
-      return `${given} is no URI of libvirt, such as qemu:///system or qemu+ssh://user@host/system`;
+      return `${given} is not a libvirt URI such as qemu:///system or qemu+ssh://user@host/system`;
     }
     const name = sourceName(uri);
     const before = this.#sources.get(name);
-    if (before !== undefined) return `${name} is on line ${before.line} already`;
+    if (before !== undefined) return `${name} is already on line ${before.line}`;
     this.#sources.set(name, { uri, line });
     return undefined;
   }
 
   #uuid(uuid: string, project: string, line: number): string | undefined {
-    if (!UUID.test(uuid)) return `${JSON.stringify(uuid)} is no UUID`;
+    if (!UUID.test(uuid)) return `${JSON.stringify(uuid)} is not a UUID`;
     const before = this.#uuids.get(uuid);
-    if (before !== undefined) return `${uuid} is on line ${before} already`;
+    if (before !== undefined) return `${uuid} is already on line ${before}`;
     this.#uuids.set(uuid, line);
     this.#rules.push({ kind: 'uuid', uuid, project, line });
     return undefined;
@@ -186,7 +187,7 @@ class MappingReader {
 
   #metadata([uri = '', ...rest]: readonly string[], line: number): string | undefined {
     if (!/^[\w.:/?&=%~+#-]{1,500}$/.test(uri)) {
-      return `${JSON.stringify(uri)} is no namespace of a metadata element`;
+      return `${JSON.stringify(uri)} is not a namespace of a metadata element`;
     }
     const [given, word, project = '', ...more] = rest;
     if (given === undefined) {
@@ -194,7 +195,7 @@ class MappingReader {
       return undefined;
     }
     if (word !== 'project' || more.length > 0) {
-      return 'is written "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"';
+      return 'must have the form "metadata NAMESPACE" or "metadata NAMESPACE PATTERN project ID"';
     }
     if (!PROJECT_ID.test(project)) return notAProject(project);
     this.#rules.push({ kind: 'metadata', uri, pattern: patternOf(given), project, line });
@@ -203,13 +204,13 @@ class MappingReader {
 }
 
 function notAProject(given: string): string {
-  return `${JSON.stringify(given)} is no project: use its id, such as shop`;
+  return `${JSON.stringify(given)} is not a project: use its ID, such as shop`;
 }
 
-/** `*` is any text, `?` one character; the whole name must fit. */
+/** `*` matches any text, `?` one character; the whole name must match. */
 function patternOf(glob: string): RegExp {
   const escaped = glob.replace(/[.+^${}()|[\]\\]/g, '\\$&');
-  // Runs of stars would take exponential time on a name that does not fit.
+  // Runs of stars would take exponential time on a name that does not match.
   const source = escaped.replace(/\*+/g, '.*').replaceAll('?', '.');
   return new RegExp(`^${source}$`, 'su');
 }

@@ -1,12 +1,12 @@
 /**
- * Which project each domain of a fleet is in, and which of its libvirts reports it. A domain that the
- * mapping moves is in its new project from the first row after that; in the old one it is to be
- * retired, and nothing of its history goes along. Pure state: no I/O, and times come with calls.
+ * The project of each domain of a fleet, and the libvirt that reports it. A domain moved by the
+ * mapping is in its new project from its next row on; in the old one it has to be retired, and its
+ * history stays there. Pure state: no I/O, and times are passed with calls.
  */
 import type { ObservedRow } from '../collector.ts';
 import { type Mapping, placeOf } from './mapping.ts';
 
-/** What outlives a restart. */
+/** The state that survives a restart. */
 export interface PlacementsState {
   /** Project and source of each VM. */
   readonly placed: Readonly<Record<string, readonly [project: string, source: string]>>;
@@ -25,13 +25,13 @@ export interface Round {
   readonly source: string;
   readonly rows: readonly ObservedRow[];
   readonly mapping: Pick<Mapping, 'rules'>;
-  /** Text of a VM's metadata element; null: none; undefined: not known. */
+  /** Text of a VM's metadata element; null: none; undefined: unknown. */
   readonly metadata: (vm: string, namespace: string) => string | null | undefined;
   /** Elapsed ms. */
   readonly nowMs: number;
 }
 
-/** Where the rows of a round go. */
+/** Destinations of the rows of a round. */
 export interface Placed {
   readonly byProject: ReadonlyMap<string, readonly ObservedRow[]>;
   readonly moved: readonly { readonly vm: string; readonly from: string; readonly to: string }[];
@@ -43,22 +43,22 @@ interface PlacedVm {
   isRunning: boolean;
   /** Elapsed ms. */
   seenMs: number;
-  /** Another source in which it runs as well, as during a migration. */
+  /** Another source in which it runs too, as during a migration. */
   rival?: { readonly source: string; readonly seenMs: number };
 }
 
-/** A source that has not reported a VM for so long gives it up to another one, in its rounds. */
+/** Number of rounds without a report after which a source loses a VM to another one. */
 const SILENT_ROUNDS = 3;
 
 export class Placements {
   readonly #intervalMs: number;
   readonly #vms = new Map<string, PlacedVm>();
   readonly #retiring = new Map<string, Set<string>>();
-  /** By source, then by VM: a round that could not read one of them leaves it. */
+  /** By source, then by VM: a round that could not read one of them keeps its entry. */
   readonly #unmatched = new Map<string, Map<string, UnmatchedDomain>>();
   #isChanged = false;
 
-  /** @param nowMs elapsed; a VM of an earlier run has as long as any to be seen where it was */
+  /** @param nowMs elapsed ms; a VM of an earlier run gets the full time to be seen at its source */
   constructor(
     intervalMs: number,
     nowMs: number,
@@ -95,7 +95,7 @@ export class Placements {
     return { byProject, moved };
   }
 
-  /** A complete listing: what the source does not have any more, another one may report. */
+  /** Processes a complete listing: VMs missing in it may be reported by another source. */
   listed(source: string, vms: ReadonlySet<string>): void {
     for (const [vm, placed] of this.#vms) {
       if (placed.source === source && !vms.has(vm)) placed.isRunning = false;
@@ -110,7 +110,7 @@ export class Placements {
     return new Map(placed.map(([vm]) => [vm, Number.NEGATIVE_INFINITY]));
   }
 
-  /** The source no longer has these VMs; one that another source has taken over is not gone. */
+  /** Retires VMs that the source no longer has, except those that another source has taken over. */
   gone(source: string, vms: readonly string[]): void {
     for (const vm of vms) {
       const placed = this.#vms.get(vm);
@@ -136,7 +136,7 @@ export class Placements {
     return [...this.#unmatched.values()].flatMap((domains) => [...domains.values()]);
   }
 
-  /** Number of VMs in each project that were seen in the last rounds. @param nowMs elapsed */
+  /** Number of VMs in each project that were seen in the last rounds. @param nowMs elapsed ms */
   counts(nowMs: number): Record<string, number> {
     const counts: Record<string, number> = {};
     for (const { project, seenMs } of this.#vms.values()) {
@@ -145,12 +145,15 @@ export class Placements {
     return counts;
   }
 
-  /** The source is not read any more; its VMs are not gone, and may turn up at another one. */
+  /** The source is no longer read. Its VMs are not gone and may appear at another one. */
   forget(source: string): void {
     this.#unmatched.delete(source);
   }
 
-  /** Writes the state if it has changed since that last succeeded. Throws what `write` throws. */
+  /**
+   * Writes the state if it has changed since the last successful write. Throws the error of
+   * `write`.
+   */
   store(write: (state: PlacementsState) => void): void {
     if (!this.#isChanged) return;
     const placed = [...this.#vms].map(([vm, { project, source }]) => [vm, [project, source]]);
@@ -160,12 +163,12 @@ export class Placements {
   }
 
   /**
-   * Does this row count? During a migration two hosts list one VM: the one in which it runs reports
-   * it, and what the other says of it, such as that it is off, is left out.
+   * True if this row counts. During a migration two hosts list one VM: the one in which it runs
+   * reports it, and the other's rows (for example that it is off) are ignored.
    */
   #isReportedBy(source: string, row: ObservedRow, nowMs: number): boolean {
     const placed = this.#vms.get(row.vm);
-    // libvirt keeps a migrated VM's definition on the old host: it is not off, it is elsewhere.
+    // libvirt keeps a migrated VM's definition on the old host: it is not off, it runs elsewhere.
     if (row.state === 'STOPPED' && row.stateReason === 'migrated') {
       if (placed?.source === source) placed.isRunning = false;
       return false;
@@ -189,7 +192,7 @@ export class Placements {
     return nowMs - seenMs <= SILENT_ROUNDS * this.#intervalMs;
   }
 
-  /** Returns the project that it was in before, if that is another one. */
+  /** Returns the previous project if it has changed. */
   #put(
     row: ObservedRow,
     project: string,

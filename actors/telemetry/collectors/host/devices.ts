@@ -1,32 +1,32 @@
 /**
  * Disk and network counters of this host: pure functions from the kernel's text.
  *
- * Each byte must be counted once. A write to a file can pass a device-mapper volume, a RAID set
- * and two disks; a packet can pass a veth pair, a bridge and a network card. So only what stands
- * at the bottom is counted: disks (not partitions, not what is built on disks) and network cards
- * (not what is built on them). Formats: Documentation/admin-guide/iostats.rst, proc(5).
+ * Each byte must be counted once. A write to a file can pass a device-mapper volume, a RAID set and
+ * two disks; a packet can pass a veth pair, a bridge and a network card. So only the lowest layer
+ * is counted: disks (not partitions or devices built on disks) and network cards (not interfaces
+ * built on them). Formats: Documentation/admin-guide/iostats.rst, proc(5).
  */
 
 import { seriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedValue } from '../collector.ts';
 import { parseCount } from '../command.ts';
 
-/** The unit of /proc/diskstats, whatever the disk's own sector size is. */
+/** The unit of /proc/diskstats, regardless of the disk's own sector size. */
 const SECTOR_BYTES = 512;
 
-/** Memory, files and optical drives posing as disks, and devices built on other disks. */
+/** Memory, files and optical drives that pose as disks, and devices built on other disks. */
 const NOT_A_DISK = /^(loop|ram|zram|sr|fd|dm-|md|drbd|bcache)\d*/;
 
 /**
- * Interfaces made by software, for machines whose cards have no device (containers):
- * their traffic passes another interface that is counted, or none at all.
+ * Virtual interfaces, for machines whose cards have no device (containers): their traffic passes
+ * another interface that is counted, or none at all.
  */
 const MADE_BY_SOFTWARE =
   /^(lo$|veth|br-|docker|virbr|vnet|vmlab|tap|tun|macvtap|bond|team|dummy|ifb|wg|cni|flannel|cali|lxc|lxd|podman|vxlan|geneve|gre|sit|ip6tnl|tailscale)/;
 
 /**
- * Reads /proc/diskstats. `blockDevices` is the listing of /sys/block: whole devices, where a
- * partition never is. A name does not decide it: `xvda1` may be either.
+ * Parses /proc/diskstats. `blockDevices` is the listing of /sys/block, which has whole devices and
+ * never a partition. A name does not decide it: `xvda1` may be either.
  */
 export function parseDiskstats(text: string, blockDevices: readonly string[]): ObservedValue[] {
   const whole = new Set(blockDevices.map((name) => name.replaceAll('!', '/')));
@@ -48,7 +48,7 @@ export function parseDiskstats(text: string, blockDevices: readonly string[]): O
   });
 }
 
-/** true: a disk that is counted has a line that is not understood, and no reading. */
+/** true: a counted disk has an unreadable line and no reading. */
 export function hasUnreadableDisk(text: string, blockDevices: readonly string[]): boolean {
   const whole = new Set(blockDevices.map((name) => name.replaceAll('!', '/')));
   return text.split('\n').some((line) => {
@@ -58,7 +58,10 @@ export function hasUnreadableDisk(text: string, blockDevices: readonly string[])
   });
 }
 
-/** The four counters of a disk as series; what is undefined is left out. Libvirt's disks too. */
+/**
+ * The four counters of a disk as series; undefined ones are left out. Also used for libvirt's
+ * disks.
+ */
 export function diskValues(
   device: string,
   counters: Readonly<Record<'readBytes' | 'writtenBytes' | 'reads' | 'writes', number | undefined>>,
@@ -72,8 +75,8 @@ export function diskValues(
 }
 
 /**
- * Reads /proc/net/dev. `cards` are the interfaces with a device behind them (real, or virtio and
- * the like in a VM). When there is none, as in a container, all count that software did not make.
+ * Parses /proc/net/dev. `cards` are the interfaces with a device behind them (real, or virtio and
+ * similar in a VM). If there are none, as in a container, all interfaces count except virtual ones.
  */
 export function parseNetDev(text: string, cards: ReadonlySet<string>): ObservedValue[] {
   return text.split('\n').flatMap((line): ObservedValue[] => {
@@ -91,7 +94,7 @@ export function parseNetDev(text: string, cards: ReadonlySet<string>): ObservedV
   });
 }
 
-/** true: an interface that is counted has a line that is not understood, and lacks a reading. */
+/** true: a counted interface has an unreadable line and lacks a reading. */
 export function hasUnreadableInterface(text: string, cards: ReadonlySet<string>): boolean {
   return text.split('\n').some((line) => {
     const name = line.slice(0, Math.max(line.lastIndexOf(':'), 0)).trim();
@@ -99,7 +102,7 @@ export function hasUnreadableInterface(text: string, cards: ReadonlySet<string>)
   });
 }
 
-/** The two counters of an interface as series; what is undefined is left out. */
+/** The two counters of an interface as series; undefined ones are left out. */
 export function networkValues(
   name: string,
   counters: Readonly<Record<'received' | 'transmitted', number | undefined>>,

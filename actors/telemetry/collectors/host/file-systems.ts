@@ -1,10 +1,10 @@
 /**
  * Mounts of this host, and how full they are, without waiting for a dead file system.
  *
- * A query about a network file system blocks in the kernel when its server is gone, and no signal
- * ends it. In this process it would occupy one of libuv's four threads each time. So another
- * process asks: one `stat -f` for all local mounts and one for each remote mount. A mount is not
- * asked again before its last process has ended, so each mount has at most one stuck process.
+ * A query on a network file system blocks in the kernel if its server is gone, and no signal ends
+ * it. In this process it would occupy one of libuv's four threads each time. So a separate process
+ * runs the query: one `stat -f` for all local mounts, and one for each remote mount. A mount is not
+ * queried again before its last process has ended, so each mount has at most one stuck process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Absence } from '../../../../streams/telemetry/metrics/absence-causes.ts';
@@ -13,17 +13,17 @@ import type { ObservedValue, SourceFault } from '../collector.ts';
 import { parseCount, type RunCommand } from '../command.ts';
 import { absentIf } from './proc.ts';
 
-/** Sizes of the mounts that answered, and a fault for each that did not. */
+/** Sizes of the mounts that responded, and a fault for each that did not. */
 export interface FileSystemReading {
   readonly values: readonly ObservedValue[];
   readonly faults: readonly SourceFault[];
-  /** Why file systems are missing among `values`. */
+  /** Reasons why file systems are missing in `values`. */
   readonly absences: readonly Absence[];
 }
 
-/** Reads of mounts; which of them still hang is remembered between reads. */
+/** Reads mounts; it remembers between reads which of them still hang. */
 export interface FileSystemReader {
-  /** Ends by the deadline; a mount that did not answer has no values and a fault. */
+  /** Ends by the deadline; a mount that did not respond has no values and a fault. */
   read(mounts: readonly Mount[], signal: AbortSignal): Promise<FileSystemReading>;
 }
 
@@ -33,7 +33,7 @@ export function createFileSystemReader(options: {
   readonly clock: Clock;
   readonly deadlineMs: number;
 }): FileSystemReader {
-  /** Mount points whose process has not ended, by the name of their group. */
+  /** Names of the mount groups whose process has not ended yet. */
   const stuck = new Set<string>();
 
   const ask = async (group: readonly Mount[], signal: AbortSignal): Promise<FileSystemReading> => {
@@ -45,7 +45,7 @@ export function createFileSystemReader(options: {
     const running = options.run(command, options.clock);
     stuck.add(name);
     const outcome = await running.catch((error: unknown) => {
-      // Never asked again, it would seem dead for ever.
+      // Without this it would never be queried again and seem dead forever.
       stuck.delete(name);
       throw error;
     });
@@ -113,7 +113,7 @@ function couldNotAsk(error: string): SourceFault {
 function notAnswering(paths: readonly string[]): SourceFault {
   return {
     reason: 'TIMED_OUT',
-    message: `the file system at ${paths.join(', ')} does not answer: is its server reachable?`,
+    message: `the file system at ${paths.join(', ')} is not responding: check whether its server is reachable`,
   };
 }
 
@@ -125,7 +125,7 @@ export interface Mount {
   readonly remote: boolean;
 }
 
-/** Images, always 100 % full by nature: a snap package or a CD is no full disk. */
+/** Images are always 100 % full by nature: a snap package or a CD is not a full disk. */
 const IMAGE_TYPES = new Set(['squashfs', 'iso9660', 'udf', 'erofs', 'cramfs', 'romfs']);
 const REMOTE_TYPES =
   /^(nfs|nfs4|cifs|smb3|smbfs|ceph|9p|virtiofs|lustre|gpfs|beegfs|afs|fuse\.(glusterfs|sshfs|ceph|ceph-fuse|s3fs|rclone|juicefs|moosefs))$/;
@@ -136,8 +136,9 @@ export function isImage(fstype: string): boolean {
 }
 
 /**
- * Reads /proc/self/mountinfo: real file systems, each once, at its shortest mount point. Two mounts are of
- * one file system when they have the device in common, as folders of one NFS export do, or the source.
+ * Parses /proc/self/mountinfo: real file systems, each once, at its shortest mount point. Two
+ * mounts belong to one file system if they share the device, as folders of one NFS export do, or
+ * the source.
  */
 export function parseMountinfo(text: string): Mount[] {
   const mounts: IdentifiedMount[] = [];
@@ -167,21 +168,24 @@ function parseMount(line: string): IdentifiedMount | undefined {
   const [fstype, source] = line.slice(dash + 3).split(' ');
   if (!device || !root || !mountpoint || !fstype || !source || isImage(fstype)) return undefined;
   const path = unescapeOctal(mountpoint);
-  // `stat -f` answers a line a path, so such a path could forge another's line.
+  // `stat -f` prints one line per path, so such a path could forge another path's line.
   if (path.includes('\n')) return undefined;
   if (REMOTE_TYPES.test(fstype)) {
     return { mountpoint: path, fstype, remote: true, identities: [device, `${fstype} ${source}`] };
   }
   const local = source.startsWith('/dev/') || fstype === 'zfs';
-  // A bind mount of a folder (or of one file, in a container) is no file system of its own.
-  // A subvolume of btrfs is mounted the same way and is the usual way to mount it.
+  // A bind mount of a folder (or of one file, in a container) is not a file system of its own. A
+  // subvolume of btrfs looks the same, but is the usual way to mount btrfs.
   if (!local || (root !== '/' && fstype !== 'btrfs')) return undefined;
   const isAnonymous = device.startsWith('0:');
   const identities = isAnonymous ? [device, `${fstype} ${source}`] : [device];
   return { mountpoint: path, fstype, remote: fstype.startsWith('fuse'), identities };
 }
 
-/** Order of mounts of one file system: by the length of the mount point, then by its text. The first is shown. */
+/**
+ * Order of mounts of one file system: by the length of the mount point, then by its text. The first
+ * one represents the file system.
+ */
 export function byMountPoint(
   { mountpoint: a }: Pick<Mount, 'mountpoint'>,
   { mountpoint: b }: Pick<Mount, 'mountpoint'>,
@@ -190,20 +194,23 @@ export function byMountPoint(
   return a < b ? -1 : Number(a > b);
 }
 
-/** Blanks and backslashes in mountinfo are `\040` and the like. */
+/** Blanks and backslashes in mountinfo are escaped as `\040` and similar. */
 function unescapeOctal(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   );
 }
 
-/** Blocks' size, all, free, free for ordinary users, path: see {@link parseStatLine}. */
+/**
+ * Block size, all blocks, free blocks, free blocks for ordinary users, path: see {@link
+ * parseStatLine}.
+ */
 const STAT_FORMAT = '%S %b %f %a %n';
 
 /**
- * Reads one line of `stat -f -c STAT_FORMAT`. Size is what ordinary programs can use, used and
- * available together, as `df` counts its percentage and as the QEMU guest agent reports it: at
- * 100 % a program gets "no space left", though root may have a reserve.
+ * Parses one line of `stat -f -c STAT_FORMAT`. Size is the space for ordinary programs, used plus
+ * available, from which `df` computes its percentage and which the QEMU guest agent reports: at 100
+ * % a program gets "no space left", though root may have a reserve.
  */
 export function parseStatLine(
   line: string,
@@ -215,7 +222,7 @@ export function parseStatLine(
   if (block === undefined || all === undefined || free === undefined) return undefined;
   if (available === undefined || path === undefined || free > all) return undefined;
   const used = all - free;
-  // Nothing to fill (a /proc-like file system): no size, so no reading.
+  // A file system without capacity (like /proc) has no size, and so no reading.
   if (used + available === 0) return undefined;
   return { path, sizeBytes: (used + available) * block, usedBytes: used * block };
 }

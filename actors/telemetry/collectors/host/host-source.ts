@@ -1,7 +1,7 @@
 /**
  * This host as a VM: the readings of a guest agent, read in-process from /proc, /sys and the
- * mounts. A bare machine shows real readings within a minute of `npm start`. The pure functions
- * beside this file parse the text.
+ * mounts. A bare machine has real readings within a minute of `npm start`. The pure functions in
+ * this folder parse the text.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '../../../../streams/platform/clock.ts';
@@ -17,27 +17,27 @@ import {
 import { createFileSystemReader, type FileSystemReading, parseMountinfo } from './file-systems.ts';
 import { absentIf, parseMeminfo, parseStat, parseUptimeMs, value } from './proc.ts';
 
-/** The kernel's files. undefined = there is none, or it may not be read. */
+/** The kernel's files. undefined = it does not exist or is not readable. */
 export interface HostFiles {
   text(path: string): Promise<string | undefined>;
   names(folder: string): Promise<readonly string[] | undefined>;
 }
 
-/** Where to read, and as which VM; tests pass files and commands of their own. */
+/** Where to read, and as which VM; tests pass their own files and commands. */
 export interface HostSourceOptions {
   readonly clock: Clock;
   /** This host's VM id: see `loadHostIdentity`. */
   readonly vm: string;
-  /** Default: this machine's. */
+  /** Default: those of this machine. */
   readonly files?: HostFiles;
   readonly run?: RunCommand;
-  /** For file systems; default 2 s. The rest of the row does not depend on them. */
+  /** Deadline for file systems, ms; default 2 s. The rest of the row does not depend on them. */
   readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS = 2_000;
 
-/** Yields one row of baseline series a round; only an agent reports expanded series. */
+/** Returns one row of baseline series per round; only an agent reports expanded series. */
 export function createHostSource(options: HostSourceOptions): Source {
   const { clock } = options;
   const files = options.files ?? kernelFiles;
@@ -56,7 +56,7 @@ export function createHostSource(options: HostSourceOptions): Source {
       const mounted = fileSystems.read(parseMountinfo(mountinfo ?? ''), signal);
       const text = await readProc(files);
       const observedMs = clock.now();
-      // Without /proc/uptime: calendar time of the start, then a clock that never goes back.
+      // Without /proc/uptime: calendar time of the start, plus a clock that never goes back.
       const sinceStart = Math.round(firstMs + clock.elapsed() - firstElapsedMs);
       const sequence = parseUptimeMs(text.file.get('/proc/uptime') ?? '') ?? sinceStart;
       const row = hostRow({
@@ -103,7 +103,7 @@ async function readProc(files: HostFiles): Promise<ProcText> {
   return { file, blockDevices, cards };
 }
 
-/** Interfaces with a device behind them: a card, or virtio and the like in a VM. */
+/** Interfaces with a device behind them: a card, or virtio and similar in a VM. */
 async function findCards(files: HostFiles): Promise<ReadonlySet<string>> {
   const names = (await files.names('/sys/class/net')) ?? [];
   const backed = names.map(
@@ -112,14 +112,14 @@ async function findCards(files: HostFiles): Promise<ReadonlySet<string>> {
   return new Set((await Promise.all(backed)).filter((name) => name !== undefined));
 }
 
-/** The row of what was read; undefined when nothing was. */
+/** The row of all readings; undefined if there are none. */
 function hostRow(read: {
   readonly vm: string;
   readonly observedMs: number;
   readonly sequence: number;
   readonly text: ProcText;
   readonly mounted: FileSystemReading;
-  /** true: where file systems are mounted could not be read. */
+  /** true: the list of mounts could not be read. */
   readonly isMountless: boolean;
 }): ObservedRow | undefined {
   const { text } = read;
@@ -176,13 +176,13 @@ function missingFiles(text: ProcText, mountinfo: string | undefined): SourceFaul
   return [{ reason, message: `cannot read ${missing.join(', ')}: their readings are absent` }];
 }
 
-/** Those of the machine that this process runs on. */
+/** Files of the machine on which this process runs. */
 export const kernelFiles: HostFiles = {
   text: (path) => readFile(path, 'utf8').catch(absent),
   names: (folder) => readdir(folder).catch(absent),
 };
 
-/** Whatever the error is, the caller sees "not there" and says so as a fault. */
+/** The caller treats every error as "not there" and reports a fault. */
 function absent(): undefined {
   return undefined;
 }

@@ -1,12 +1,13 @@
 /**
- * Identity of this host among VMs: the same id after a restart, a reinstall of this service or a
- * new network name. The machine-id is confidential (machine-id(5)), so the id is its hash.
+ * Identity of this host among VMs: the id stays the same after a restart, a reinstall of this
+ * service or a change of the network name. The machine-id is confidential (machine-id(5)), so the
+ * id is its hash.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { Random } from '../../../../streams/platform/random.ts';
 
-/** Where the machine-id is, and where an id is kept on hosts without one. */
+/** Path of the machine-id, and where an id is kept on hosts without one. */
 export interface IdentityOptions {
   readonly dataFolder: string;
   readonly random: Random;
@@ -15,9 +16,9 @@ export interface IdentityOptions {
 }
 
 /**
- * This host's VM id, in the form of a UUID. Where there is no machine-id (a container, an image
- * whose first boot has not set it), a random id is made once and kept in the data folder.
- * Throws when it can be neither read nor kept.
+ * This host's VM id, in the form of a UUID. Without a machine-id (a container, an image whose first
+ * boot has not set it), a random id is created once and kept in the data folder. Throws if it can
+ * be neither read nor kept.
  */
 export async function loadHostIdentity(options: IdentityOptions): Promise<string> {
   const text = await readText(options.machineIdFile ?? '/etc/machine-id');

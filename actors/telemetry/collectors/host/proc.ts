@@ -1,7 +1,7 @@
 /**
- * The kernel's text files on processors and memory, as readings: pure functions from text.
- * A line that is missing, short or not a number gives no reading; it never gives a zero.
- * Formats: proc(5), https://docs.kernel.org/filesystems/proc.html
+ * Readings from the kernel's text files on processors and memory: pure functions from text. A line
+ * that is missing, short or not numeric gives no reading; it never gives a zero. Formats: proc(5),
+ * https://docs.kernel.org/filesystems/proc.html
  */
 import type {
   Absence,
@@ -11,21 +11,21 @@ import type {
 import type { ObservedValue } from '../collector.ts';
 import { parseCount } from '../command.ts';
 
-/** The unit of /proc/stat. A constant of Linux's user-space ABI on all machines Node runs on. */
+/** The unit of /proc/stat. A constant of Linux's user-space ABI on all machines that run Node. */
 const TICKS_PER_SECOND = 100;
 const KIB = 1024;
 
-/** Readings of processors; a field is absent where the text did not have it. */
+/** Readings of processors; a field is absent if the text does not have it. */
 export interface CpuReading {
-  /** Seconds that all CPUs together were busy since boot: without idle, iowait and steal. */
+  /** Busy seconds of all CPUs together since boot: excludes idle, iowait and steal. */
   readonly busySeconds?: number;
   /** CPUs that are online now. */
   readonly vcpus?: number;
-  /** Processes that run or wait for a CPU at this instant. */
+  /** Processes running or waiting for a CPU at this instant. */
   readonly processesRunning?: number;
 }
 
-/** Reads /proc/stat. */
+/** Parses /proc/stat. */
 export function parseStat(text: string): CpuReading {
   const lines = text.split('\n');
   const [, ...total] = lines.find((line) => line.startsWith('cpu '))?.split(/\s+/) ?? [];
@@ -45,15 +45,15 @@ export function parseStat(text: string): CpuReading {
 }
 
 /**
- * Reads /proc/meminfo. Used is MemTotal - MemFree, page cache included: the definition that
- * libvirt's balloon figures share, so that a host and its VMs can be compared.
+ * Parses /proc/meminfo. Used is MemTotal - MemFree, page cache included: the same definition as in
+ * libvirt's balloon figures, so that a host and its VMs can be compared.
  */
 export function parseMeminfo(text: string): {
   baseline: ObservedValue[];
   expanded: ObservedValue[];
-  /** Of `baseline`. */
+  /** Absences in `baseline`. */
   absences: Absence[];
-  /** Of `expanded`. */
+  /** Absences in `expanded`. */
   expandedAbsences: Absence[];
 } {
   const bytes = (field: string): number | undefined => {
@@ -80,13 +80,16 @@ export function parseMeminfo(text: string): {
   };
 }
 
-/** Reads the one-minute load average of /proc/loadavg. */
+/** Parses the one-minute load average of /proc/loadavg. */
 export function parseLoadavg(text: string): number | undefined {
   const [first] = text.split(' ');
   return first !== undefined && /^\d+\.\d+$/.test(first) ? Number(first) : undefined;
 }
 
-/** Milliseconds since boot, from /proc/uptime (centiseconds): rises through restarts of ours. */
+/**
+ * Milliseconds since boot, from /proc/uptime (centiseconds): increases across restarts of this
+ * service.
+ */
 export function parseUptimeMs(text: string): number | undefined {
   const [seconds] = text.split(' ');
   return seconds !== undefined && /^\d+\.\d+$/.test(seconds)
@@ -94,17 +97,17 @@ export function parseUptimeMs(text: string): number | undefined {
     : undefined;
 }
 
-/** A list of one value, or of none when it was not observed. */
+/** A list of one value, or an empty one if it was not observed. */
 export function value(key: string, observed: number | undefined): ObservedValue[] {
   return observed === undefined ? [] : [[key, observed]];
 }
 
-/** A list of one absence, or of none. */
+/** A list of one absence, or an empty one. */
 export function absentIf(isAbsent: boolean, reading: ReadingName, cause: AbsenceCause): Absence[] {
   return isAbsent ? [{ reading, cause }] : [];
 }
 
-/** Why `difference` gives nothing. */
+/** Reason why `difference` returns nothing. */
 function absentDifference(
   reading: ReadingName,
   whole: number | undefined,

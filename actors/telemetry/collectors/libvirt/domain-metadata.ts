@@ -1,25 +1,25 @@
 /**
- * Metadata elements of the domains of one libvirt, as far as rules look at them. A new domain is asked
- * for at once, known ones again in turns, so that a large fleet costs a bounded number of calls each
- * round. What could not be read stays as it was.
+ * Metadata elements of the domains of one libvirt, as far as rules use them. A new domain is read
+ * at once, known ones again in turns, so that a large fleet costs a bounded number of calls per
+ * round. If an element cannot be read, its last known text stays.
  */
 import type { Random } from '../../../../streams/platform/random.ts';
 import type { SourceFault } from '../collector.ts';
 import { type Libvirt, runVirsh, virshFault } from './virsh.ts';
 
-/** Domains that are asked for again in one round. */
+/** Domains read again in one round. */
 const AGAIN_MAX = 200;
-/** Domains of one virsh: its command line is bounded, and so is what a deadline may lose. */
+/** Domains per virsh process: its command line is bounded, and so is the loss at a deadline. */
 const AT_ONCE = 100;
 const DEADLINE_MS = 10_000;
 const TEXT_LENGTH_MAX = 200;
-/** How virsh says that a domain has no such element, among other complaints. */
+/** virsh's message for a domain without such an element, among other errors. */
 const ABSENT = /metadata not found|Requested metadata element is not present/i;
 
 export class DomainMetadata {
   readonly #libvirt: Libvirt;
   readonly #random: Random;
-  /** By namespace: by VM its text, or null; the longest unasked first. */
+  /** Text or null by VM, by namespace; least recently read first. */
   readonly #texts = new Map<string, Map<string, string | null>>();
 
   constructor(libvirt: Libvirt, random: Random) {
@@ -27,12 +27,14 @@ export class DomainMetadata {
     this.#random = random;
   }
 
-  /** null: the domain has no such element; undefined: not known. */
+  /** null: the domain has no such element; undefined: unknown. */
   textOf(vm: string, namespace: string): string | null | undefined {
     return this.#texts.get(namespace)?.get(vm);
   }
 
-  /** Reads what is not known of `vms`, and some of what is. Returns faults; rejects never. */
+  /**
+   * Reads the unknown elements of `vms`, and some of the known ones. Returns faults; never rejects.
+   */
   async refresh(
     vms: readonly string[],
     namespaces: readonly string[],
@@ -68,7 +70,7 @@ export class DomainMetadata {
       readonly signal: AbortSignal;
     },
   ): Promise<SourceFault | undefined> {
-    // Unguessable, so that no text of a tenant can pass for the beginning of another domain.
+    // Unguessable, so that a tenant's text cannot pass for the start of another domain.
     const mark = `svc-${Buffer.from(this.#random.bytes(12)).toString('hex')}`;
     const each = vms.map((vm) => `echo ${mark} ${vm}; metadata ${vm} ${of.namespace}`);
     const outcome = await runVirsh(this.#libvirt, {
@@ -81,22 +83,22 @@ export class DomainMetadata {
     const isWhole = outcome.kind === 'exited' && complaints.every((line) => ABSENT.test(line));
     for (const [vm, text] of blocksOf(outcome.stdout, mark)) {
       if (text === '' && !isWhole) continue;
-      // Moved to the end: it is asked again after all others.
+      // Moved to the end: it is read again after all others.
       of.known.delete(vm);
       of.known.set(vm, text === '' ? null : elementText(text));
     }
     if (isWhole && vms.every((vm) => of.known.has(vm))) return undefined;
     const fault = isWhole ? undefined : virshFault(this.#libvirt, outcome);
-    const why = fault?.message ?? 'the answer of virsh is not understood';
-    return { reason: 'INCOMPLETE', message: `metadata of some domains is as it was: ${why}` };
+    const why = fault?.message ?? 'the output of virsh cannot be parsed';
+    return { reason: 'INCOMPLETE', message: `metadata of some domains was not updated: ${why}` };
   }
 }
 
 const UUID_LENGTH = 36;
 
 /**
- * What was printed after each domain's mark, of those that another mark follows. virsh ends no line
- * after an echo when it is quiet.
+ * Text printed after each domain's mark, if another mark follows. In quiet mode, virsh prints no
+ * line end after an echo.
  */
 function blocksOf(stdout: string, mark: string): [vm: string, text: string][] {
   const parts = stdout.split(`${mark} `).slice(1, -1);

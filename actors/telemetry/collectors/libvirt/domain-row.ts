@@ -1,6 +1,6 @@
 /**
- * A domain's statistics as a row, and the rules for which of libvirt's numbers to believe. Pure. A
- * number that cannot be believed is left out.
+ * A domain's statistics as a row, and the rules for which of libvirt's numbers to trust. Pure. A
+ * number that cannot be trusted is left out.
  */
 import type {
   Absence,
@@ -13,27 +13,27 @@ import { parseCount } from '../command.ts';
 import { diskValues, networkValues } from '../host/devices.ts';
 import { type Domain, indexesOf } from './virsh-text.ts';
 
-/** One domain's statistics, and what of the round before is needed to judge them. */
+/** One domain's statistics, and the facts of the previous round needed to judge them. */
 export interface DomainObservation {
   readonly domain: Domain;
   /** Unix ms. */
   readonly observedMs: number;
   readonly sequence: number;
-  /** `balloon.last-update` of the round before, where there was one: Unix seconds. */
+  /** `balloon.last-update` of the previous round, if any, Unix seconds. */
   readonly lastBalloonUpdate?: number;
-  /** Memory figures older than this are not of this observation. */
+  /** Maximum age of memory figures, ms: older ones do not belong to this observation. */
   readonly balloonAgeMsMax: number;
-  /** true: its hypervisor process owes an answer, so that only libvirt's own numbers are there. */
+  /** true: its hypervisor process does not respond, so only libvirt's own numbers exist. */
   readonly isSilent?: boolean;
 }
 
-/** What a part of the statistics gives: values, or why there are none. */
+/** Result of one part of the statistics: values, or the reason why there are none. */
 interface Part {
   readonly values: readonly ObservedValue[];
   readonly absences: readonly Absence[];
 }
 
-/** The row of a domain. One that does not run has its state and nothing else. */
+/** The row of a domain. If it is not running, the row has only its state. */
 export function domainRow(seen: DomainObservation): ObservedRow {
   const { domain } = seen;
   const { state, reason } = domainState(domain);
@@ -45,7 +45,8 @@ export function domainRow(seen: DomainObservation): ObservedRow {
     state,
     stateReason: reason,
   };
-  // What libvirt still prints of a domain that is shut off is its own: cpu.time is libvirtd's.
+  // The numbers that libvirt still prints for a shut-off domain are not the guest's: cpu.time is
+  // libvirtd's.
   if (!hasCounters(domain)) return { ...row, bootId: '', values: [] };
   const vcpus = parseCount(domain.fields.get('vcpu.current'));
   const parts = [cpu(domain, vcpus), memory(seen), disks(seen), network(domain)];
@@ -67,23 +68,24 @@ function absent(reading: ReadingName, cause: AbsenceCause): Part {
   return { values: [], absences: [{ reading, cause }] };
 }
 
-/** Nothing is there, and nothing was rejected: a hypervisor that knows states only has no part. */
+/** No data, and nothing rejected: a hypervisor that knows only states has no such part. */
 const NOTHING: Part = { values: [], absences: [] };
 
-/** true: a QEMU process stands behind the numbers. */
+/** true: the numbers come from a QEMU process. */
 export function hasCounters(domain: Domain): boolean {
   const { state } = domainState(domain);
   return domain.id !== undefined && state !== 'STOPPED' && state !== 'CRASHED';
 }
 
-/** When the guest last reported its memory figures, Unix seconds; 0 = never. */
+/** Time at which the guest last reported its memory figures, Unix seconds; 0 = never. */
 export function balloonUpdate(domain: Domain): number | undefined {
   return parseCount(domain.fields.get('balloon.last-update'));
 }
 
 /**
- * Busy seconds of the guest's vCPUs; unplugged ones leave holes in the numbers. A sum over some of them would look like a reset, so all that
- * are plugged in must be there. (`cpu.time` would count QEMU's own threads too.)
+ * Busy seconds of the guest's vCPUs; unplugged ones leave holes in the numbers. A sum over only
+ * some of them would look like a reset, so all plugged-in vCPUs must be there. (`cpu.time` would
+ * count QEMU's own threads too.)
  */
 function cpu({ fields }: Domain, vcpus: number | undefined): Part {
   if (!fields.has('vcpu.current')) return NOTHING;
@@ -96,9 +98,9 @@ function cpu({ fields }: Domain, vcpus: number | undefined): Part {
 }
 
 /**
- * The guest's memory as of `balloon.last-update`. The numbers stay what they were when nobody
- * polls, the guest is paused or its driver is gone; so they count only when the guest has
- * reported them since the last round, and recently.
+ * The guest's memory as of `balloon.last-update`. The numbers do not change when nothing polls
+ * them, the guest is paused or its driver is gone. So they count only if the guest has reported
+ * them since the last round, and recently.
  */
 function memory(seen: DomainObservation): Part {
   const { fields } = seen.domain;
@@ -114,14 +116,17 @@ function memory(seen: DomainObservation): Part {
   ]);
 }
 
-/** Why the figures are not of this observation, the cause that hides the others first. */
+/**
+ * Reason why the figures do not belong to this observation; the cause that hides the others comes
+ * first.
+ */
 function memoryAbsence(seen: DomainObservation): AbsenceCause | undefined {
   const { domain, lastBalloonUpdate, observedMs, balloonAgeMsMax } = seen;
   const { fields } = domain;
   if (seen.isSilent) return 'HYPERVISOR_NOT_ANSWERING';
   if (!fields.has('balloon.last-update')) {
     const hasBalloon = [...fields.keys()].some((key) => key.startsWith('balloon.'));
-    // Without any figure of a balloon it is a hypervisor that knows none.
+    // A hypervisor without any balloon figures does not support them.
     return hasBalloon ? 'NO_BALLOON' : undefined;
   }
   const update = balloonUpdate(domain);
@@ -133,7 +138,7 @@ function memoryAbsence(seen: DomainObservation): AbsenceCause | undefined {
   if (aheadMs > balloonAgeMsMax) return 'CLOCKS_APART';
   const isSame = update === lastBalloonUpdate;
   if (isSame) return domainState(domain).state === 'PAUSED' ? 'VM_PAUSED' : 'NOT_REFRESHED';
-  // Figures that move on and are old all the same carry the time of another clock.
+  // Figures that change but are old all the same carry the time of another clock.
   if (-aheadMs > balloonAgeMsMax) {
     return lastBalloonUpdate === undefined ? 'NOT_REFRESHED' : 'CLOCKS_APART';
   }
@@ -142,7 +147,9 @@ function memoryAbsence(seen: DomainObservation): AbsenceCause | undefined {
   return unused > available ? 'IMPOSSIBLE' : undefined;
 }
 
-/** Without an answer from QEMU a block device has a name and no counters: then it has no series. */
+/**
+ * Without a response from QEMU, a block device has a name but no counters, and therefore no series.
+ */
 function disks({ domain, isSilent }: DomainObservation): Part {
   return devices(domain, {
     group: 'block',
@@ -157,7 +164,7 @@ function disks({ domain, isSilent }: DomainObservation): Part {
   });
 }
 
-/** As the guest sees it. User-mode networking has no counters: then there are no series. */
+/** As the guest sees it. User-mode networking has no counters, and therefore no series. */
 function network(domain: Domain): Part {
   return devices(domain, {
     group: 'net',
@@ -169,12 +176,12 @@ function network(domain: Domain): Part {
 
 interface DeviceGroup {
   readonly group: 'block' | 'net';
-  /** Why a device of the group has no counters at all. */
+  /** Reason why a device of the group has no counters at all. */
   readonly cause: AbsenceCause;
   readonly read: (name: string, field: (name: string) => number | undefined) => ObservedValue[];
 }
 
-/** A device with some of its counters lacks the others: what they say is not understood. */
+/** If a device has only some of its counters, the missing ones are reported as unreadable. */
 function devices({ fields }: Domain, { group, cause, read }: DeviceGroup): Part {
   const byName = new Map<string, ObservedValue[]>();
   const causes = new Set<AbsenceCause>();
@@ -194,7 +201,7 @@ function devices({ fields }: Domain, { group, cause, read }: DeviceGroup): Part 
     byName.set(name, values);
   }
   const reading = group === 'block' ? 'disk' : 'network';
-  // One cause says enough: a device that is not understood comes before one without counters.
+  // One cause is enough: an unreadable device takes precedence over one without counters.
   const [first] = causes.has('UNREADABLE') ? (['UNREADABLE'] as const) : [...causes];
   const values = [...byName.values()].flat();
   return { values, absences: first === undefined ? [] : [{ reading, cause: first }] };
@@ -264,8 +271,8 @@ const STATES: readonly {
 ];
 
 /**
- * State and reason. A domain that is off because its QEMU died, or failed to start, is CRASHED:
- * nobody stopped it. Only `state.state` reports a pause; `vcpu.N.state` stays 1 there.
+ * State and reason. A domain that is off because its QEMU died, or failed to start, is CRASHED: it
+ * was not stopped. Only `state.state` reports a pause; `vcpu.N.state` stays 1 there.
  */
 function domainState(domain: Domain): { state: VmState; reason: string } {
   const known = STATES[parseCount(domain.fields.get('state.state')) ?? 0];

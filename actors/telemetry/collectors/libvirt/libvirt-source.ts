@@ -1,10 +1,10 @@
 /**
- * All VMs of one libvirt as a source: one read-only virsh a round for the counters of all of them,
- * killed at a deadline; optionally also the file systems that guest agents report.
+ * All VMs of one libvirt as a source: one read-only virsh per round for the counters of all of
+ * them, killed at a deadline; optionally also the file systems reported by guest agents.
  *
- * One frozen QEMU process delays libvirt's answer for all VMs. That round ends at its deadline
- * without rows. From then on virsh uses `--nowait`, which is complete for all VMs but the frozen
- * one, until that VM answers again.
+ * One frozen QEMU process delays libvirt's response for all VMs. That round ends at its deadline
+ * without rows. From then on virsh uses `--nowait`, which is complete for all VMs except the frozen
+ * one, until that VM responds again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
@@ -22,25 +22,27 @@ import {
   statisticsCommand,
 } from './virsh-text.ts';
 
-/** Which libvirt, and how long to wait for it. */
+/** The libvirt to read, and how long to wait for it. */
 export interface LibvirtSourceOptions {
   readonly uri: string;
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** Ask the guest agents for file systems, over a connection that may also write. Default no. */
+  /**
+   * Query the guest agents for file systems, over a connection that may also write. Default false.
+   */
   readonly fileSystems?: boolean;
-  /** For one round of counters. Default a third of the interval, at most 10 s. */
+  /** Deadline of one round of counters, ms. Default a third of the interval, at most 10 s. */
   readonly deadlineMs?: number;
-  /** How long libvirt waits for a guest agent, seconds. Default 3. */
+  /** libvirt's timeout for a guest agent, seconds. Default 3. */
   readonly agentSeconds?: number;
   readonly run?: RunCommand;
 }
 
 const DEADLINE_MS_MAX = 10_000;
-/** Rows created in one turn of the event loop: some 5 ms. */
+/** Rows created in one turn of the event loop: about 5 ms. */
 const ROWS_A_TURN = 100;
 
-/** Yields a row for each domain of `uri`, whether it runs or not. */
+/** Returns a row for each domain of `uri`, running or not. */
 export function createLibvirtSource(options: LibvirtSourceOptions): Source {
   return new LibvirtSource(options);
 }
@@ -52,9 +54,9 @@ class LibvirtSource implements Source {
   readonly #guests: GuestFileSystems | undefined;
   readonly #firstMs: number;
   readonly #firstElapsedMs: number;
-  /** `balloon.last-update` of the round before, by VM. */
+  /** `balloon.last-update` of the previous round, by VM. */
   #balloonUpdates = new Map<string, number>();
-  /** VMs whose QEMU has answered in this run of theirs, by VM: the run. */
+  /** Runs in which a VM's QEMU has responded, by VM. */
   #answered = new Map<string, string>();
   #nowait = false;
 
@@ -90,7 +92,8 @@ class LibvirtSource implements Source {
     const fault = virshFault(this.#libvirt, outcome);
     const faults = fault ? [fault] : [];
     if (outcome.kind !== 'exited') return { rows: [], faults };
-    // libvirt reads one domain after another and does not say when: the middle errs least.
+    // libvirt reads one domain after another and does not say when: the midpoint has the smallest
+    // error.
     const observedMs = Math.round(startedMs + (clock.elapsed() - startedElapsedMs) / 2);
     return this.#rows(outcome.stdout, observedMs, faults);
   }
@@ -101,13 +104,13 @@ class LibvirtSource implements Source {
 
   async #rows(stdout: string, observedMs: number, faults: SourceFault[]): Promise<Reading> {
     const { domains, changed, listed, uuids } = parseStatistics(stdout);
-    // Where virsh has complained of nothing, both lists of all domains are whole.
+    // If virsh reported no error, both lists of all domains are complete.
     const whole = faults.length === 0 ? uuids : undefined;
     if (faults.length === 0 && domains.length === 0 && listed > 0) faults.push(noStatistics);
     for (const name of changed) faults.push(changedMeanwhile(name));
     const frozen = domains.filter((domain) => this.#isSilent(domain));
     for (const domain of frozen) faults.push(silent(domain));
-    // Back to full questions only when all answer: the next frozen one costs a round again.
+    // Full queries resume only once all VMs respond: the next frozen one costs a round again.
     if (this.#nowait && domains.length > 0 && frozen.length === 0) this.#nowait = false;
     const rows: ObservedRow[] = [];
     for (const domain of domains) {
@@ -130,7 +133,7 @@ class LibvirtSource implements Source {
     const row = domainRow({
       domain,
       observedMs,
-      // Calendar time of our start, then a clock that never goes back.
+      // Calendar time of the start, plus a clock that never goes back.
       sequence: Math.round(this.#firstMs + clock.elapsed() - this.#firstElapsedMs),
       ...(lastBalloonUpdate !== undefined && { lastBalloonUpdate }),
       balloonAgeMsMax: intervalMs,
@@ -144,8 +147,8 @@ class LibvirtSource implements Source {
   }
 
   /**
-   * true: QEMU owes an answer. Some kinds of domain never have what only QEMU knows; so in a full
-   * answer only those are silent that have answered before in this run.
+   * true: QEMU does not respond. Some kinds of domain never have the numbers that only QEMU knows.
+   * So in a full result, only those that have responded before in this run count as silent.
    */
   #isSilent(domain: Domain): boolean {
     if (!hasCounters(domain) || hasAnswered(domain)) return false;
@@ -153,10 +156,10 @@ class LibvirtSource implements Source {
   }
 }
 
-/** Cause of missing file systems where guest agents are not asked. */
+/** Cause of missing file systems if guest agents are not queried. */
 const NOT_ASKED: GuestTaken = { values: [], cause: 'NOT_ASKED' };
 
-/** Keys that only the domain's QEMU can report. */
+/** True if keys are present that only the domain's QEMU can report. */
 function hasAnswered(domain: Domain): boolean {
   const { fields } = domain;
   const disks = indexesOf(fields, 'block.count');
@@ -175,58 +178,58 @@ function collect<T>(domains: readonly Domain[], of: (domain: Domain) => T | unde
 const lateAnswer: SourceFault = {
   reason: 'TIMED_OUT',
   message:
-    'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on only the VMs that answer at once are read',
+    'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on, only VMs that respond at once are read',
 };
 
 const noStatistics: SourceFault = {
   reason: 'UNREADABLE',
-  message: 'virsh lists domains but no statistics of any could be read',
+  message: 'virsh lists domains, but the statistics of none of them could be read',
 };
 
 function changedMeanwhile(name: string): SourceFault {
-  const message = `domain "${name}" started, stopped, came or went while it was read: no row this time`;
+  const message = `domain "${name}" started, stopped, appeared or disappeared while it was read: no row this time`;
   return { reason: 'INCOMPLETE', message };
 }
 
 function silent(domain: Domain): SourceFault {
-  const message = `the QEMU process of "${domain.name}" does not answer: its disks and memory have no readings`;
+  const message = `the QEMU process of "${domain.name}" is not responding: its disks and memory have no readings`;
   return { reason: 'INCOMPLETE', message, vm: domain.uuid };
 }
 
-/** Which libvirt's guest agents are asked, and how often. */
+/** Which libvirt's guest agents are queried, and how often. */
 export interface GuestFileSystemsOptions {
   readonly libvirt: Libvirt;
   readonly intervalMs: number;
-  /** How long libvirt waits for an agent. Default 3 s. */
+  /** libvirt's timeout for an agent, seconds. Default 3. */
   readonly agentSeconds?: number;
 }
 
-/** A run of a VM: a restart of the VM gives its agent a new chance. */
+/** A run of a VM: after a restart of the VM its agent is tried afresh. */
 export interface AskedVm {
   readonly vm: string;
   readonly bootId: string;
 }
 
 const AGENT_SECONDS = 3;
-/** Beyond the agent's time-out: connecting, and libvirt's own work. */
+/** Time beyond the agent's timeout for connecting and for libvirt's own work, ms. */
 const DEADLINE_BEYOND_MS = 4_000;
-/** VMs asked at once: those that answered last time, and those that did not. */
+/** VMs queried at once: those that responded last time, and those that did not. */
 const SLOTS = { answering: 8, failing: 2 } as const;
 const BACK_OFF_MS_MAX = 30 * 60_000;
 
 interface VmSchedule {
   readonly bootId: string;
   failures: number;
-  /** Clock.elapsed. */
+  /** Due time, elapsed ms. */
   dueMs: number;
   asking: boolean;
   reading?: GuestTaken & { readonly takenMs: number };
-  /** Why the last answer was none, or left something out. */
+  /** Reason why the last response was missing or incomplete. */
   cause?: AbsenceCause;
   fault?: SourceFault;
 }
 
-/** What an agent's answer gives a row, and why something of it is missing. */
+/** Values for a row from an agent's response, and the reason if some are missing. */
 interface GuestTaken {
   readonly values: readonly ObservedValue[];
   readonly cause?: AbsenceCause;
@@ -239,7 +242,7 @@ interface GuestTaken {
  * An agent may be absent, off or silent, and libvirt waits as long as the agent does. So each VM
  * has one query at a time, with libvirt's own timeout and a deadline beyond it. A VM whose agent
  * failed waits twice as long for its next query, in a separate queue: silent agents never delay
- * those that answer.
+ * those that respond.
  */
 class GuestFileSystems {
   readonly #options: GuestFileSystemsOptions;
@@ -247,7 +250,7 @@ class GuestFileSystems {
   readonly #abort = new AbortController();
   readonly #asking = new Set<Promise<void>>();
   #cancel: CancelWakeUp = () => {};
-  /** Time of the last round of statistics, elapsed. */
+  /** Time of the last round of statistics, elapsed ms. */
   #roundMs = 0;
 
   constructor(options: GuestFileSystemsOptions) {
@@ -255,8 +258,8 @@ class GuestFileSystems {
   }
 
   /**
-   * A round of statistics has seen these VMs run. They are asked shortly before the next round, so
-   * that what they say is fresh when that round's rows take it.
+   * Records the VMs that a round of statistics has seen running. They are queried shortly before
+   * the next round, so that their data is fresh when that round's rows take it.
    */
   watch(running: readonly AskedVm[]): void {
     this.#roundMs = this.#options.libvirt.clock.elapsed();
@@ -270,12 +273,13 @@ class GuestFileSystems {
   }
 
   /**
-   * The answer of the VM's agent since the last call, at most one interval old; otherwise nothing.
+   * The response of the VM's agent since the last call, at most one interval old; otherwise
+   * nothing.
    */
   take(vm: string): GuestTaken {
     const schedule = this.#vms.get(vm);
     const reading = schedule?.reading;
-    // Before the first answer there is nothing to say.
+    // Before the first response there is nothing to report.
     if (!schedule || !reading) {
       return { values: [], ...(schedule?.cause !== undefined && { cause: schedule.cause }) };
     }
@@ -285,7 +289,7 @@ class GuestFileSystems {
     return { values: [], cause: 'NOT_REFRESHED' };
   }
 
-  /** One a VM whose agent did not answer when it was last asked. */
+  /** One fault per VM whose agent did not respond to its last query. */
   faults(): SourceFault[] {
     return [...this.#vms.values()].flatMap(({ fault }) => (fault ? [fault] : []));
   }
@@ -296,7 +300,7 @@ class GuestFileSystems {
     await Promise.all(this.#asking);
   }
 
-  /** The first moment shortly before a round that is more than `waitMs` away; elapsed time. */
+  /** The first moment shortly before a round that is more than `waitMs` away, elapsed ms. */
   #dueAfter(waitMs: number): number {
     const { intervalMs, libvirt } = this.#options;
     const firstMs = this.#roundMs - Math.min(5_000, intervalMs / 4);
@@ -304,7 +308,7 @@ class GuestFileSystems {
     return firstMs + rounds * intervalMs;
   }
 
-  /** Starts what is due as far as slots are free, and wakes up for the next. */
+  /** Starts due queries as far as slots are free, and schedules the next wake-up. */
   #pump(): void {
     this.#cancel();
     if (this.#abort.signal.aborted) return;
@@ -326,7 +330,7 @@ class GuestFileSystems {
     if (next !== undefined) this.#cancel = clock.wakeAfter(next - nowMs, () => this.#pump());
   }
 
-  /** Never rejects: what goes wrong is the VM's fault message, and it is asked again. */
+  /** Never rejects: an error becomes the VM's fault, and the query is repeated later. */
   async #ask(vm: string, schedule: VmSchedule): Promise<void> {
     schedule.asking = true;
     const answer = await this.#answerOf(vm).catch(String);
@@ -342,12 +346,12 @@ class GuestFileSystems {
       delete schedule.cause;
       schedule.reading = { ...answer, takenMs: this.#options.libvirt.clock.elapsed() };
     }
-    // 1, 3, 7, 15 rounds are left out, and so on.
+    // Skips 1, 3, 7, 15 rounds, and so on.
     const backOffMs = (2 ** schedule.failures - 1) * this.#options.intervalMs;
     schedule.dueMs = this.#dueAfter(Math.min(backOffMs, BACK_OFF_MS_MAX));
   }
 
-  /** The values of its file systems, or a sentence that says why there are none. */
+  /** The values of its file systems, or a sentence with the reason why there are none. */
   async #answerOf(vm: string): Promise<GuestTaken | string> {
     const { libvirt, agentSeconds = AGENT_SECONDS } = this.#options;
     const outcome = await runVirsh(libvirt, {
@@ -361,11 +365,11 @@ class GuestFileSystems {
       const { fileSystems, cause } = found;
       return { values: fileSystems.flatMap(fileSystemValues), ...(cause && { cause }) };
     }
-    return virshFault(libvirt, outcome)?.message ?? 'its guest agent said nothing';
+    return virshFault(libvirt, outcome)?.message ?? 'its guest agent did not respond';
   }
 }
 
-/** Takes a place in the VM's queue; false when it is full. */
+/** Takes a slot in the VM's queue; false if it is full. */
 function takeSlot(slots: Record<keyof typeof SLOTS, number>, schedule: VmSchedule): boolean {
   const queue = schedule.failures > 0 ? 'failing' : 'answering';
   slots[queue] -= 1;

@@ -1,16 +1,19 @@
 /**
  * Parses the output of virsh. Pure.
  *
- * One virsh process prints three parts: all domains by UUID, id and name; the statistics, where a
- * domain has only its name; and all domains again. Between the parts a name can move to another
- * domain, and a restart changes an id. Statistics belong to a domain only when it is the same
- * before and after. Names may hold quotes, blanks and text that looks like a header, so the start
- * of a line decides what it is, and names are taken whole.
+ * One virsh process prints three parts: all domains by UUID, id and name; the statistics, which
+ * identify a domain only by name; and all domains again. Between the parts a name can move to
+ * another domain, and a restart changes an id. Statistics belong to a domain only if it is the same
+ * before and after. Names may contain quotes, blanks and text that looks like a header, so the
+ * start of a line determines its kind, and names are taken whole.
  */
 import { parseCount } from '../command.ts';
 import { byMountPoint, isImage } from '../host/file-systems.ts';
 
-/** The commands, for one virsh process. Never `domstats a b`: it fails whole when one is gone. */
+/**
+ * The commands, for one virsh process. Never `domstats a b`: it fails completely if one of them is
+ * gone.
+ */
 export function statisticsCommand(options: { readonly nowait: boolean }): string {
   const list = 'list --all --id --uuid --name';
   return `${list}; domstats --raw${options.nowait ? ' --nowait' : ''}; ${list}`;
@@ -26,21 +29,24 @@ export interface Domain {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** What one run of virsh says of all domains. */
+/** Result of one run of virsh on all domains. */
 export interface Statistics {
   readonly domains: readonly Domain[];
-  /** Names that were another domain, run or nothing before or after: no statistics this time. */
+  /**
+   * Names that belonged to another domain, another run or no domain before or after: no statistics
+   * this time.
+   */
   readonly changed: readonly string[];
-  /** Domains in either list, with statistics or not: 0 = libvirt has none. */
+  /** Number of domains in either list, with or without statistics; 0 = libvirt has none. */
   readonly listed: number;
-  /** UUIDs of all domains; undefined: some line was none of virsh's, so that some may be missing. */
+  /** UUIDs of all domains; undefined: some line was not recognized, so some may be missing. */
   readonly uuids?: ReadonlySet<string>;
 }
 
 const LISTED = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}) (\d+|-) (.+)$/;
 const HEADER = /^Domain: '(.*)'$/;
 
-/** Reads the output of {@link statisticsCommand}. Lines it does not know are passed over. */
+/** Parses the output of {@link statisticsCommand}. Unknown lines are ignored. */
 export function parseStatistics(text: string): Statistics {
   const before = new Map<string, string>();
   const after = new Map<string, string>();
@@ -49,7 +55,7 @@ export function parseStatistics(text: string): Statistics {
   let block: Map<string, string> | undefined;
   let isWhole = true;
   for (const line of text.split('\n')) {
-    // Nine lines of ten are fields: their indent identifies them without a pattern.
+    // Nine out of ten lines are fields: their indent identifies them without a pattern.
     if (line.startsWith('  ')) {
       const equals = line.indexOf('=');
       const key = line.slice(2, equals);
@@ -95,16 +101,19 @@ function match(read: {
   return { domains, changed, listed };
 }
 
-/** Beyond what libvirt allows of vCPUs, disks or interfaces in one domain. */
+/** More than libvirt's maximum of vCPUs, disks or interfaces in one domain. */
 const INDEX_MAX = 8_192;
 
-/** `0` to `n - 1`, n being the number in field `count`: the indexes a group of fields may have. */
+/**
+ * `0` to `n - 1`, where n is the number in field `count`: the possible indexes of a group of
+ * fields.
+ */
 export function indexesOf(fields: ReadonlyMap<string, string>, count: string): string[] {
   const length = Math.min(parseCount(fields.get(count)) ?? 0, INDEX_MAX);
   return Array.from({ length }, (_, index) => `${index}`);
 }
 
-/** One file system as the guest's agent reports it. */
+/** One file system as reported by the guest agent. */
 export interface GuestFileSystem {
   readonly mountpoint: string;
   readonly fstype: string;
@@ -112,24 +121,24 @@ export interface GuestFileSystem {
   readonly usedBytes: number;
 }
 
-/** What the agent reports, and why something of it was left out. */
+/** The agent's report, and the reason if a part of it was left out. */
 export interface GuestFileSystems {
   readonly fileSystems: readonly GuestFileSystem[];
   readonly cause?: 'NO_SIZES' | 'IMPOSSIBLE';
 }
 
-/** A file system as it is listed: agents list one of them again for each place that it is mounted at. */
+/** A file system as listed: agents list it again for each of its mount points. */
 interface ListedFileSystem extends GuestFileSystem {
   /** Device or volume in the guest, with its disks; '' = not reported. */
   readonly device: string;
 }
 
 /**
- * Reads `virsh guestinfo --filesystem`: each file system once, at its shortest mount point, as a bind mount
- * or a subvolume is no file system of its own. undefined = the agent said nothing at all: after
- * `guest-agent-timeout` a mute agent gives an empty answer and success. A file system whose size
- * or use the agent does not report, or reports as more than full, is not listed, and the cause says
- * so.
+ * Parses `virsh guestinfo --filesystem`: each file system once, at its shortest mount point,
+ * because a bind mount or a subvolume is not a file system of its own. undefined = the agent said
+ * nothing at all: after `guest-agent-timeout`, a mute agent yields empty output and success. A file
+ * system whose size or usage the agent does not report, or reports as more than full, is left out,
+ * with a cause.
  */
 export function parseGuestFileSystems(text: string): GuestFileSystems | undefined {
   const fields = new Map<string, string>();
@@ -149,17 +158,20 @@ export function parseGuestFileSystems(text: string): GuestFileSystems | undefine
     if (sizeBytes === undefined || usedBytes === undefined) cause ??= 'NO_SIZES';
     else if (usedBytes > sizeBytes) cause = 'IMPOSSIBLE';
     if (!sizeBytes || usedBytes === undefined || usedBytes > sizeBytes) continue;
-    // What is mounted over another at the same place hides it.
+    // A mount over another one at the same mount point hides it.
     const device = deviceOf(fields, index);
     found.set(mountpoint, { mountpoint, fstype, sizeBytes, usedBytes, device });
   }
   const fileSystems = onceEach([...found.values()]);
-  // Some mounts have no size by nature: it is worth a word where none has.
+  // Some mounts have no size by nature: the cause is reported only if none has one.
   const isWorthSaying = cause === 'IMPOSSIBLE' || fileSystems.length === 0;
   return { fileSystems, ...(cause && isWorthSaying && { cause }) };
 }
 
-/** The agent's name of it, such as `vda1`, is its own in a guest; where there is none its disks have one. */
+/**
+ * The agent's name, such as `vda1`, is unique in a guest; without one, its disks identify the
+ * device.
+ */
 function deviceOf(fields: ReadonlyMap<string, string>, index: string): string {
   const name = fields.get(`fs.${index}.name`);
   const disks = indexesOf(fields, `fs.${index}.disk.count`).map((disk) => {
@@ -169,12 +181,16 @@ function deviceOf(fields: ReadonlyMap<string, string>, index: string): string {
   return [name ?? '', ...disks].filter((part) => part !== '').join(' ');
 }
 
-/** Sizes of two mounts of one file system differ by no more: it may have been written to in between. */
+/**
+ * Sizes of two mounts of one file system differ by no more than this share: it may have been
+ * written to in between.
+ */
 const SAME_SIZE = 0.99;
 
 /**
- * Each file system at its shortest mount point. One that is not named is nobody's other mount. Mounts of
- * one device whose sizes differ are limited each by a quota of its own, and fill up each by itself.
+ * Each file system at its shortest mount point. One without a device name is never another mount of
+ * one. Mounts of one device with different sizes are limited by quotas of their own and fill up
+ * independently.
  */
 function onceEach(listed: readonly ListedFileSystem[]): GuestFileSystem[] {
   const once: ListedFileSystem[] = [];

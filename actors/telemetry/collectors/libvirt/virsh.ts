@@ -1,13 +1,13 @@
 /**
- * Runs virsh and says in a sentence what kept it from answering. virsh and not a binding: it is
- * on every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
+ * Runs virsh and describes its failures in a sentence. virsh is used instead of a binding: it is on
+ * every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { shownUrl, withoutLogins } from '../../../../streams/platform/shown-url.ts';
 import type { SourceFault } from '../collector.ts';
 import type { CommandOutcome, RunCommand } from '../command.ts';
 
-/** One libvirt, and the way to run virsh for it. */
+/** One libvirt, and how to run virsh for it. */
 export interface Libvirt {
   /** E.g. `qemu:///system` or `qemu+ssh://host/system`. */
   readonly uri: string;
@@ -15,7 +15,7 @@ export interface Libvirt {
   readonly run: RunCommand;
 }
 
-/** Starts virsh with a command string. Read-only connections may not talk to guest agents. */
+/** Runs virsh with a command string. Read-only connections may not talk to guest agents. */
 export function runVirsh(
   libvirt: Libvirt,
   call: {
@@ -30,7 +30,7 @@ export function runVirsh(
   return libvirt.run({ file: 'virsh', args, ...limits }, libvirt.clock);
 }
 
-/** The fault of a virsh that did not succeed; undefined when it ended well and complained not. */
+/** The fault of a failed virsh; undefined if it exited successfully without an error message. */
 export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFault | undefined {
   switch (outcome.kind) {
     case 'missing':
@@ -47,10 +47,10 @@ export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFau
   }
 }
 
-/** Bound on what libvirt's message may add to a log line or `/readyz`. */
+/** Maximum length of libvirt's message in a log line or `/readyz`, characters. */
 const MESSAGE_LENGTH_MAX = 300;
 
-/** The fault that virsh reported, as a sentence; undefined: none. */
+/** The fault reported by virsh, as a sentence; undefined: none. */
 export function complaintOf(
   libvirt: Libvirt,
   outcome: CommandOutcome & { kind: 'exited' },
@@ -64,15 +64,15 @@ export function complaintOf(
   const where = `libvirt at ${shownUrl(libvirt.uri)}`;
   const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
   if (/permission denied|access denied|authentication|read only access/i.test(said)) {
-    const message = `${where} refuses this user: ${text}; see docs/sources.md`;
+    const message = `${where} denies access to this user: ${text}; see docs/sources.md`;
     return { reason: 'ACCESS_DENIED', message };
   }
   return { reason: 'SOURCE_FAILED', message: `${where}: ${text}` };
 }
 
 /**
- * The reason why libvirt cannot be watched from here; undefined = it can. Asked once at start on a
- * machine that nobody configured as a libvirt host, where "no" is no fault.
+ * The reason why libvirt cannot be watched from here; undefined = it can. Called once at start on a
+ * machine that is not configured as a libvirt host, where "no" is not a fault.
  */
 export async function probeLibvirt(libvirt: Libvirt): Promise<SourceFault | undefined> {
   const call = { commands: 'list --all --name', readOnly: true, deadlineMs: PROBE_MS };

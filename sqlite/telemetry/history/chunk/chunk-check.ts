@@ -1,6 +1,6 @@
 /**
- * Goes through all chunks and says which are not what was written: some at a time, so that a check
- * of gigabytes lets queries through, reports its progress, and can be cancelled.
+ * Checks all chunks and reports the damaged ones. It works in steps, so that a check of gigabytes
+ * lets queries through, reports its progress, and can be cancelled.
  */
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
@@ -10,9 +10,9 @@ import { SeriesNames } from '../series-names.ts';
 import { Chunk } from './chunk-codec.ts';
 import { statisticsOf } from './statistics.ts';
 
-/** A chunk that is not what was written. Times are Unix ms, both ends inclusive. */
+/** A chunk that differs from what was written. Times are Unix ms, both ends inclusive. */
 export interface DamagedChunk {
-  /** Its id. */
+  /** Id of the chunk. */
   readonly chunk: number;
   readonly project: string;
   readonly vm: string;
@@ -21,23 +21,23 @@ export interface DamagedChunk {
   readonly detail: string;
 }
 
-/** What a check has seen so far; `damaged` is empty where every chunk is what was written. */
+/** Result of a check so far; `damaged` is empty if every chunk is intact. */
 export interface CheckReport {
   readonly chunks: number;
   readonly rows: number;
-  /** Values of the chunks that are sound. */
+  /** Number of values in the intact chunks. */
   readonly samples: number;
   readonly bytes: number;
   readonly damaged: readonly DamagedChunk[];
 }
 
-/** Some of the chunks, in the order of their ids. */
+/** Result for some of the chunks, in the order of their ids. */
 export interface CheckStep extends CheckReport {
-  /** Id of the last one: where the next step goes on. Absent: there are no more. */
+  /** Id of the last one, where the next step continues. Absent: there are no more. */
   readonly last?: number;
 }
 
-/** Chunks of a step: some 100 ms. */
+/** Chunks per step: about 100 ms. */
 const STEP = 128;
 
 interface ChunkPlace extends Omit<DamagedChunk, 'detail'> {
@@ -48,7 +48,7 @@ interface ChunkPlace extends Omit<DamagedChunk, 'detail'> {
 
 /**
  * Checks the chunks with ids above `after`: checksum, columns, times, names and statistics of each.
- * Throws `SqliteError` where not even the table of chunks can be read.
+ * Throws `SqliteError` if not even the table of chunks can be read.
  */
 export function checkSomeChunks(database: SqliteDatabase, after: number): CheckStep {
   const places = database
@@ -65,7 +65,8 @@ export function checkSomeChunks(database: SqliteDatabase, after: number): CheckS
   let [chunks, rows, samples, bytes] = [0, 0, 0, 0];
   for (const place of places) {
     const found = inspect(place, () => read.get(place.chunk)?.data, names);
-    // Merged into another or dropped meanwhile: the other has a higher id, and its turn comes.
+    // Merged into another or dropped meanwhile: the merged one has a higher id and is checked
+    // later.
     if (found === undefined) continue;
     chunks++;
     rows += place.rows;
@@ -77,7 +78,7 @@ export function checkSomeChunks(database: SqliteDatabase, after: number): CheckS
   return { chunks, rows, samples, bytes, damaged, ...(last !== undefined && { last }) };
 }
 
-/** The report on both. */
+/** The combined report. */
 export function addReports(a: CheckReport, b: CheckReport): CheckReport {
   return {
     chunks: a.chunks + b.chunks,
@@ -102,7 +103,7 @@ function damagedChunk(place: ChunkPlace, detail: string): DamagedChunk {
   return { chunk, project, vm, startMs, endMs, detail };
 }
 
-/** Number of its samples, or what is wrong with it; undefined when it is there no more. */
+/** Number of its samples, or a description of the damage; undefined if it no longer exists. */
 function inspect(
   place: ChunkPlace,
   read: () => Buffer | undefined,
@@ -122,21 +123,21 @@ function inspect(
 }
 
 function placeFault(place: ChunkPlace, chunk: Chunk): string | undefined {
-  if (place.vm === '') return 'its VM is not known';
+  if (place.vm === '') return 'its VM is unknown';
   const timesMs = chunk.timesMs();
-  if (timesMs.length !== place.rows) return `${timesMs.length} rows where ${place.rows} belong`;
+  if (timesMs.length !== place.rows) return `${timesMs.length} rows instead of ${place.rows}`;
   if (timesMs.some((time, i) => i > 0 && !(time > (timesMs[i - 1] as number)))) {
-    return 'its times do not rise';
+    return 'its times do not increase';
   }
   const isInPlace = timesMs[0] === place.startMs && timesMs.at(-1) === place.endMs;
   if (!isInPlace || Math.floor(place.startMs / DAY_MS) !== place.day) {
-    return 'its times are not those of its place';
+    return 'its times do not match its table entry';
   }
   return undefined;
 }
 
 function columnsFault(chunk: Chunk, names: SeriesNames): string | undefined {
-  // Decodes what the series do not: states, boots, reasons.
+  // Decodes the columns that are not series: states, boots, reasons.
   chunk.rows(() => undefined);
   for (const id of chunk.seriesIds()) {
     names.keyOf(id);
@@ -146,7 +147,7 @@ function columnsFault(chunk: Chunk, names: SeriesNames): string | undefined {
     const fresh = statisticsOf(values);
     const fields = ['count', 'min', 'max', 'sum', 'first', 'last', 'resets'] as const;
     if (fields.some((field) => !Object.is(stored[field], fresh[field]))) {
-      return 'its statistics are not those of its values';
+      return 'its statistics do not match its values';
     }
   }
   return undefined;

@@ -1,7 +1,7 @@
 /**
- * A chunk: one VM's stretch of time as bytes, each column by itself behind a table of lengths, so
- * that one series is decoded without the others. Series are numbers of the store's dictionary:
- * their names would be a third of a chunk of one hour.
+ * A chunk: one VM's time range as bytes. Each column is encoded separately, after a table of
+ * lengths, so that one series is decoded without the others. Series are numbers of the store's
+ * dictionary: their names would be a third of a chunk of one hour.
  *
  *   version (1) · CRC-32 of what follows (4) · rows · flags · strings
  *   columns: count, then id, length and (long chunks) statistics of each · the columns' bytes
@@ -26,9 +26,9 @@ import {
 const VERSION = 1;
 const BODY_START = 5;
 const HAS_STATISTICS = 1;
-/** Shorter chunks are decoded as quickly as their statistics are read, and these weigh 0.3 B. */
+/** Shorter chunks are decoded as quickly as their statistics are read, which take 0.3 B. */
 const STATISTICS_ROWS_MIN = 256;
-/** Rows of a day at two a second; writers cut before it, and a longer chunk is not ours. */
+/** Rows of a day at two per second; writers split before it, and a longer chunk is invalid. */
 export const CHUNK_ROWS_MAX = 172_800;
 
 /** Columns of the row itself; a series of dictionary id n is column n + META_COLUMNS. */
@@ -40,7 +40,10 @@ const STATE_REASON = 4;
 const CONFLICTED = 5;
 const META_COLUMNS = 8;
 
-/** At most `CHUNK_ROWS_MAX` rows as a chunk. `idOf` gives a series' number in the dictionary. */
+/**
+ * Encodes at most `CHUNK_ROWS_MAX` rows as a chunk. `idOf` returns a series' number in the
+ * dictionary.
+ */
 export function encodeChunk(rows: VmRows, idOf: (key: SeriesKey) => number): Uint8Array {
   const count = rows.timesMs.length;
   if (count === 0 || count > CHUNK_ROWS_MAX) throw new RangeError(`A chunk of ${count} rows`);
@@ -70,7 +73,7 @@ export function encodeChunk(rows: VmRows, idOf: (key: SeriesKey) => number): Uin
   return out.view();
 }
 
-/** Columns that have something to say, by rising id. Zeros of the row's codes say nothing. */
+/** Non-empty columns, by increasing id. Row codes that are all zero are left out. */
 function columnsOf(rows: VmRows, idOf: (key: SeriesKey) => number): [number, Float64Array][] {
   const columns: [number, Float64Array][] = [[TIME, rows.timesMs]];
   if (!rows.vcpus.every(Number.isNaN)) columns.push([VCPUS, rows.vcpus]);
@@ -92,7 +95,7 @@ interface StoredColumn {
   readonly statistics?: ColumnStatistics;
 }
 
-/** A chunk whose checksum and table were read; columns are decoded when asked for. */
+/** A chunk whose checksum and table were read; columns are decoded on request. */
 export class Chunk {
   readonly count: number;
   readonly strings: readonly string[];
@@ -100,7 +103,7 @@ export class Chunk {
   readonly #columns = new Map<number, StoredColumn>();
 
   /**
-   * Throws `DamagedBytes` when the bytes are not a whole chunk of this version.
+   * Throws `DamagedBytes` if the bytes are not a complete chunk of this version.
    * @param isVerified the checksum of these bytes was compared before, in this process
    */
   constructor(bytes: Uint8Array, isVerified = false) {
@@ -112,7 +115,10 @@ export class Chunk {
     }
     const checksum = reader.u32();
     if (!isVerified && checksum !== crc32(bytes.subarray(BODY_START))) {
-      throw new DamagedBytes('CHECKSUM', 'The chunk is not what was written: its checksum differs');
+      throw new DamagedBytes(
+        'CHECKSUM',
+        'The chunk differs from what was written: its checksum does not match',
+      );
     }
     this.count = reader.varint();
     if (this.count === 0 || this.count > CHUNK_ROWS_MAX) throw malformed(`${this.count} rows`);
@@ -136,7 +142,9 @@ export class Chunk {
     return times;
   }
 
-  /** Values of a series at each time, NaN = absent; undefined when the chunk has none of it. */
+  /**
+   * Values of a series at each time, NaN = absent; undefined if the chunk does not have the series.
+   */
   values(seriesId: number): Float64Array | undefined {
     return this.#column(seriesId + META_COLUMNS);
   }
@@ -166,7 +174,7 @@ export class Chunk {
     return Uint32Array.from(this.#codes(BOOT, this.strings.length));
   }
 
-  /** Statistics of a series, without decoding it where the chunk is long. */
+  /** Statistics of a series; a long chunk does not decode the series for them. */
   statistics(seriesId: number): ColumnStatistics | undefined {
     const stored = this.#columns.get(seriesId + META_COLUMNS)?.statistics;
     if (stored !== undefined) return stored;
@@ -174,7 +182,7 @@ export class Chunk {
     return values && statisticsOf(values);
   }
 
-  /** The rows with the series that `keyOf` names; it answers undefined for unwanted ones. */
+  /** The rows with the series named by `keyOf`, which returns undefined for unwanted ones. */
   rows(keyOf: (seriesId: number) => SeriesKey | undefined): VmRows {
     const series = new Map<SeriesKey, Float64Array>();
     for (const id of this.seriesIds()) {

@@ -1,4 +1,4 @@
-/** Reads chunks of one VM back as rows, on any thread with a connection of its own. */
+/** Reads chunks of one VM back as rows, on any thread with its own connection. */
 import type { Statement } from 'better-sqlite3';
 import { splitSeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
@@ -14,19 +14,19 @@ interface ChunkRow {
   readonly data: Buffer;
 }
 
-/** A VM and a stretch of time, both ends inclusive, Unix ms. */
+/** A VM and a time range, both ends inclusive, Unix ms. */
 export interface RowsRequest {
   readonly project: string;
   readonly vm: string;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Series names (the part before the labels) wanted; absent = all. */
+  /** Requested series names (the part before the labels); absent = all. */
   readonly names?: readonly string[];
 }
 
 /**
- * Rows of chunks. Every read compares checksums, and throws `HistoryError` DAMAGED where one does
- * not agree.
+ * Rows of chunks. Every read compares checksums, and throws `HistoryError` DAMAGED if one does not
+ * match.
  */
 export class ChunkReader {
   readonly #vmId: Statement<[string, string], { id: number }>;
@@ -49,8 +49,8 @@ export class ChunkReader {
   }
 
   /**
-   * The VM's chunks that touch the stretch, cut to it, oldest chunk of each day first: the order
-   * in which `mergeRows` lets the first prevail. Throws `HistoryError` DAMAGED, never gives a part.
+   * The VM's chunks that touch the time range, cut to it, oldest chunk of each day first: the order
+   * of precedence in `mergeRows`. Throws `HistoryError` DAMAGED and never returns a part.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows[] {
     const vm = this.#vmId.get(request.project, request.vm)?.id;
@@ -70,7 +70,9 @@ export class ChunkReader {
     return parts;
   }
 
-  /** Rows of the VM's newest chunk at or before a time and at most `days` days older. */
+  /**
+   * Rows of the VM's newest chunk that ends at or before a time and is at most `days` days older.
+   */
   newest(options: { project: string; vm: string; atMs: number; days: number }): VmRows | undefined {
     const vm = this.#vmId.get(options.project, options.vm)?.id;
     if (vm === undefined) return undefined;

@@ -1,10 +1,10 @@
 /**
- * One column of a chunk as bytes, exact to the bit. A column is a constant, or decimals that
- * become whole numbers (then differences of order 0, 1 or 2, less their minimum and divided by
- * their common divisor: a counter of 4 KiB blocks counts blocks), or doubles whose bits are XORed
- * with those before. NaN means absent and is kept in a bitmap, never as a value.
+ * One column of a chunk as bytes, exact to the bit. A column is one of these: a constant; decimals
+ * that become integers (then differences of order 0, 1 or 2, minus their minimum and divided by
+ * their common divisor: a counter of 4 KiB blocks counts blocks); or doubles whose bits are XORed
+ * with those of the previous value. NaN means absent and is kept in a bitmap, never as a value.
  *
- *   kind and absence (1) · [bitmap] · constant | whole numbers | XORed doubles
+ *   kind and absence (1) · [bitmap] · constant | integers | XORed doubles
  */
 
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
@@ -19,12 +19,12 @@ const CONSTANT = 0;
 const WHOLE = 1;
 const DOUBLE = 2;
 const HAS_ABSENT = 128;
-/** Difference orders tried: gauges full of noise want 0, most want 1, steady counters 2. */
+/** Highest difference order tried: noisy gauges need 0, most columns 1, steady counters 2. */
 const ORDER_MAX = 2;
-/** Whole numbers, their differences and divisors up to this are exact, and fit a varint. */
+/** Integers, their differences and divisors up to this are exact and fit a varint. */
 const EXACT_MAX = Number.MAX_SAFE_INTEGER;
 
-/** Appends the column. NaN = absent; there must be at least one value that is not. */
+/** Appends the column. NaN = absent; at least one value must be present. */
 export function writeColumn(writer: ByteWriter, column: Float64Array): void {
   const present = column.filter((value) => !Number.isNaN(value));
   const first = present[0];
@@ -63,18 +63,18 @@ function readValues(reader: ByteReader, kind: number, count: number): Float64Arr
 }
 
 interface Wholes extends Differences {
-  /** Index into `SCALES`: the least power of ten that makes all values whole. */
+  /** Index into `SCALES`: the smallest power of ten that makes all values integers. */
   readonly scale: number;
 }
 
-/** The values as differences of whole numbers; undefined = not possible exactly. */
+/** The values as differences of integers; undefined = not exactly possible. */
 function wholes(values: Float64Array): Wholes | undefined {
   let scale = 0;
   for (const value of values) {
     while (!isWholeAt(value, scale)) if (++scale >= SCALES.length) return undefined;
   }
   const factor = SCALES[scale] as number;
-  // A scale raised late must hold for the values before it too; doubles near 2^53 may not.
+  // A scale raised late must suit the values before it too; doubles near 2^53 may not.
   if (!values.every((value) => isWholeAt(value, scale))) return undefined;
   const differences = bestDifferences(values.map((value) => Math.round(value * factor)));
   return differences && { scale, ...differences };
@@ -83,7 +83,7 @@ function wholes(values: Float64Array): Wholes | undefined {
 function isWholeAt(value: number, scale: number): boolean {
   const factor = SCALES[scale] as number;
   const whole = Math.round(value * factor);
-  // Object.is, because -0 equals 0 and must still come back as -0.
+  // Object.is, because -0 equals 0 and must still be read back as -0.
   return Math.abs(whole) <= EXACT_MAX && Object.is(whole / factor, value) && !Object.is(value, -0);
 }
 
@@ -127,12 +127,12 @@ function readWholes(reader: ByteReader, count: number): Float64Array {
 
 interface Differences {
   readonly order: number;
-  /** First value of each order's sequence, needed to sum up again. */
+  /** First value of each order's sequence, needed to reverse the differences. */
   readonly heads: readonly number[];
   readonly rest: Float64Array;
 }
 
-/** Differences of the order whose spread takes the fewest bits; undefined = no order is exact. */
+/** Differences of the order whose spread needs the fewest bits; undefined = no order is exact. */
 function bestDifferences(values: Float64Array): Differences | undefined {
   let bestBits = spreadBits(values);
   let best: Differences | undefined;
@@ -156,7 +156,7 @@ function bestDifferences(values: Float64Array): Differences | undefined {
   return best;
 }
 
-/** Estimate of what the values cost around their mean, bits; infinite when not exact. */
+/** Estimated cost of the values around their mean, bits; infinite if not exact. */
 function spreadBits(values: Float64Array): number {
   let sum = 0;
   let least = Number.POSITIVE_INFINITY;
@@ -232,11 +232,11 @@ function countBits(bitmap: Uint8Array, rows: number): number {
 }
 
 const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 9 } };
-/** Fewer bytes than this never shrink: a frame of zstd has a dozen bytes of its own. */
+/** Fewer bytes than this never shrink: a zstd frame has a dozen bytes of its own. */
 const ZSTD_BYTES_MIN = 24;
 const TWO_32 = 2 ** 32;
 
-/** Writes whole numbers from 0 to 2^53 in as many planes as the largest needs. */
+/** Writes integers from 0 to 2^53 in as many byte planes as the largest needs. */
 function writePlanes(writer: ByteWriter, values: Float64Array): void {
   let largest = 0;
   for (const value of values) if (value > largest) largest = value;
@@ -254,12 +254,12 @@ function writePlanes(writer: ByteWriter, values: Float64Array): void {
 function readPlanes(reader: ByteReader, count: number): Float64Array {
   const values = new Float64Array(count);
   const planes = reader.u8();
-  if (planes > 7) throw malformed(`${planes} planes of a whole number`);
+  if (planes > 7) throw malformed(`${planes} planes of an integer`);
   let factor = 1;
   for (let k = 0; k < planes; k++) {
     const plane = readPacked(reader, count);
     if (plane !== undefined) {
-      // Casts: both arrays are `count` long.
+      // Casts: both arrays have `count` elements.
       for (let i = 0; i < count; i++) {
         values[i] = (values[i] as number) + (plane[i] as number) * factor;
       }
@@ -269,7 +269,7 @@ function readPlanes(reader: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Writes bytes: nothing when all are zero, compressed when that is smaller, else as they are. */
+/** Writes bytes: nothing if all are zero, compressed if that is smaller, otherwise unchanged. */
 function writePacked(writer: ByteWriter, bytes: Uint8Array): void {
   if (bytes.every((byte) => byte === 0)) {
     writer.varint(0);
@@ -288,7 +288,7 @@ function readPacked(reader: ByteReader, length: number): Uint8Array | undefined 
   if (header === 0) return undefined;
   const stored = reader.bytes(Math.floor(header / 2));
   const plain = header % 2 === 1 ? unpack(stored, length) : stored;
-  if (plain.length !== length) throw malformed(`${plain.length} bytes where ${length} belong`);
+  if (plain.length !== length) throw malformed(`${plain.length} bytes instead of ${length}`);
   return plain;
 }
 
@@ -296,7 +296,7 @@ function unpack(stored: Uint8Array, length: number): Uint8Array {
   try {
     return zstdDecompressSync(stored, { maxOutputLength: length });
   } catch (cause) {
-    throw new DamagedBytes('MALFORMED', 'A part of a chunk does not unpack', { cause });
+    throw new DamagedBytes('MALFORMED', 'A part of a chunk cannot be decompressed', { cause });
   }
 }
 
@@ -304,7 +304,7 @@ function fillPlane(plane: Uint8Array, values: Float64Array, k: number): void {
   const shift = (k % 4) * 8;
   for (let i = 0; i < plane.length; i++) {
     const value = values[i] as number;
-    // |0 takes the low 32 bits of any whole number below 2^53.
+    // 0 takes the low 32 bits of any integer below 2^53.
     const word = k < 4 ? value | 0 : Math.floor(value / TWO_32);
     plane[i] = word >>> shift;
   }

@@ -1,20 +1,20 @@
 /**
- * Statistics of a column, for coarse reads without its values: kept beside long columns, computed
+ * Statistics of a column, for coarse reads without its values: stored with long columns, computed
  * from short ones.
  */
 import type { ByteReader } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { ByteWriter } from '../../../../streams/telemetry/samples/byte-writer.ts';
 
-/** Over the values that are there; absent ones count for nothing. */
+/** Over the present values; absent ones do not count. */
 export interface ColumnStatistics {
   readonly count: number;
   readonly min: number;
   readonly max: number;
-  /** Added from the first to the last, in doubles. */
+  /** Added from first to last, in doubles. */
   readonly sum: number;
   readonly first: number;
   readonly last: number;
-  /** How often a value was lower than the one before: the resets, when it is a counter. */
+  /** Number of values lower than the one before: the resets, if it is a counter. */
   readonly resets: number;
 }
 
@@ -45,9 +45,7 @@ export function writeStatistics(writer: ByteWriter, statistics: ColumnStatistics
   }
 }
 
-/**
- * Reads the statistics of one column. Throws what the reader throws on bytes that are not theirs.
- */
+/** Reads the statistics of one column. Throws the reader's errors on invalid bytes. */
 export function readStatistics(reader: ByteReader): ColumnStatistics {
   const count = reader.varint();
   const resets = reader.varint();

@@ -1,5 +1,5 @@
 /**
- * Chunks as columns. A chunk's bytes are read when one of its columns is wanted and not in memory,
+ * Chunks as columns. A chunk's bytes are read if one of its columns is needed and not in memory,
  * and only that column is decoded. The checksum is compared on the first read.
  */
 
@@ -14,23 +14,23 @@ import { HistoryError } from '../history-error.ts';
 import { SeriesNames } from '../series-names.ts';
 import { WeakValues } from '../weak-values.ts';
 
-/** What a row says besides its series, as columns of their own; no series key looks like these. */
+/** A row's fields besides its series, as columns of their own; no series key looks like these. */
 export const ROW_COLUMNS = {
   /** Time of the observation, Unix seconds. */
   observed: '\nobserved',
   vcpus: '\nvcpus',
-  /** Index into `VM_STATES`, where the source reported it. */
+  /** Index into `VM_STATES`, if the source reported it. */
   state: '\nstate',
   /** See `bootNumber`. */
   boot: '\nboot',
 } as const;
 
-/** Which columns there are, row columns included. One object for all chunks that have the same. */
+/** Existing columns, including row columns. One object for all chunks with the same columns. */
 export interface ColumnLayout {
   readonly keys: ReadonlySet<SeriesKey>;
 }
 
-/** Names the columns wanted of rows with this layout; the same list for the same layout. */
+/** Returns the columns requested of rows with this layout; the same list for the same layout. */
 export type PickColumns = (layout: ColumnLayout) => readonly string[];
 
 const NO_TIMES = new Float64Array(0);
@@ -40,23 +40,28 @@ interface ChunkLayout extends ColumnLayout {
   readonly ids: ReadonlyMap<SeriesKey, number>;
 }
 
-/** A chunk that is no longer there: merged into another, or dropped. */
+/** A chunk that no longer exists: merged into another, or dropped. */
 export class ChunkGone extends Error {}
 
-/** A chunk's times, and those of the wanted columns that it has; NaN = not observed. */
+/** A chunk's times and its requested columns; NaN = not observed. */
 export interface DecodedChunk {
   readonly layout: ColumnLayout;
   readonly timesMs: Float64Array;
   readonly columns: ReadonlyMap<string, Float64Array>;
 }
 
-/** Columns of chunks by id, for one connection. What is decoded is kept by its caller, not here. */
+/**
+ * Columns of chunks by id, for one connection. Decoded columns are cached by the caller, not here.
+ */
 export class ChunkColumns {
   readonly #data: Statement<[number], Buffer>;
   readonly #names: SeriesNames;
-  /** Reads a chunk and the names of its series as of one moment: they go soon after it. */
+  /**
+   * Reads a chunk and the names of its series as of one moment: the names are removed soon after
+   * the chunk.
+   */
   readonly #atOnce: (read: () => DecodedChunk) => DecodedChunk;
-  /** Each as long as a day or a plan has it. */
+  /** Each kept as long as a day or a plan uses it. */
   readonly #layouts = new WeakValues<string, ChunkLayout>();
   readonly #verified = new Set<number>();
 
@@ -71,8 +76,8 @@ export class ChunkColumns {
 
   /**
    * Throws `ChunkGone`, and `HistoryError` DAMAGED.
-   * @param pick names the wanted columns; without any the times are left out too
-   * @param timesMs the chunk's times when they are at hand
+   * @param pick names the requested columns; without any, the times are left out too
+   * @param timesMs the chunk's times, if already known
    */
   decode(id: number, pick: PickColumns, timesMs?: Float64Array): DecodedChunk {
     return this.#atOnce(() => this.#decode(id, pick, timesMs));
@@ -99,7 +104,7 @@ export class ChunkColumns {
     }
   }
 
-  /** Forgets what is known of a chunk that is gone. */
+  /** Drops the cached data of a chunk that no longer exists. */
   forget(id: number): void {
     this.#verified.delete(id);
   }
@@ -140,10 +145,14 @@ export class ChunkColumns {
   }
 }
 
-/** 52 bits: what a double distinguishes; 44 of them are what two boots of a VM practically never share. */
+/**
+ * 52 bits: the precision of a double. With 44 of them, two boots of a VM practically never collide.
+ */
 const HEX_DIGITS = 13;
 
-/** NaN for '': the source reported none. The last byte is the origin's (`originOf`); 0: it has none. */
+/**
+ * NaN for '': the source reported none. The last byte is the origin's (`originOf`); 0: no origin.
+ */
 export function bootNumber(text: string): number {
   if (text === '') return Number.NaN;
   const number = Number.parseInt(hash('sha256', text, 'hex').slice(0, HEX_DIGITS), 16);
@@ -153,5 +162,5 @@ export function bootNumber(text: string): number {
   return number - (number % BOOT_ORIGINS) + last;
 }
 
-/** Numbers that a boot's number has for origins: its remainder by this is the origin's. */
+/** Number of possible origins: a boot number modulo this is its origin. */
 export const BOOT_ORIGINS = 256;

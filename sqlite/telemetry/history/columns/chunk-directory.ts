@@ -7,7 +7,7 @@
 import type { Statement } from 'better-sqlite3';
 import type { SqliteDatabase } from '../../../platform/database.ts';
 
-/** A chunk, and what it spans: Unix ms, both inclusive. */
+/** A chunk and its time span: Unix ms, both inclusive. */
 export interface ChunkPlace {
   readonly id: number;
   readonly startMs: number;
@@ -18,15 +18,15 @@ export interface ChunkPlace {
 /** Receives the changes. */
 export interface DirectoryListener {
   onVm(id: number, project: string, vm: string): void;
-  /** All chunks of a VM's UTC day, by rising id; an empty list = the day is gone. */
+  /** All chunks of a VM's UTC day, by increasing id; an empty list = the day was dropped. */
   onDay(vm: number, day: number, chunks: readonly ChunkPlace[]): void;
-  /** Days before this one are gone. */
+  /** Days before this one were dropped. */
   onFirstDay(day: number): void;
 }
 
 type PlaceRow = ChunkPlace & { readonly vm: number; readonly day: number };
 
-/** Which chunks there are, as of the last refresh, reported to a listener as changes. */
+/** The existing chunks as of the last refresh; changes are reported to a listener. */
 export class ChunkDirectory {
   readonly #listener: DirectoryListener;
   readonly #statements: ReturnType<typeof statementsOf>;
@@ -41,8 +41,8 @@ export class ChunkDirectory {
   }
 
   /**
-   * Takes in what was committed before the call; microseconds when nothing was. What is committed
-   * meanwhile may be taken in too, and is looked for again at the next call.
+   * Applies commits made before the call; takes microseconds if there are none. Commits made
+   * meanwhile may be applied too, and are checked again by the next call.
    */
   refresh(): void {
     const version = this.#statements.version.get() as number;
@@ -63,12 +63,12 @@ export class ChunkDirectory {
     this.#version = version;
   }
 
-  /** Whose a VM's number is; undefined = nobody's any more. */
+  /** The VM with this number; undefined = it no longer exists. */
   vmOf(id: number): { readonly project: string; readonly vm: string } | undefined {
     return this.#statements.vmOf.get(id);
   }
 
-  /** Reads a day again whose chunk was found to be gone. */
+  /** Reads a day again after one of its chunks was found missing. */
   reread(vm: number, day: number): void {
     this.#listener.onDay(vm, day, this.#statements.chunksOf.all(day, vm));
   }

@@ -1,14 +1,14 @@
 /**
- * A memory bound for decoded columns: the least recently used go first. A use is one number
- * written, because a query touches thousands of columns in a millisecond; the order is computed
- * only when something has to go. Equal time columns are shared: the VMs of a host are polled
- * together.
+ * A memory bound for decoded columns: the least recently used are dropped first. A use only writes
+ * one number, because a query touches thousands of columns in a millisecond; the order is computed
+ * only when something has to be dropped. Equal time columns are shared: the VMs of a host are
+ * polled together.
  */
 
-/** What the cache counts. `drop` forgets it where it is kept. */
+/** An entry of the cache. `drop` removes it from its owner. */
 export interface Cached {
   readonly bytes: number;
-  /** The cache's clock when it was last used. */
+  /** The cache's clock at its last use. */
   usedAt: number;
   /** false once it was dropped: a reader that found it before must look it up again. */
   alive: boolean;
@@ -34,22 +34,22 @@ export class ColumnCache {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes of all columns that are kept. */
+  /** Size of all cached columns, bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How often something had to go: what was found before is perhaps not kept any more. */
+  /** Number of evictions: after one, earlier results may no longer be cached. */
   get evictions(): number {
     return this.#evictions;
   }
 
-  /** To be written into `usedAt`; rises from use to use. */
+  /** Value for `usedAt`; increases from use to use. */
   get now(): number {
     return this.#now;
   }
 
-  /** A new use begins: a query. All that it touches is kept until the next one. */
+  /** Begins a new use: a query. Everything that it touches is kept until the next one. */
   tick(): void {
     if (this.#bytes > this.#bytesMax) this.#makeRoom();
     this.#now++;
@@ -67,7 +67,7 @@ export class ColumnCache {
     entry.drop();
   }
 
-  /** An equal array that is kept already, or this one; give it back with `releaseTimes`. */
+  /** An equal cached array, or this one; return it with `releaseTimes`. */
   shareTimes(timesMs: Float64Array): Float64Array {
     const key = keyOf(timesMs);
     const known = this.#times.get(key);
@@ -97,8 +97,8 @@ export class ColumnCache {
   }
 
   /**
-   * Of what the last use has touched too, where it alone is more than the bound: queries that each
-   * ask for a little more than the one before would have no bound otherwise.
+   * Also drops columns of the last use if it alone exceeds the bound: otherwise queries that each
+   * need a little more than the one before would have no bound.
    */
   #makeRoom(): void {
     this.#evictions++;

@@ -1,21 +1,22 @@
 /**
- * A stretch of one column without holes: the observed values alone. The merge rule for rows
- * (`rows.ts`) holds for each column by itself, so columns are merged without the rows around them.
+ * A range of one column without holes: only the observed values. The merge rule for rows
+ * (`rows.ts`) applies to each column separately, so columns are merged without the rows around
+ * them.
  */
 
 import { firstAtOrAfter } from '../rows.ts';
 
-/** Never written to once made: many readers hold the same object for a long time. */
+/** Never written to after creation: many readers share the object for a long time. */
 export interface ColumnRun {
   /** Unix ms, strictly increasing. */
   readonly timesMs: Float64Array;
   /** As long as `timesMs`; never NaN. */
   readonly values: Float64Array;
-  /** A sample of ours never says that its series ended. */
+  /** Our samples never mark the end of their series. */
   readonly stale: null;
 }
 
-/** The entries that were observed; undefined when there is none. NaN = not observed. */
+/** The observed entries; undefined if there are none. NaN = not observed. */
 export function runOf(timesMs: Float64Array, values: Float64Array): ColumnRun | undefined {
   let count = 0;
   for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) count++;
@@ -32,8 +33,8 @@ export function runOf(timesMs: Float64Array, values: Float64Array): ColumnRun | 
 }
 
 /**
- * Several stretches as one. Those that follow each other are joined; where two have an entry of the
- * same time, the earlier of the list prevails.
+ * Several runs as one. Consecutive ones are joined; if two have an entry of the same time, the
+ * earlier in the list takes precedence.
  */
 export function mergeRuns(runs: readonly ColumnRun[]): ColumnRun | undefined {
   const [first, ...rest] = runs;
@@ -44,7 +45,7 @@ export function mergeRuns(runs: readonly ColumnRun[]): ColumnRun | undefined {
   return rest.reduce(mergeTwo, first);
 }
 
-/** Entries at or after `fromMs`, over the same memory; the run itself when that is all of it. */
+/** Entries at or after `fromMs`, over the same memory; the run itself if that is all of it. */
 export function runFrom(run: ColumnRun, fromMs: number): ColumnRun | undefined {
   const from = firstAtOrAfter(run.timesMs, fromMs);
   if (from === 0) return run;

@@ -16,28 +16,31 @@ import { ColumnCache } from './column-cache.ts';
 import type { DayDeps } from './day-columns.ts';
 import { VmHistory } from './vm-history.ts';
 
-/** How often a read begins again because chunks were merged under it: seconds apart in fact. */
+/**
+ * Number of restarts of a read because chunks were merged meanwhile; in practice merges are seconds
+ * apart.
+ */
 const TRIES = 5;
 
-/** Which history, and how much of it may stay decoded. */
+/** The history to read, and how much of it may stay decoded. */
 export interface ColumnViewOptions {
   readonly share: HistoryShare;
-  /** Bound of the decoded columns that are kept, bytes. */
+  /** Bound of the cached decoded columns, bytes. */
   readonly cacheBytesMax: number;
 }
 
 const NOBODY: ReadonlyMap<string, VmHistory> = new Map();
 
-/** One for each thread that reads columns, with a connection of its own to `history.db`. */
+/** One per thread that reads columns, with its own connection to `history.db`. */
 export class ColumnView {
   readonly cache: ColumnCache;
-  /** What is missing of what the head should have: every read is made within `missing.whole`. */
+  /** Rows missing from the head: every read runs within `missing.whole`. */
   readonly missing: MissingRows;
   readonly #database: SqliteDatabase;
   readonly #head: HeadColumns;
   readonly #directory: ChunkDirectory;
   readonly #days: DayDeps;
-  /** By project, then by VM: a query of one project never reads another's VMs. */
+  /** By project, then by VM: a query of one project never reads another project's VMs. */
   readonly #projects = new Map<string, Map<string, VmHistory>>();
   readonly #byId = new Map<number, VmHistory>();
   #forgotten = 0;
@@ -60,7 +63,7 @@ export class ColumnView {
     });
   }
 
-  /** The project's VMs by id, those included that the head has met since the last call. */
+  /** The project's VMs by id, including those that the head has added since the last call. */
   vmsOf(project: string): ReadonlyMap<string, VmHistory> {
     this.#head.catchUp({
       onVm: (of, vm, place) => {
@@ -75,24 +78,24 @@ export class ColumnView {
     return this.#projects.get(project) ?? NOBODY;
   }
 
-  /** How often a VM was forgotten because nothing of it is left: `vmsOf` lacks it since. */
+  /** Number of VMs dropped because none of their rows are left: `vmsOf` no longer has them. */
   get forgotten(): number {
     return this.#forgotten;
   }
 
-  /** VMs of all projects that have rows, or had until the last call. */
+  /** Number of VMs of all projects with rows as of the last call. */
   get vmCount(): number {
     let count = 0;
     for (const vms of this.#projects.values()) count += vms.size;
     return count;
   }
 
-  /** Takes in the chunks that were committed before the call. */
+  /** Applies the chunks that were committed before the call. */
   refreshStored(): void {
     this.#directory.refresh();
   }
 
-  /** Reads again while a chunk that it needs was merged into another meanwhile. */
+  /** Repeats the read while a chunk that it needs was merged into another meanwhile. */
   reading<T>(vm: VmHistory, read: () => T): T {
     for (let tries = 1; ; tries++) {
       try {
@@ -134,7 +137,7 @@ export class ColumnView {
     this.#byId.get(vm)?.setDay(day, chunks, this.#days);
   }
 
-  /** It was forgotten while the file still had its number, and has rows again. */
+  /** The VM was dropped while the file still had its number, and has rows again. */
   #comeBack(id: number): void {
     const named = this.#directory.vmOf(id);
     if (named !== undefined) this.#onVm(id, named.project, named.vm);

@@ -1,7 +1,7 @@
 /**
- * The stored columns of a VM's UTC day, each decoded on first use and then kept by the cache: one
- * run for all chunks of the day. A chunk that follows the others is appended. One that overlaps
- * rebuilds the run, and the lower id prevails (`rows.ts`).
+ * The stored columns of a VM's UTC day, each decoded on first use and then cached: one run for all
+ * chunks of the day. A chunk after the others is appended. A chunk that overlaps them rebuilds the
+ * run, and the lower id takes precedence (`rows.ts`).
  */
 
 import {
@@ -16,22 +16,22 @@ import type { Cached, ColumnCache } from './column-cache.ts';
 import { type ColumnRun, mergeRuns, runOf } from './column-run.ts';
 import type { Segment, TakeBytes } from './segment.ts';
 
-/** Bytes that a kept column takes besides its values: objects and places in maps. */
+/** Size of a cached column besides its values, bytes: objects and map entries. */
 const ENTRY_BYTES = 200;
 const NUMBER_BYTES = 8;
 
-/** Counts the versions of all days of the thread, so that no two are the same. */
+/** Counts the versions of all days of the thread, so that no two are equal. */
 let versions = 0;
 
 interface StoredColumn extends Cached {
-  /** Made of so many chunks, from the first on. */
+  /** Number of chunks it was made from, starting with the first. */
   readonly chunks: number;
-  /** What it was computed from besides; 0 = nothing. */
+  /** Version of its other inputs; 0 = none. */
   readonly inputs: number;
   readonly run: ColumnRun | undefined;
 }
 
-/** What the days of one thread share. */
+/** Dependencies shared by the days of one thread. */
 export interface DayDeps {
   readonly chunks: ChunkColumns;
   readonly cache: ColumnCache;
@@ -45,12 +45,12 @@ export class DayColumns implements Segment {
   #chunks: readonly ChunkPlace[] = [];
   #layouts: (ColumnLayout | undefined)[] = [];
   #isDisjoint = true;
-  /** Chunks before it are left alone: nobody has asked for anything so old of a day of hours. */
+  /** Chunks before it are not decoded: no read of the day has reached back that far. */
   #first = Number.POSITIVE_INFINITY;
   /** Times of the chunks from `#first` to before `#timesChunks`, shared by full columns. */
   #timesMs: Float64Array | undefined;
   #timesChunks = 0;
-  /** Chunks decoded when their layout was looked at, for the load that follows. */
+  /** Chunks decoded when their layout was read, for the subsequent load. */
   readonly #readAhead = new Map<number, DecodedChunk>();
   version = 0;
   startMs = 0;
@@ -61,7 +61,7 @@ export class DayColumns implements Segment {
     this.#deps = deps;
   }
 
-  /** Takes over the directory's chunks. Chunks that follow the known ones keep their columns. */
+  /** Applies the directory's chunks. Chunks after the known ones keep their columns. */
   replace(chunks: readonly ChunkPlace[]): void {
     const before = this.#chunks;
     if (before.length === chunks.length && before.every(({ id }, i) => id === chunks[i]?.id))
@@ -84,27 +84,27 @@ export class DayColumns implements Segment {
     }
   }
 
-  /** Makes its columns reach back to `fromMs`; the version changes when they did not. */
+  /** Extends its columns back to `fromMs`; the version changes if they did not reach it. */
   reach(fromMs: number): void {
     const touching = this.#chunks.findIndex(({ endMs }) => endMs >= fromMs);
     const first = this.#isDisjoint ? touching : 0;
     if (first < 0 || first >= this.#first) return;
-    // Also the first time: a day that nobody reached into may have been looked back at, in vain.
+    // Also the first time: a reader may have looked back at this day and found nothing.
     this.clear();
-    // Twice as far as asked, when it is not the first time: a day is rebuilt a few times at most.
+    // Twice as far as requested, except the first time: a day is rebuilt at most a few times.
     const isAgain = this.#first !== Number.POSITIVE_INFINITY;
     const count = this.#chunks.length;
     this.#first = isAgain ? Math.max(0, count - 2 * (count - first)) : first;
     this.version = ++versions;
   }
 
-  /** Its chunks are gone: forgets all that is known of them. */
+  /** Called when its chunks no longer exist: drops all cached data. */
   end(): void {
     this.clear();
     for (const { id } of this.#chunks) this.#deps.chunks.forget(id);
   }
 
-  /** Forgets all columns. */
+  /** Drops all columns. */
   clear(): void {
     this.#readAhead.clear();
     for (const column of [...this.#columns.values()]) this.#deps.cache.remove(column);
@@ -171,7 +171,7 @@ export class DayColumns implements Segment {
     return this.#columns.get(column)?.chunks === this.#chunks.length;
   }
 
-  /** @param row of the chunk's first one among those of `#timesMs` */
+  /** @param row index of the chunk's first row in `#timesMs` */
   #decode(i: number, pick: PickColumns, row: number): DecodedChunk {
     const { id, rows } = this.#chunks[i] as ChunkPlace;
     const chunk = this.#deps.chunks.decode(id, pick, this.#timesAt(i, row, rows));
@@ -179,19 +179,19 @@ export class DayColumns implements Segment {
     return chunk;
   }
 
-  /** Reads a chunk to see what it has, and keeps what will be asked for next. */
+  /** Reads the layout of a chunk and keeps the columns that are needed next. */
   #read(i: number, pick: PickColumns): ColumnLayout {
     const chunk = this.#decode(i, pick, this.#rowsBefore(i));
     if (chunk.columns.size > 0) this.#readAhead.set(i, chunk);
     return chunk.layout;
   }
 
-  /** What was read ahead of a chunk, where it is all that is wanted. */
+  /** The data read ahead from a chunk, if it contains everything requested. */
   #takeRead(i: number, columns: readonly string[]): DecodedChunk | undefined {
     const chunk = this.#readAhead.get(i);
     this.#readAhead.delete(i);
     const isWhole = columns.every((column) => {
-      // A boot is no key of a layout.
+      // A boot is not a key of a layout.
       const isThere = column === ROW_COLUMNS.boot || chunk?.layout.keys.has(column);
       return chunk?.columns.has(column) || !isThere;
     });
@@ -203,7 +203,7 @@ export class DayColumns implements Segment {
     return before.reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** A chunk's times where they are known already. */
+  /** A chunk's times, if they are already known. */
   #timesAt(chunk: number, row: number, rows: number): Float64Array | undefined {
     if (chunk >= this.#timesChunks || !this.#isDisjoint) return undefined;
     return this.#timesMs?.subarray(row, row + rows);
@@ -227,7 +227,7 @@ export class DayColumns implements Segment {
     const timesMs = this.#timesMs;
     if (column === ROW_COLUMNS.observed) return timesMs && observedSeconds(timesMs);
     const run = mergeRuns(runs);
-    // Its times are among the day's: as many are the same.
+    // Its times are a subset of the day's, so an equal number means equal times.
     const isFull = run !== undefined && run.timesMs.length === timesMs?.length;
     return isFull ? { timesMs, values: run.values, stale: null } : run;
   }
@@ -250,7 +250,7 @@ export class DayColumns implements Segment {
         if (columns.size === 0) this.#forgetTimes();
       },
     };
-    // In its place first: a day without columns forgets its times.
+    // Stored first: a day without columns drops its times.
     columns.set(column, kept);
     if (before !== undefined) cache.remove(before);
     cache.add(kept);
@@ -263,7 +263,7 @@ function addRun(runs: ColumnRun[], chunk: DecodedChunk, column: string): void {
   if (run !== undefined) runs.push(run);
 }
 
-/** Times as a run of themselves, so that they are merged by the same rule. */
+/** Times as a run whose values are the times, so that they are merged by the same rule. */
 function observed(timesMs: Float64Array): ColumnRun {
   return { timesMs, values: timesMs, stale: null };
 }

@@ -1,6 +1,5 @@
 /**
- * One VM's history as columns: its stored days and its part of the head, as segments that follow
- * each other.
+ * One VM's history as columns: its stored days and its part of the head, as consecutive segments.
  */
 
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
@@ -20,13 +19,13 @@ import { DayColumns, type DayDeps } from './day-columns.ts';
 import type { Segment, TakeBytes } from './segment.ts';
 
 /**
- * The segments of one VM, in the order of time. The directory adds its days, and the head comes and
- * goes.
+ * The segments of one VM, in the order of time. The directory adds its days; its head part appears
+ * and disappears.
  */
 export class VmHistory {
   readonly project: string;
   readonly vm: string;
-  /** Rising. */
+  /** Increasing. */
   readonly #days: DayColumns[] = [];
   #head: HeadSegment | undefined;
   #merged: MergedSegment | undefined;
@@ -37,10 +36,10 @@ export class VmHistory {
     this.vm = vm;
   }
 
-  /** Number of the VM in the file, once it has one there. */
+  /** Number of the VM in the file, if it has one. */
   id: number | undefined;
 
-  /** UTC days with stored rows, rising. */
+  /** UTC days with stored rows, increasing. */
   days(): readonly number[] {
     return this.#days.map(({ day }) => day);
   }
@@ -51,7 +50,7 @@ export class VmHistory {
     return Math.max(stored, this.#head?.endMs ?? Number.NEGATIVE_INFINITY);
   }
 
-  /** Has it no rows, neither stored nor in the head? */
+  /** True if it has no rows, neither stored nor in the head. */
   get isGone(): boolean {
     return this.#head === undefined && this.#days.length === 0;
   }
@@ -85,14 +84,14 @@ export class VmHistory {
     this.#drop(0, gone);
   }
 
-  /** Brings the head's part up to date. Always before the stored part (`history-view.ts`). */
+  /** Updates the head's part. Always call it before the stored part is read (`history-view.ts`). */
   refreshHead(pick: PickColumns): void {
     this.#head?.refresh(pick);
   }
 
   /**
    * Segments with rows in [fromMs, toMs], and the one before them; oldest first. Their columns
-   * reach back to the observation before `fromMs`, and need not reach further.
+   * reach back to the observation before `fromMs`, not necessarily further.
    */
   segments(fromMs: number, toMs: number): readonly Segment[] {
     const all = this.#all();
@@ -127,20 +126,20 @@ export class VmHistory {
 }
 
 // Segments of rows that are in no chunk yet, and of such rows merged with a stored day. Columns are
-// cut from the head on first use and kept until the VM's rows change: most queries find them
+// copied from the head on first use and kept until the VM's rows change: most queries find them
 // unchanged.
 
-/** What the head's segments share. */
+/** Dependencies shared by the head's segments. */
 export interface HeadDeps {
   readonly head: HeadColumns;
 }
 
-/** A layout of the head as readers of columns see it, made once for each. */
+/** A layout of the head as readers of columns see it, created once per layout. */
 const layouts = new WeakMap<HeadLayout, ColumnLayout>();
 
 /**
- * A VM's rows that are in the head, cut out under its sequence lock. It is cut again when the lock
- * has moved.
+ * A VM's rows in the head, copied under its sequence lock. They are copied again if the lock has
+ * moved.
  */
 export class HeadSegment implements Segment {
   readonly #place: HeadPlace;
@@ -149,7 +148,7 @@ export class HeadSegment implements Segment {
   readonly #computed = new Map<string, { inputs: number; run: ColumnRun | undefined }>();
   #layout: HeadLayout | undefined;
   #timesMs: Float64Array = new Float64Array(0);
-  /** Count of the VM's lock when the rows were cut. */
+  /** Count of the VM's lock when the rows were copied. */
   version = -1;
 
   constructor(place: HeadPlace, deps: HeadDeps) {
@@ -169,7 +168,7 @@ export class HeadSegment implements Segment {
     return this.#timesMs.at(-1) ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Brings it up to date, and has the picked columns ready: all as of one moment. */
+  /** Updates the segment and loads the picked columns, all as of one moment. */
   refresh(pick: PickColumns): void {
     const { head } = this.#deps;
     if (this.#layout !== undefined && head.version(this.#place) === this.version) {
@@ -194,17 +193,17 @@ export class HeadSegment implements Segment {
     }
   }
 
-  /** It is whole always. */
+  /** It is always complete. */
   reach(): void {}
 
   layouts(): readonly ColumnLayout[] {
     return this.#layout ? [columnLayout(this.#layout)] : [];
   }
 
-  /** Nothing is loaded here: what is wanted was named when it was brought up to date. */
+  /** Nothing is loaded here: `refresh` has loaded the requested columns. */
   load(): void {}
 
-  /** Nothing here is bounded by use: the head itself is. */
+  /** Use does not matter here: the head itself is bounded. */
   touch(): void {}
 
   run(column: string): ColumnRun | undefined {
@@ -240,7 +239,7 @@ export class HeadSegment implements Segment {
   }
 }
 
-/** Of rows by their codes; a VM has few boots in its rows of an hour. */
+/** Boot numbers of rows by their codes; a VM has few boots in the rows of an hour. */
 function bootNumbers(cells: Float64Array, texts: readonly string[]): Float64Array {
   const numbers: number[] = [];
   return cells.map((codes) => {
@@ -260,7 +259,7 @@ function columnLayout(layout: HeadLayout): ColumnLayout {
   return known;
 }
 
-/** Where a row has it. A pick names only what the layout has, row columns included. */
+/** Cell of the column in a row. A pick names only columns of the layout, including row columns. */
 function cellOf(layout: HeadLayout, column: string): number {
   switch (column) {
     case ROW_COLUMNS.observed:
@@ -279,11 +278,11 @@ function cellOf(layout: HeadLayout, column: string): number {
 }
 
 /**
- * Segments that overlap, as one. Where two have a value for the same time, the part named first
- * prevails.
+ * Overlapping segments as one. If two have a value for the same time, the first part takes
+ * precedence.
  */
 export class MergedSegment implements Segment {
-  /** In the order in which they prevail. */
+  /** In order of precedence. */
   readonly #parts: readonly Segment[];
   readonly #versions: readonly number[];
   readonly #runs = new Map<string, ColumnRun | undefined>();
@@ -292,7 +291,7 @@ export class MergedSegment implements Segment {
   readonly startMs: number;
   readonly endMs: number;
 
-  /** @param version differs from that of every other of the VM */
+  /** @param version differs from every other version of the VM */
   constructor(parts: readonly Segment[], version: number) {
     this.#parts = parts;
     this.#versions = parts.map((part) => part.version);
@@ -301,7 +300,7 @@ export class MergedSegment implements Segment {
     this.endMs = Math.max(...parts.map((part) => part.endMs));
   }
 
-  /** Is it still made of these, as they are? */
+  /** True if it still consists of these parts in their current versions. */
   isOf(parts: readonly Segment[]): boolean {
     return (
       parts.length === this.#parts.length &&
@@ -309,7 +308,7 @@ export class MergedSegment implements Segment {
     );
   }
 
-  /** It is whole from the beginning. */
+  /** It is complete from the start. */
   reach(): void {}
 
   layouts(pick: PickColumns): readonly ColumnLayout[] {

@@ -1,7 +1,7 @@
 /**
  * Reads the head from any thread without stopping its writer. Rows are copied between two reads of
- * the VM's sequence lock, and copied again when it has moved, so no reader sees half a row or half
- * a change. Nothing read before the second one is trusted or followed out of bounds.
+ * the VM's sequence lock, and copied again if it has moved, so no reader sees half a row or half a
+ * change. Nothing read before the second one is trusted or followed out of bounds.
  */
 
 import { type SeriesKey, splitSeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
@@ -32,22 +32,22 @@ export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */
   readonly fromMs?: number;
   readonly toMs?: number;
-  /** Series names wanted; absent = all. */
+  /** Requested series names; absent = all. */
   readonly names?: ReadonlySet<string>;
   /** Only rows that are not in chunks yet. */
   readonly unflushed?: boolean;
-  /** Only so many newest rows. */
+  /** Maximum number of newest rows. */
   readonly newest?: number;
 }
 
-/** Rows of one VM as of one moment, copied. */
+/** Copied rows of one VM as of one moment. */
 export interface HeadSnapshot {
   readonly rows: VmRows;
   /** All rows of the log up to this sequence are in the snapshot or already flushed. */
   readonly lastSequence: number;
 }
 
-/** A VM's part of the memory, copied whole. */
+/** A VM's part of the memory, copied completely. */
 interface Copy {
   readonly header: Float64Array;
   /** Row after row, `stride` cells each. */
@@ -55,13 +55,13 @@ interface Copy {
   readonly stride: number;
   /** Series of the columns. */
   readonly keys: readonly SeriesKey[];
-  /** Texts by the number that a row's codes have. */
+  /** Texts by their number in a row's codes. */
   readonly texts: readonly string[];
 }
 
 const NO_ROWS = new Float64Array(0);
 
-/** Copies rows out of the head. One for each thread. */
+/** Copies rows out of the head. One per thread. */
 export class HeadReader {
   readonly #head: SharedHead;
   readonly #places = new Map<string, HeadPlace>();
@@ -70,7 +70,7 @@ export class HeadReader {
     this.#head = new SharedHead(share);
   }
 
-  /** Place of a VM in the head; undefined when it has none. */
+  /** Entry of a VM in the head; undefined if it has none. */
   find(project: string, vm: string): HeadPlace | undefined {
     this.#head.catchUp({
       onVm: (ofProject, id, place) => this.#places.set(`${ofProject}\n${id}`, place),
@@ -79,7 +79,7 @@ export class HeadReader {
     return this.#places.get(`${project}\n${vm}`);
   }
 
-  /** A VM's rows as they were at one moment, sorted by time. None of a VM that has left the head. */
+  /** A VM's rows as of one moment, sorted by time; empty for a VM that has left the head. */
   read(place: HeadPlace, selection: HeadSelection = {}): HeadSnapshot {
     const copy = this.#copy(place, selection.newest);
     const { header, rows, stride } = copy;
@@ -119,7 +119,8 @@ export class HeadReader {
       const known = numbers.get(number);
       if (known !== undefined) return known;
       const text = texts[number];
-      if (text === undefined) throw new Error(`A row of the head names text ${number} of none`);
+      if (text === undefined)
+        throw new Error(`A row of the head refers to text ${number}, which does not exist`);
       numbers.set(number, strings.length);
       return strings.push(text) - 1;
     };
@@ -139,7 +140,7 @@ export class HeadReader {
     return this.#head.look(slot, (look) => this.#tryCopy(look, generation, newest)).value;
   }
 
-  /** One attempt; undefined when what it found makes no sense, because it is being changed. */
+  /** One attempt; undefined if the data is inconsistent, because it is being changed. */
   #tryCopy(look: Look, generation: number, newest: number): Copy | undefined {
     const head = this.#head;
     const number = (offset: number) => head.number(look, offset);

@@ -1,7 +1,7 @@
 /**
  * The head: the newest rows of every VM in shared memory, and which of them are not on disk yet.
- * One thread appends. From it follows the floor: the oldest sequence of each partition's log that a
- * restart has to read again.
+ * One thread appends. The head determines the floor: the oldest sequence of each partition's log
+ * that a restart has to read again.
  */
 import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
 import {
@@ -30,12 +30,12 @@ export interface HeadVm {
   /** Oldest sequence with rows that are in no chunk; 0 = none. */
   pendingSequence: number;
   pendingSinceMs: number;
-  /** Rows since then, in no chunk. */
+  /** Rows since then that are in no chunk. */
   pendingRows: number;
   newestReceivedMs: number;
-  /** Not after the oldest sequence with a row that did not fit, 0 = none: it must be read again. */
+  /** At most the oldest sequence with a row that did not fit, 0 = none: it must be read again. */
   refusedSequence: number;
-  /** While a flush is under way: sequences that came in since it began, in order. */
+  /** During a flush: sequences that arrived since it began, in order. */
   sinceFlush: number[] | undefined;
 }
 
@@ -50,17 +50,17 @@ export interface HeadCounts {
   filled: number;
   duplicate: number;
   conflict: number;
-  /** They do not fit into the head: they stay in the log, and the floor stays before them. */
+  /** Rows that do not fit into the head: they stay in the log, and the floor stays before them. */
   refused: number;
-  /** Rows refused before that have been taken in from the log since. */
+  /** Rejected rows that have since been restored from the log. */
   recovered: number;
 }
 
-/** Rows of one project that did not fit. They are to be read from the log again. */
+/** Rows of one project that did not fit. They have to be read from the log again. */
 export interface RefusedRows {
   readonly project: string;
   readonly partition: number;
-  /** Entries of the log that have some: from the first that is still to be read to the last. */
+  /** First and last log entry that still have to be read for such rows. */
   firstSequence: number;
   lastSequence: number;
   /** Times of the rows, Unix ms, inclusive. */
@@ -71,15 +71,15 @@ export interface RefusedRows {
 /** Memory of the head that a project uses and may use, bytes. */
 export interface HeadQuota {
   readonly used: number;
-  /** Now, beside what others have. */
+  /** Current bound beside the other projects. */
   readonly bound: number;
-  /** By its own limit, whatever others have. */
+  /** Own limit, regardless of the other projects. */
   readonly own: number;
 }
 
 /**
- * Bounds of the memory, and what is on disk already: rows that come again from the log are passed
- * over.
+ * Bounds of the memory, and the rows that are already on disk: such rows are skipped if the log
+ * delivers them again.
  */
 export interface HeadOptions extends HeadMemoryOptions {
   /** Sequence up to which a VM's rows are in chunks on disk; 0 = none. */
@@ -141,7 +141,7 @@ export class Head {
 
   /**
    * Adds a batch that is durable in the log at `position`. Repeating it is harmless. Rows without
-   * space are refused: they hold the floor, and reads of their times fail, until `takeAgain` has
+   * space are rejected: they hold the floor, and reads of their times fail, until `takeAgain` has
    * added them. It does not throw for them.
    */
   append(batch: SampleBatch, position: LogPosition): void {
@@ -152,16 +152,16 @@ export class Head {
       const isIn = vm !== undefined && this.#put(vm, batch, i, position.sequence);
       if (!isIn) this.#refuse(batch, i, position);
     }
-    // Only now: a flush that runs between two rows of a batch must not call the batch whole.
+    // Only now: a flush between two rows of a batch must not treat the batch as complete.
     for (const vm of vms) vm?.slab.finish(position.sequence);
   }
 
   /**
-   * Adds the rows of a batch that were refused before, for one project. Call it for one entry after
-   * the other, from `firstSequence` on.
+   * Adds the previously rejected rows of a batch for one project. Call it for one entry after the
+   * other, from `firstSequence` on.
    *
-   * @returns false: there is no space yet, or a flush of the project is running; try this entry
-   * again later
+   * @returns false: there is no space yet, or a flush of the project is running; retry this entry
+   * later
    */
   takeAgain(project: string, batch: SampleBatch, position: LogPosition): boolean {
     const refused = this.#refused.get(project);
@@ -173,11 +173,11 @@ export class Head {
       if (ref?.project !== project) continue;
       const vm = this.#vmOf(project, ref.vm, position.partition);
       if (vm === undefined || vm.sinceFlush !== undefined) return false;
-      // Marked as of the newest entry: what is older counts as flushed where later rows were.
+      // Marked with the newest entry's sequence: older ones count as flushed if later rows were.
       vm.slab.reopen(partitionSequence);
       if (!this.#put(vm, batch, i, partitionSequence)) return false;
       vm.slab.finish(partitionSequence);
-      // The floor stays before the entry in which the row really is.
+      // The floor stays before the row's actual entry.
       if (vm.pendingSequence > position.sequence) vm.pendingSequence = position.sequence;
     }
     this.counts.recovered += this.counts.added + this.counts.filled - before;
@@ -185,9 +185,7 @@ export class Head {
     return true;
   }
 
-  /**
-   * Called when no entry of the log before `sequence` has refused rows of the project any longer.
-   */
+  /** Called when no log entry before `sequence` has rejected rows of the project any longer. */
   tookThrough(project: string, sequence: number): void {
     const refused = this.#refused.get(project);
     if (refused !== undefined) this.#advance(refused, sequence + 1);
@@ -199,7 +197,7 @@ export class Head {
     if (known === undefined || sequence > known) this.#partitions.set(partition, sequence);
   }
 
-  /** VMs with rows that are in no chunk, none of which is being flushed. */
+  /** VMs with rows that are in no chunk and no running flush. */
   pending(): HeadVm[] {
     return this.vms.filter((vm) => vm.pendingSequence > 0 && vm.sinceFlush === undefined);
   }
@@ -218,14 +216,14 @@ export class Head {
     vm.sinceFlush = undefined;
   }
 
-  /** Called when a flush has failed: everything is as before, and due again. */
+  /** Called when a flush has failed: the state is unchanged, and the VMs are due again. */
   failFlush(vms: readonly HeadVm[]): void {
     for (const vm of vms) vm.sinceFlush = undefined;
   }
 
   /**
-   * Releases memory: of flushed rows all but the newest few, and all data of VMs whose newest row
-   * was observed before `expiredBeforeMs`, Unix ms: those leave the head.
+   * Releases memory: all flushed rows except the newest few, and all data of VMs whose newest row
+   * was observed before `expiredBeforeMs`, Unix ms; those VMs leave the head.
    */
   release(expiredBeforeMs: number): void {
     for (const vm of this.vms) {
@@ -240,7 +238,7 @@ export class Head {
     return this.#bySlot[slot];
   }
 
-  /** For each partition seen: oldest sequence that is not wholly in chunks. */
+  /** For each partition seen: the oldest sequence that is not completely in chunks. */
   floors(): Map<number, number> {
     const floors = new Map<number, number>();
     for (const [partition, last] of this.#partitions) floors.set(partition, last + 1);
@@ -293,7 +291,7 @@ export class Head {
     if (vm.sinceFlush && vm.sinceFlush.at(-1) !== sequence) vm.sinceFlush.push(sequence);
   }
 
-  /** The row stays in the log; until it is taken in again, readers of its time get an error. */
+  /** Leaves the row in the log; reads of its time fail until it is restored. */
   #refuse(batch: SampleBatch, i: number, { partition, sequence }: LogPosition): void {
     const ref = batch.vms[batch.vm[i] as number];
     if (ref === undefined) throw new RangeError(`Row ${i} has no VM`);
@@ -321,7 +319,7 @@ export class Head {
     this.#publishRefused();
   }
 
-  /** Called when the rows refused before `sequence` have been added. */
+  /** Called when the rows rejected before `sequence` have been added. */
   #advance(refused: RefusedRows, sequence: number): void {
     refused.firstSequence = Math.max(refused.firstSequence, sequence);
     if (refused.firstSequence <= refused.lastSequence) return;
@@ -337,7 +335,7 @@ export class Head {
     publishMissing(this.share.missing, spans);
   }
 
-  /** The VM, created if new; undefined when no more fit. */
+  /** The VM, created if new; undefined if no more fit. */
   #vmOf(project: string, vm: string, partition: number): HeadVm | undefined {
     const key = `${project}\n${vm}`;
     const known = this.#vms.get(key);
@@ -351,7 +349,8 @@ export class Head {
     }
     const slab = new Slab(this.#memory, place, this.#options.flushedSequenceOf(project, vm));
     const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
-    // Its own rows may be among those refused, when it was not here yet or had left meanwhile.
+    // Its own rows may be among the rejected ones, if it was not in the head yet or had left
+    // meanwhile.
     const refusedSequence = this.#refused.get(project)?.firstSequence ?? 0;
     const made: HeadVm = {
       project,

@@ -1,7 +1,7 @@
 /**
- * The memory that the head's threads share: a directory with one entry a VM, and cells (doubles)
- * in blocks for everything else. What is no longer needed goes back and is used again, so that the
- * memory a fleet needs follows its unflushed rows up and down; everything grows in small steps.
+ * The memory shared by the head's threads: a directory with one entry per VM, and cells (doubles)
+ * in blocks for everything else. Released blocks are reused, so the memory of a fleet follows its
+ * unflushed rows up and down. Everything grows in small steps.
  *
  *   VM header (cells): last sequence · flushed sequence · text table and its length
  *                      · for each column the id of its series key · the cells where those are
@@ -9,23 +9,23 @@
  *   text table (cells): for each number of a row's codes the id of a text, 0 = none · its cell
  *   text (cells): id · length in bytes · UTF-8
  *
- * Every block is counted for one project. A text is held by the VMs whose rows, columns or name it
- * is, and is freed with the last of them. A reader finds texts between the same two looks at the VM's
- * lock as its rows: while the lock is still, the VM holds them. Ids of texts are never used twice,
- * so that a reader may remember the text of an id.
+ * Every block is charged to one project. A text is held by the VMs that use it in rows, columns or
+ * names, and is freed with the last of them. A reader finds texts between the same two looks at the
+ * VM's lock as its rows: while the lock is unchanged, the VM holds them. Ids of texts are never
+ * reused, so a reader may cache the text of an id.
  */
 import { Buffer } from 'node:buffer';
 import { createMissingMemory } from './missing.ts';
 
-/** What a thread needs to read the head; goes through `postMessage` without copying. */
+/** Data that a thread needs to read the head; passes through `postMessage` without copying. */
 export interface HeadShare {
   readonly directory: SharedArrayBuffer;
   readonly cells: SharedArrayBuffer;
-  /** Which rows are in the log and not here; see `missing.ts`. */
+  /** Rows that are in the log but not here; see `missing.ts`. */
   readonly missing: SharedArrayBuffer;
 }
 
-/** Memory set aside for the head, or for one project of it, is used up; the rows stay in the log. */
+/** The memory of the head, or of one project in it, is exhausted; the rows stay in the log. */
 export class HeadFull extends Error {
   constructor(message: string) {
     super(message);
@@ -33,16 +33,19 @@ export class HeadFull extends Error {
   }
 }
 
-/** Index of the number of entries ever used in the directory. */
+/** Index of the number of directory entries ever used. */
 export const VM_COUNT = 0;
-/** Index of a counter that rises whenever an entry is taken or given back. */
+/** Index of a counter that increases whenever an entry is allocated or freed. */
 export const VM_CHANGES = 1;
 const DIRECTORY_HEADER = 4;
-/** Numbers of an entry, and what each is. */
+/** Numbers per entry. */
 const ENTRY_LENGTH = 12;
-/** Even = at rest; odd = being written. Grows with every write, even when the entry changes its VM. */
+/**
+ * Even = at rest; odd = being written. Increases with every write, even if the entry changes its
+ * VM.
+ */
 export const LOCK = 0;
-/** Cells of the texts that name it. */
+/** Cells of the texts that name the VM. */
 export const PROJECT = 1;
 export const VM = 2;
 /** Cell of the VM header. */
@@ -53,13 +56,16 @@ export const FIRST_PAGE = 5;
 export const PAGE_CELLS = 6;
 export const STRIDE = 7;
 export const ROWS = 8;
-/** Odd = a VM's; even = free. Rises each time: who remembers it knows whether it is still the same. */
+/**
+ * Odd = in use; even = free. Increases each time, so that a saved value shows whether the entry is
+ * still the same.
+ */
 export const GENERATION = 9;
 
 /** Cells of a VM header before its columns. */
 export const LAST_SEQUENCE = 0;
 export const FLUSHED_SEQUENCE = 1;
-/** Cell of the text table, and how many numbers it has room for. */
+/** Cell of the text table, and its capacity in numbers. */
 export const TEXT_TABLE = 2;
 export const TEXT_COUNT = 3;
 export const HEADER_CELLS = 4;
@@ -81,31 +87,32 @@ const CELLS_GROWTH_BYTES = 1024 * 1024;
 /** 50,000 VMs with an hour of 13 series each take 870 MB. */
 const HEAD_BYTES_MAX = 2 ** 30;
 /**
- * What the projects may take together; one that is alone takes all of it. The rest is for projects that
- * come later, and for what was accepted meanwhile.
+ * Maximum share of the projects together; a single project may take all of it. The rest is for
+ * projects that arrive later and for rows accepted meanwhile.
  */
 const POOL_SHARE = 7 / 8;
 /**
- * Once so much of all memory is taken, a project that has its fair share of it (max-min: what some do
- * not need is divided among the others) or more gets no more, so that no project is refused within its
- * share because others came first.
+ * Once this share of all memory is taken, a project at or above its fair share of it gets no more
+ * (max-min: memory that some do not need is divided among the others). So no project is rejected
+ * within its share because others were first.
  */
 const TIGHT_SHARE = 3 / 4;
 /**
- * Whatever the share, a project may take this part of what is free. So memory is never used up: each
- * further project that takes all it can leaves eight ninths of it to the others. (Buffers that many queues
- * share are divided so: Choudhury and Hahne, "Dynamic queue length thresholds", 1998.)
+ * Regardless of its share, a project may take this part of the free memory. So memory is never
+ * exhausted: each further project that takes all it can leaves eight ninths of it to the others.
+ * (Buffers shared by many queues are divided like this: Choudhury and Hahne, "Dynamic queue length
+ * thresholds", 1998.)
  */
 const SHARE_OF_FREE = 1 / 8;
-/** And so much of all memory in any case: a project that takes little is not held up by large ones. */
+/** It may take this share of all memory in any case: large projects do not block small ones. */
 const SMALL_SHARE = 1 / 64;
-/** The fair share is worked out again once so much of all memory has changed hands. */
+/** The fair share is recomputed once this share of all memory has changed hands. */
 const MOVED_SHARE = 1 / 256;
 
 /** A project's part of the head. */
 export interface HeadAccount {
   readonly project: string;
-  /** Of blocks that are its own. */
+  /** Size of its own blocks. */
   bytes: number;
   vms: number;
   readonly texts: Map<string, HeadText>;
@@ -124,11 +131,11 @@ export interface HeadText {
 export interface HeadMemoryOptions {
   /** Bound of the cells, bytes. Default 1 GiB. */
   readonly bytesMax?: number;
-  /** Bound of what one project may take of them, bytes. */
+  /** Bound of each project's part, bytes. */
   readonly projectBytesMax?: (project: string) => number;
 }
 
-/** Place of a VM's entry in the directory. */
+/** Offset of a VM's entry in the directory. */
 export function entryOf(slot: number): number {
   return DIRECTORY_HEADER + slot * ENTRY_LENGTH;
 }
@@ -136,16 +143,16 @@ export function entryOf(slot: number): number {
 /** The writing side of the memory; one per head. */
 export class HeadMemory {
   readonly share: HeadShare;
-  /** All cells; replaced when they grow, so read it again after an allocation. */
+  /** All cells; replaced when they grow, so read this field again after an allocation. */
   cells: Float64Array;
-  /** All entries there are; replaced when a VM is added. */
+  /** All entries; replaced when a VM is added. */
   directory: Int32Array;
   readonly #projectBytesMax: (project: string) => number;
   readonly #blocks = new CellBlocks();
   readonly #accounts = new Map<string, HeadAccount>();
   readonly #freeSlots: number[] = [];
   #lastTextId = 0;
-  /** Fair share when it was last worked out, and what was taken and given back since. */
+  /** Fair share at its last computation, and the bytes allocated and freed since. */
   #fair = { bytes: 0, projects: -1, movedBytes: 0 };
 
   constructor({ bytesMax = HEAD_BYTES_MAX, projectBytesMax }: HeadMemoryOptions = {}) {
@@ -159,7 +166,7 @@ export class HeadMemory {
     this.directory = new Int32Array(this.share.directory, 0, DIRECTORY_GROWTH / 4);
   }
 
-  /** Bytes taken from the system for cells, those of them that hold something, and the bound. */
+  /** Bytes reserved from the system for cells, bytes in use, and the bound. */
   get bytes(): { readonly reserved: number; readonly used: number; readonly max: number } {
     const { byteLength: reserved, maxByteLength: max } = this.share.cells;
     return { reserved, used: this.#blocks.taken * CELL_BYTES, max };
@@ -170,17 +177,17 @@ export class HeadMemory {
     return this.#accounts.size;
   }
 
-  /** Bytes that the project's rows and texts take. */
+  /** Bytes used by the project's rows and texts. */
   usedBy(project: string): number {
     return this.#accounts.get(project)?.bytes ?? 0;
   }
 
-  /** What the project may take of an empty head, bytes. */
+  /** Bound of the project in an empty head, bytes. */
   ownBoundOf(project: string): number {
     return this.#projectBytesMax(project);
   }
 
-  /** What the project may take now, bytes: its own bound, and what the others leave to it. */
+  /** Current bound of the project, bytes: its own bound and the part that the others leave. */
   boundOf(project: string): number {
     const { used, max } = this.bytes;
     const pool = POOL_SHARE * max;
@@ -191,7 +198,7 @@ export class HeadMemory {
     return Math.min(own, used < pool ? Math.max(small, this.#fairShare()) : small);
   }
 
-  /** Most that each project may have for all together to have the tight share, bytes. */
+  /** Maximum per project at which all together have the tight share, bytes. */
   #fairShare(): number {
     const { max } = this.bytes;
     const fair = this.#fair;
@@ -211,14 +218,16 @@ export class HeadMemory {
     return bytes;
   }
 
-  /** First of `length` cells with whatever they held before. Throws `HeadFull`. */
+  /** First of `length` cells, with their previous contents. Throws `HeadFull`. */
   allocate(length: number, account: HeadAccount): number {
     const order = orderOf(length);
     const bytes = 2 ** order * CELL_BYTES;
     const bound = this.boundOf(account.project);
     if (account.bytes + bytes > bound) {
       const { project } = account;
-      throw new HeadFull(`projects/${project} has ${bound} bytes of the head, and they are taken`);
+      throw new HeadFull(
+        `projects/${project} has ${bound} bytes of the head, all of which are in use`,
+      );
     }
     const { max } = this.bytes;
     const start = this.#blocks.take(order, Math.floor(max / CELL_BYTES));
@@ -229,7 +238,7 @@ export class HeadMemory {
     return start;
   }
 
-  /** As `allocate` for each of the lengths; when one does not fit, none is taken. */
+  /** Like `allocate` for each of the lengths; if one does not fit, none is allocated. */
   allocateAll(lengths: readonly number[], account: HeadAccount): number[] {
     const starts: number[] = [];
     try {
@@ -241,7 +250,7 @@ export class HeadMemory {
     }
   }
 
-  /** Gives cells back. A reader may still be looking at them: its lock check makes it try again. */
+  /** Frees cells. A reader may still be looking at them: its lock check makes it retry. */
   free(start: number, length: number, account: HeadAccount): void {
     const order = orderOf(length);
     const bytes = 2 ** order * CELL_BYTES;
@@ -250,7 +259,9 @@ export class HeadMemory {
     this.#fair.movedBytes += bytes;
   }
 
-  /** The text with one more holder; written when the project has none like it. Throws `HeadFull`. */
+  /**
+   * The text with one more holder; written if the project does not have it yet. Throws `HeadFull`.
+   */
   hold(text: string, account: HeadAccount): HeadText {
     const known = account.texts.get(text);
     if (known !== undefined) {
@@ -270,7 +281,7 @@ export class HeadMemory {
     return made;
   }
 
-  /** As `hold` for each of the texts; when one does not fit, none is held. */
+  /** Like `hold` for each of the texts; if one does not fit, none is held. */
   holdAll(texts: readonly string[], account: HeadAccount): HeadText[] {
     const held: HeadText[] = [];
     try {
@@ -282,7 +293,7 @@ export class HeadMemory {
     }
   }
 
-  /** Holds it once less. Call it after the VM's lock has moved: nothing may point to it then. */
+  /** Removes one holder. Call it after the VM's lock has moved: nothing may point to it then. */
   release(text: HeadText, account: HeadAccount): void {
     if (--text.uses > 0) return;
     account.texts.delete(text.text);
@@ -311,7 +322,7 @@ export class HeadMemory {
     return { slot, account };
   }
 
-  /** Gives a VM's entry back, which has no header and pages any more. */
+  /** Frees a VM's entry, whose header and pages have already been freed. */
   removeVm(slot: number, vm: string, account: HeadAccount): void {
     const { directory } = this;
     const entry = entryOf(slot);
@@ -331,7 +342,7 @@ export class HeadMemory {
     const slot = this.directory[VM_COUNT] as number;
     const needed = (entryOf(slot) + ENTRY_LENGTH) * 4;
     const memory = this.share.directory;
-    if (needed > DIRECTORY_BYTES_MAX) throw new HeadFull(`${slot} VMs are the most on one host`);
+    if (needed > DIRECTORY_BYTES_MAX) throw new HeadFull(`The head is limited to ${slot} VMs`);
     if (needed > memory.byteLength) {
       memory.grow(Math.min(DIRECTORY_BYTES_MAX, memory.byteLength + DIRECTORY_GROWTH));
       this.directory = new Int32Array(memory, 0, memory.byteLength / 4);
@@ -364,7 +375,7 @@ export class HeadMemory {
 
 const CODE = 2 ** 24;
 
-/** What a row says besides numbers. Texts by their number in the VM's table. */
+/** Non-numeric fields of a row. Texts are numbers in the VM's table. */
 export interface RowCodes {
   readonly state: number;
   readonly conflicted: boolean;
@@ -377,7 +388,7 @@ export function packCodes({ state, conflicted, stateReason, boot }: RowCodes): n
   return state + (conflicted ? 8 : 0) + 16 * (stateReason + CODE * boot);
 }
 
-/** The codes of a row from the one number that they are packed in; the inverse of `packCodes`. */
+/** Unpacks the codes of a row; the inverse of `packCodes`. */
 export function unpackCodes(packed: number): RowCodes {
   const low = packed % 16;
   const texts = Math.floor(packed / 16);
@@ -386,13 +397,13 @@ export function unpackCodes(packed: number): RowCodes {
 }
 
 // A buddy allocator for the head's cells: blocks of powers of two that are split and joined, so
-// that what one kind of content frees serves every other. Without joining, short-lived texts would
-// leave no room for pages.
+// that memory freed by one kind of content serves every other. Without joining, short-lived texts
+// would leave no space for pages.
 
-/** A block that nobody smaller than it would use: two numbers of a text and 16 of its bytes. */
+/** The smallest useful block: two numbers of a text and 16 of its bytes. */
 const ORDER_MIN = 2;
 
-/** Exponent of the smallest block for so many cells. */
+/** Exponent of the smallest block for this many cells. */
 function orderOf(length: number): number {
   return Math.max(ORDER_MIN, 32 - Math.clz32(length - 1));
 }
@@ -436,7 +447,7 @@ class CellBlocks {
     const size = 2 ** order;
     const start = Math.ceil(this.#end / size) * size;
     if (start + size > endMax) return undefined;
-    // Blocks begin at a multiple of their size; what is skipped for it is free.
+    // Blocks begin at a multiple of their size; the cells skipped for that are free.
     while (this.#end < start) {
       const gap = 31 - Math.clz32(this.#end & -this.#end);
       const from = this.#end;

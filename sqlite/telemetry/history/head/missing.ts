@@ -1,15 +1,14 @@
 /**
- * Rows that are in the log and cannot be read, because the head had no memory for them. Every
- * reader checks here, on any thread, and answers with an error instead of an incomplete result. One
- * entry a project with the times that the rows span; written by the head, read under a sequence
- * lock.
+ * Rows that are in the log but cannot be read, because the head had no memory for them. Every
+ * reader on any thread checks here, and fails instead of returning an incomplete result. One entry
+ * per project with the time span of its rows; written by the head, read under a sequence lock.
  *
  * lock (4) · length (4) · UTF-8 of a JSON list
  */
 import { Buffer } from 'node:buffer';
 import { HistoryError } from '../history-error.ts';
 
-/** Rows of a project that are missing: times of the first and last of them, Unix ms, inclusive. */
+/** Missing rows of a project: times of the first and the last of them, Unix ms, inclusive. */
 export interface MissingSpan {
   readonly project: string;
   readonly fromMs: number;
@@ -17,19 +16,20 @@ export interface MissingSpan {
 }
 
 const HEADER_BYTES = 8;
-/** Some 10,000 projects at once. Beyond it every project's reads fail rather than any be wrong. */
+/** About 10,000 projects at once. Beyond it every project's reads fail, so that none is wrong. */
 const BYTES_MAX = 1024 * 1024;
 const EVERY_PROJECT = '*';
 const TRIES = 2000;
 
 /**
- * Memory for the list, which grows as entries come. It is made once, and shared with every thread.
+ * Memory for the list, which grows with its entries. It is created once and shared with every
+ * thread.
  */
 export function createMissingMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(HEADER_BYTES, { maxByteLength: HEADER_BYTES + BYTES_MAX });
 }
 
-/** Replaces what readers see. One writer. */
+/** Replaces the list that readers see. Single writer. */
 export function publishMissing(memory: SharedArrayBuffer, spans: readonly MissingSpan[]): void {
   let bytes = Buffer.from(JSON.stringify(spans));
   if (bytes.length > BYTES_MAX) {
@@ -46,7 +46,7 @@ export function publishMissing(memory: SharedArrayBuffer, spans: readonly Missin
   Atomics.add(header, 0, 1);
 }
 
-/** A reading side, on any thread. */
+/** The reading side, on any thread. */
 export class MissingRows {
   readonly #memory: SharedArrayBuffer;
   readonly #header: Int32Array;
@@ -60,16 +60,16 @@ export class MissingRows {
   }
 
   /**
-   * What `read` answers, once it is certain that none of the project's rows of the stretch was
-   * missing meanwhile; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
+   * The result of `read`, provided that none of the project's rows in the time range was missing
+   * meanwhile; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
    */
   whole<T>(project: string, fromMs: number, toMs: number, read: () => T): T {
     return this.#certain(project, read, (span) => span.fromMs <= toMs && span.toMs >= fromMs);
   }
 
   /**
-   * As `whole`, for what is newest of a VM: what is older than a row that is missing is no answer.
-   * @param timeOf when the answer was observed, Unix ms; undefined = there is none
+   * Like `whole`, for the newest data of a VM: data older than a missing row is not a valid result.
+   * @param timeOf observation time of the result, Unix ms; undefined = there is none
    */
   newest<T>(project: string, read: () => T, timeOf: (answer: T) => number | undefined): T {
     return this.#certain(
@@ -89,13 +89,13 @@ export class MissingRows {
       const version = this.#version;
       const answer = read();
       if (span !== undefined && isTouched(span, answer)) throw incomplete(project);
-      // Rows may have been refused, and taken in again, between the two looks.
+      // Rows may have been rejected and restored between the two checks.
       if (Atomics.load(this.#header, 0) === version) return answer;
     }
     throw incomplete(project);
   }
 
-  /** What is missing of the project now; undefined = nothing. */
+  /** The project's missing rows; undefined = none. */
   #of(project: string): MissingSpan | undefined {
     if (Atomics.load(this.#header, 0) !== this.#version) this.#readAgain();
     return this.#spans.find((one) => one.project === project || one.project === EVERY_PROJECT);
@@ -107,10 +107,10 @@ export class MissingRows {
       if (version % 2 === 0) {
         const length = this.#header[1] as number;
         const inside = HEADER_BYTES + length <= this.#memory.byteLength;
-        // Copied first: a decoder refuses shared memory.
+        // Copied first: a decoder rejects shared memory.
         const bytes = inside && Buffer.from(new Uint8Array(this.#memory, HEADER_BYTES, length));
         if (bytes && Atomics.or(this.#header, 0, 0) === version) {
-          // Written by `publishMissing` alone.
+          // Only `publishMissing` writes it.
           this.#spans = length === 0 ? [] : (JSON.parse(bytes.toString()) as MissingSpan[]);
           this.#version = version;
           return;
@@ -118,11 +118,11 @@ export class MissingRows {
       }
       Atomics.wait(this.#pause, 0, 0, 1);
     }
-    throw new HistoryError('UNAVAILABLE', 'What is missing of the head stayed locked for seconds');
+    throw new HistoryError('UNAVAILABLE', 'The list of missing rows stayed locked for seconds');
   }
 }
 
 function incomplete(project: string): HistoryError {
-  const message = `Rows of projects/${project} that were accepted are not readable yet: the memory for new rows was full. They are in the log and are taken in again once there is room`;
+  const message = `Accepted rows of projects/${project} are not readable yet: the memory for new rows was full. They are in the log and become readable once memory is free`;
   return new HistoryError('INCOMPLETE', message);
 }

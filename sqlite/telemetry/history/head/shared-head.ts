@@ -1,7 +1,7 @@
 /**
- * The head's memory as a reading thread sees it: the entry of each VM, and its content between two
+ * The head's memory as seen by a reading thread: the entry of each VM, and its content between two
  * reads of the VM's sequence lock. Nothing read before the second one is trusted or followed out of
- * bounds, texts least of all: their cells may have been reused.
+ * bounds, least of all texts: their cells may have been reused.
  */
 import { Buffer } from 'node:buffer';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
@@ -34,28 +34,28 @@ import {
   VM_COUNT,
 } from './memory.ts';
 
-/** Tries without a pause, then with one of a millisecond each: a write takes microseconds. */
+/** Number of attempts without a pause; later ones pause 1 ms each. A write takes microseconds. */
 const QUICK_TRIES = 100;
 const SLOW_TRIES = 2000;
-/** Texts remembered by id: read again from the cells beyond it. */
+/** Maximum number of texts cached by id; beyond it they are read again from the cells. */
 const TEXTS_KEPT_MAX = 100_000;
-/** No text is longer; a length beyond it was read while it was written. */
+/** Maximum size of a text, bytes; a greater length was read during a write. */
 const TEXT_BYTES_MAX = 1024 * 1024;
 
-/** A VM's entry, as long as it is that VM's. */
+/** A VM's entry, as long as it belongs to that VM. */
 export interface HeadPlace {
   readonly slot: number;
   readonly generation: number;
 }
 
-/** Gets each VM that has come or gone, with the place of its entry in the directory. */
+/** Called for each VM added or removed, with the slot of its entry in the directory. */
 export interface PlaceListener {
   onVm(project: string, vm: string, place: HeadPlace): void;
   /** The VM has left the head. */
   onGone(project: string, vm: string): void;
 }
 
-/** One look at an entry, which is to be believed only if the lock is still the same afterwards. */
+/** One look at an entry, valid only if the lock is unchanged afterwards. */
 export interface Look {
   readonly entry: number;
   readonly lock: number;
@@ -66,14 +66,14 @@ interface Named extends HeadPlace {
   readonly vm: string;
 }
 
-/** A reading thread's view of the memory, with the texts that it has decoded. */
+/** A reading thread's view of the memory, with a cache of decoded texts. */
 export class SharedHead {
   directory: Int32Array;
   cells: Float64Array;
   readonly #share: HeadShare;
   readonly #pause = new Int32Array(new SharedArrayBuffer(4));
   readonly #texts = new Map<number, string>();
-  /** Texts found by the look that is under way. */
+  /** Texts found by the current look. */
   readonly #found: (readonly [id: number, text: string])[] = [];
   readonly #named: (Named | undefined)[] = [];
   #changes = 0;
@@ -89,7 +89,7 @@ export class SharedHead {
     return Atomics.load(this.directory, entryOf(slot) + LOCK);
   }
 
-  /** Reports which VMs have come and gone since the last call. */
+  /** Reports the VMs added and removed since the last call. */
   catchUp(listener: PlaceListener): void {
     const changes = Atomics.load(this.directory, VM_CHANGES);
     if (changes === this.#changes) return;
@@ -105,7 +105,7 @@ export class SharedHead {
       if (this.directory[entryOf(slot) + GENERATION] === (known?.generation ?? 0)) continue;
       changed.push(slot);
     }
-    // All that went before any that came: a VM may have left and come back at another entry.
+    // Removals before additions: a VM may have left and returned at another entry.
     for (const slot of changed) {
       const { value: named } = this.look(slot, (look) => this.#namesAt(slot, look));
       const known = this.#named[slot];
@@ -118,8 +118,8 @@ export class SharedHead {
   }
 
   /**
-   * What `read` finds in the entry while its lock stays still; tried again when it moves, or when
-   * `read` answers undefined because what it found makes no sense.
+   * The result of `read` on the entry while its lock is unchanged; retried if the lock moves, or if
+   * `read` returns undefined because it found inconsistent data.
    */
   look<T>(
     slot: number,
@@ -135,10 +135,12 @@ export class SharedHead {
       if (!this.isStill({ entry, lock }) || value === undefined) continue;
       return { version: lock, value };
     }
-    throw new Error('A VM of the head stayed locked for seconds: its writer has stopped midway');
+    throw new Error(
+      'A VM of the head stayed locked for seconds: its writer stopped during a write',
+    );
   }
 
-  /** Is what was read up to now to be believed? Texts that it found are remembered then. */
+  /** True if the data read so far is valid. The texts found are cached then. */
   isStill({ entry, lock }: Look): boolean {
     // A read-modify-write, so that no load before it can happen after it.
     if (Atomics.or(this.directory, entry + LOCK, 0) !== lock) return false;
@@ -146,12 +148,12 @@ export class SharedHead {
     return true;
   }
 
-  /** The entry's number; see `memory.ts` for what each is. */
+  /** A number of the entry; see `memory.ts` for their meaning. */
   number({ entry }: Look, offset: number): number {
     return this.directory[entry + offset] as number;
   }
 
-  /** A copy of some cells; undefined when they are none. */
+  /** A copy of some cells; undefined if they are out of bounds. */
   slice(start: number, length: number): Float64Array | undefined {
     const isPlace = Number.isInteger(start) && start >= 0 && length >= 0;
     return isPlace && this.reaches(start + length)
@@ -164,7 +166,7 @@ export class SharedHead {
     return end <= this.cells.length;
   }
 
-  /** The text with this id at this cell; undefined when there is no such thing. */
+  /** The text with this id at this cell; undefined if there is none. */
   text(id: number, start: number): string | undefined {
     if (id === 0) return '';
     const known = this.#texts.get(id);
@@ -186,12 +188,12 @@ export class SharedHead {
     const length = this.cells[start + 1] as number;
     if (!(length >= 0 && length <= TEXT_BYTES_MAX)) return undefined;
     if (!this.reaches(start + TEXT_CELLS + Math.ceil(length / CELL_BYTES))) return undefined;
-    // Copied first: a decoder refuses shared memory.
+    // Copied first: a decoder rejects shared memory.
     const place = (start + TEXT_CELLS) * CELL_BYTES;
     return Buffer.from(new Uint8Array(this.#share.cells, place, length)).toString('utf8');
   }
 
-  /** Whose the entry is; null = nobody's. */
+  /** Owner of the entry; null = it is free. */
   #namesAt(slot: number, look: Look): Named | null | undefined {
     const generation = this.number(look, GENERATION);
     if (generation % 2 === 0) return null;
@@ -211,46 +213,46 @@ function cellsOf(share: HeadShare): Float64Array {
   return new Float64Array(share.cells, 0, Math.floor(share.cells.byteLength / CELL_BYTES));
 }
 
-// Reads single columns of the head from any thread: rows that are in no chunk yet, cut from a VM's
-// pages between two reads of its sequence lock, without copying the other columns. The lock's count
-// shows whether anything has changed since, so most reads need no more than that.
+// Reads single columns of the head from any thread: rows that are in no chunk yet, copied from a
+// VM's pages between two reads of its sequence lock, without the other columns. The lock's count
+// shows whether anything has changed since, so most reads need only that.
 
-/** Cells of a row that are no series. */
+/** Cells of a row that do not belong to a series. */
 export const HEAD_TIME = ROW_TIME;
 export const HEAD_VCPUS = ROW_VCPUS;
 export const HEAD_CODES = ROW_CODES;
 
-/** Which series a VM's rows have, and in which cell of a row each is. */
+/** The series of a VM's rows, and the cell of each in a row. */
 export interface HeadLayout {
   readonly cells: ReadonlyMap<SeriesKey, number>;
   /** Ids of the keys, in the order of their cells. */
   readonly ids: Float64Array;
 }
 
-/** A VM's rows that are in no chunk, as they were at one moment. */
+/** A VM's rows that are in no chunk, as of one moment. */
 export interface HeadCut {
-  /** The lock's count then. */
+  /** Count of the lock at that moment. */
   readonly version: number;
   readonly layout: HeadLayout;
   /** Unix ms, strictly increasing. */
   readonly timesMs: Float64Array;
-  /** For each cell asked for, one value a row; NaN = not observed. */
+  /** For each requested cell, one value per row; NaN = not observed. */
   readonly columns: readonly Float64Array[];
-  /** Texts by the number that a row's codes have; only when the codes were asked for. */
+  /** Texts by their number in a row's codes; only if the codes were requested. */
   readonly texts: readonly string[];
 }
 
 /** Columns of the head for one reading thread. */
 export class HeadColumns {
   readonly #head: SharedHead;
-  /** Layouts by the ids of their keys, each as long as a VM's reader has it. */
+  /** Layouts by the ids of their keys, each kept as long as the reader of a VM uses it. */
   readonly #layouts = new WeakValues<string, HeadLayout>();
 
   constructor(share: HeadShare) {
     this.#head = new SharedHead(share);
   }
 
-  /** Reports which VMs have come and gone since the last call. */
+  /** Reports the VMs added and removed since the last call. */
   catchUp(listener: PlaceListener): void {
     this.#head.catchUp(listener);
   }
@@ -261,9 +263,9 @@ export class HeadColumns {
   }
 
   /**
-   * Cuts out columns. `wanted` names the cells of the row that are wanted, given the layout; it
-   * may be asked again when the rows were changed meanwhile. `known`: a layout seen before of this
-   * VM, which is looked at first. A VM that has left the head has no rows.
+   * Copies columns. `wanted` returns the requested cells of a row, given the layout; it may be
+   * called again if the rows were changed meanwhile. `known`: a layout seen before of this VM,
+   * which is tried first. A VM that has left the head has no rows.
    */
   cut(
     { slot, generation }: HeadPlace,
@@ -285,14 +287,14 @@ export class HeadColumns {
     return { version, ...value };
   }
 
-  /** Without rows and columns where the VM has none. */
+  /** undefined if the VM has no rows and columns. */
   #headerAt(look: Look): Float64Array | undefined {
     const start = this.#head.number(look, HEADER);
     if (start < 0) return NO_HEADER;
     return this.#head.slice(start, HEADER_CELLS + 2 * this.#head.number(look, COLUMNS));
   }
 
-  /** The rows' times and wanted cells; undefined when what is found makes no sense. */
+  /** The times and requested cells of the rows; undefined if the data is inconsistent. */
   #rowsAt(
     look: Look,
     header: Float64Array,
@@ -330,7 +332,7 @@ export class HeadColumns {
     return { timesMs: timesMs.slice(0, taken), columns: columns.map((one) => one.slice(0, taken)) };
   }
 
-  /** undefined: what the header says is not to be believed. */
+  /** undefined: the header is inconsistent. */
   #layoutOf(
     header: Float64Array,
     look: Look,
@@ -348,7 +350,7 @@ export class HeadColumns {
       if (text === undefined) return undefined;
       cells.set(text, ROW_CELLS + i);
     }
-    // Before anything is made of it, and remembered.
+    // Checked before the layout is built and cached.
     if (!this.#head.isStill(look)) return undefined;
     const layout = { cells, ids: Float64Array.from(ids) };
     this.#layouts.set(key, layout);
@@ -364,7 +366,7 @@ function isEqual(a: Float64Array, b: Float64Array): boolean {
   return true;
 }
 
-/** Texts by the number that the VM's rows have for them; undefined when it makes no sense. */
+/** Texts by their number in the VM's rows; undefined if the data is inconsistent. */
 export function textsOf(head: SharedHead, header: Float64Array): readonly string[] | undefined {
   const start = header[TEXT_TABLE] as number;
   const count = header[TEXT_COUNT] as number;

@@ -1,6 +1,7 @@
 /**
- * Contents of a slab's cells: rows and texts: a row is written, compared with another of its time,
- * and filled from it; a VM's texts are held and released. Columns: which cell of a row a series has.
+ * Contents of a slab's cells. Rows and texts: a row is written, compared with another of its time,
+ * and filled from it; a VM's texts are held and released. Columns: the cell of each series in a
+ * row.
  */
 import type { Layout, SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { WeakValues } from '../weak-values.ts';
@@ -20,7 +21,7 @@ import {
   unpackCodes,
 } from './memory.ts';
 
-/** A row as the log has it; its values are those of `layout`, from `values[from]` on. */
+/** A row as in the log; its values are those of `layout`, from `values[from]` on. */
 export interface NewRow {
   readonly timeMs: number;
   readonly sequence: number;
@@ -61,7 +62,7 @@ export function compareRow(
   return { fills, contradicts, marked: codes.conflicted };
 }
 
-/** Fills values that the row at `cell` lacks. */
+/** Fills in values that the row at `cell` lacks. */
 export function fillRow(
   cells: Float64Array,
   cell: number,
@@ -80,12 +81,12 @@ export function fillRow(
     stateReason: codes.stateReason || row.stateReason,
     conflicted: contradicts || codes.conflicted,
   });
-  // As new as its newest part, so that a flush takes it (again).
+  // As new as its newest part, so that a flush stores it (again).
   const sequence = cells[cell + ROW_SEQUENCE] as number;
   cells[cell + ROW_SEQUENCE] = Math.max(sequence, row.sequence);
 }
 
-/** Writes a new row of `stride` cells; columns that it does not have are not observed. */
+/** Writes a new row of `stride` cells; columns that it lacks are not observed. */
 export function writeRow(cells: Float64Array, cell: number, stride: number, row: SlabRow): void {
   cells.fill(Number.NaN, cell + ROW_CELLS, cell + stride);
   cells[cell + ROW_TIME] = row.timeMs;
@@ -98,16 +99,16 @@ export function writeRow(cells: Float64Array, cell: number, stride: number, row:
   }
 }
 
-/** A boot id and a state reason, and those before them. */
+/** A boot id and a state reason, and their predecessors. */
 const TEXTS_MIN = 4;
-/** Cells of an entry: the text's id, 0 = none, and its place. */
+/** Cells of an entry: the text's id, 0 = none, and its cell. */
 const ENTRY_CELLS = 2;
 
-/** Access of the table to the slab. */
+/** Functions of the slab that the table uses. */
 export interface TextChanges {
-  /** Makes a change that readers see all of or nothing. */
+  /** Makes a change that readers see atomically. */
   readonly write: (change: () => void) => void;
-  /** Numbers that rows have, or are about to have. */
+  /** Numbers used by rows, now or in a moment. */
   readonly used: () => ReadonlySet<number>;
 }
 
@@ -118,7 +119,7 @@ export interface TextChanges {
 export class SlabTexts {
   readonly #memory: HeadMemory;
   readonly #account: HeadAccount;
-  /** By number, less 1. */
+  /** Index = number - 1. */
   readonly #texts: (HeadText | undefined)[] = [];
   readonly #numbers = new Map<string, number>();
   #table = -1;
@@ -128,7 +129,7 @@ export class SlabTexts {
     this.#account = account;
   }
 
-  /** Texts that have a number. */
+  /** Number of texts with a number. */
   get count(): number {
     return this.#numbers.size;
   }
@@ -140,7 +141,7 @@ export class SlabTexts {
     if (known !== undefined) return known;
     if (this.#numbers.size === this.#texts.length) {
       this.keepOnly(changes);
-      // Twice as many as are used, so that this look at all rows is rare.
+      // Twice as many as are in use, so that this scan of all rows is rare.
       if (this.#numbers.size * 2 >= this.#texts.length) this.#grow(changes);
     }
     const held = this.#memory.hold(text, this.#account);
@@ -205,12 +206,11 @@ export class SlabTexts {
 }
 
 // The series that have a column in a VM's slab, in order. Sets are shared between VMs and grow by
-// one series at a time along recorded steps, so that similar VMs share one set, and one mapping for
-// each layout.
+// one series at a time along recorded steps, so that similar VMs share one set, and one mapping per
+// layout.
 
 /**
- * The series of one VM's rows, in the order of their cells. Sets are shared by VMs that have the
- * same series.
+ * The series of one VM's rows, in the order of their cells. VMs with the same series share a set.
  */
 export class ColumnSet {
   readonly keys: readonly SeriesKey[];
@@ -223,7 +223,7 @@ export class ColumnSet {
     this.#index = new Map(keys.map((key, i) => [key, i]));
   }
 
-  /** Column of each series of the layout; undefined when a series has no column here. */
+  /** Column of each series of the layout; undefined if one of them has no column here. */
   mapping(layout: Layout): Uint32Array | undefined {
     let mapping = this.#mappings.get(layout);
     if (mapping === undefined) {

@@ -1,6 +1,6 @@
 /**
- * One VM's rows in the head's memory: sorted by time, over a list of pages, with the texts that
- * they refer to. Only the writing thread uses it. Every change is made between `beginWrite` and
+ * One VM's rows in the head's memory: sorted by time, in a list of pages, with the texts that they
+ * refer to. Only the writing thread uses it. Every change is made between `beginWrite` and
  * `endWrite` of the VM's sequence lock: the counter is odd during a change, so that a reader
  * notices and retries.
  */
@@ -37,21 +37,21 @@ import {
 } from './slab-rows.ts';
 
 /**
- * Cells of a page: about 30 rows of a dozen values; wider rows use pages of twice the size, four
- * times, and so on.
+ * Cells of a page: about 30 rows of a dozen values; wider rows use pages of two, four, … times the
+ * size.
  */
 const PAGE_CELLS_MIN = 512;
 const PAGE_ROWS_MIN = 4;
-/** Newest rows that are kept although flushed: `latest` and rates need more than one. */
+/** Number of newest rows kept after they were flushed: `latest` and rates need more than one. */
 const ROWS_KEPT = 4;
 const EMPTY = new ColumnSet();
 /** Number of texts below which unused ones are not searched for. */
 const TEXTS_USUAL = 2;
 
-/** `added`: a new row. `filled`: a row of that time got values it lacked. */
+/** `added`: a new row. `filled`: an existing row of that time got missing values. */
 export type SlabOutcome = 'added' | 'filled' | 'duplicate' | 'conflict';
 
-/** The rows of one VM that are in the head. It takes pages as rows come. */
+/** The rows of one VM in the head. It allocates pages as rows arrive. */
 export class Slab {
   readonly slot: number;
   readonly #memory: HeadMemory;
@@ -70,7 +70,7 @@ export class Slab {
   #keys: readonly HeadText[] = [];
   readonly #texts: SlabTexts;
   readonly #changes = { write: this.#writeTexts.bind(this), used: this.#usedTexts.bind(this) };
-  // Of the newest row, and nearly always of the next one.
+  // Boot of the newest row, and nearly always of the next one.
   #boot = { text: '', number: 0 };
   #stateReason = { text: '', number: 0 };
 
@@ -96,7 +96,7 @@ export class Slab {
     return this.#flushedSequence;
   }
 
-  /** Unix ms of the newest row; undefined without rows. */
+  /** Time of the newest row, Unix ms; undefined without rows. */
   get newestMs(): number | undefined {
     return this.#rows === 0 ? undefined : this.#timeAt(this.#rows - 1);
   }
@@ -104,7 +104,7 @@ export class Slab {
   /** Columns of the layout's series; missing ones are created. Throws `HeadFull`. */
   #columnsOf(layout: Layout): Uint32Array {
     const known = this.#set.mapping(layout);
-    // A row may carry a state and no value: even then the VM needs its header and pages.
+    // A row may have a state and no value: even then the VM needs its header and pages.
     if (known !== undefined && this.#header >= 0) return known;
     this.#rebuild(layout);
     return this.#set.mapping(layout) as Uint32Array;
@@ -139,7 +139,7 @@ export class Slab {
     const lastPage = this.#makeRoom();
     this.#beginWrite();
     if (lastPage >= 0) this.#appendPage(lastPage);
-    // Rows were perhaps dropped, so the place is looked up again.
+    // Rows may have been dropped, so the position is determined again.
     const at = this.#placeOf(row.timeMs);
     this.#openPlace(at);
     this.#rows++;
@@ -159,8 +159,8 @@ export class Slab {
   }
 
   /**
-   * Records that all rows up to this sequence are in chunks on disk: they may be dropped when
-   * memory is short.
+   * Records that all rows up to this sequence are in chunks on disk: they may be dropped if memory
+   * is short.
    */
   flushed(sequence: number): void {
     if (sequence <= this.#flushedSequence) return;
@@ -207,7 +207,7 @@ export class Slab {
     return true;
   }
 
-  /** Releases everything, as for a VM that never had a row. All rows must be flushed. */
+  /** Releases everything, as if the VM never had a row. All rows must be flushed. */
   clear(): void {
     if (this.#header < 0) return;
     const [header, pages, keys] = [this.#header, this.#pages, this.#keys];
@@ -263,8 +263,8 @@ export class Slab {
   }
 
   /**
-   * Merges a row of a known time: missing values are filled; contradicting ones are refused, and
-   * the row is marked.
+   * Merges a row into an existing one of its time: missing values are filled in; contradicting ones
+   * are rejected, and the row is marked.
    */
   #fill(place: number, row: SlabRow): SlabOutcome {
     const { cells } = this.#memory;
@@ -292,7 +292,7 @@ export class Slab {
     while ((pageCells - 1) / stride < PAGE_ROWS_MIN) pageCells *= 2;
     const rowsPerPage = Math.floor((pageCells - 1) / stride);
     const headerCells = HEADER_CELLS + 2 * set.keys.length;
-    // Names and cells first: when either runs out, the VM must be as it was.
+    // Allocates names and cells first: if either is exhausted, the VM must stay unchanged.
     const held = this.#memory.holdAll(set.keys, this.#account);
     const pageCount = Math.ceil(this.#rows / rowsPerPage);
     const sizes = [headerCells, ...new Array<number>(pageCount).fill(pageCells)];
@@ -392,7 +392,9 @@ export class Slab {
     return low;
   }
 
-  /** Moves the rows from `at` by one place, page by page: a sender may send a week newest first. */
+  /**
+   * Moves the rows from `at` by one position, page by page: a sender may send a week newest first.
+   */
   #openPlace(at: number): void {
     const perPage = this.#rowsPerPage;
     const firstPage = Math.floor(at / perPage);
@@ -404,7 +406,7 @@ export class Slab {
     }
   }
 
-  /** Moves rows that lie in one page. */
+  /** Moves rows within one page. */
   #moveRows(from: number, count: number, to: number): void {
     if (count <= 0) return;
     const cell = this.#cellOf(from);

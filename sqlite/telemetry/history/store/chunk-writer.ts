@@ -1,7 +1,7 @@
 /**
  * Writes chunks: flushes unflushed rows of the head, merges the chunks of a past day into one,
- * drops those past retention. It runs in the one thread that writes `history.db`. Each step is one
- * small transaction, so a kill may interrupt it anywhere.
+ * drops chunks older than retention. It runs in the one thread that writes `history.db`. Each step
+ * is one small transaction, so a kill may interrupt it anywhere.
  */
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
@@ -17,39 +17,39 @@ export interface FlushTarget {
   readonly slot: number;
   readonly project: string;
   readonly vm: string;
-  /** Sequence of a row that did not fit into the head: a restart reads on from there. 0 = none. */
+  /** Sequence of a row that did not fit into the head: a restart reads from there. 0 = none. */
   readonly refusedSequence: number;
 }
 
-/** A VM whose rows are on disk, by its place in the head: what the head may let go. */
+/** A VM whose rows are on disk, by its slot in the head: the head may release them. */
 export interface FlushedVm {
   readonly slot: number;
   /** All rows of the log up to this sequence are in chunks. */
   readonly sequence: number;
 }
 
-/** A VM whose rows cannot be put into chunks, for a reason of its own: they stay in the head. */
+/** A VM whose rows cannot be flushed, for a reason of its own: they stay in the head. */
 export interface FailedVm {
   readonly slot: number;
   readonly message: string;
 }
 
-/** How a flush ended for each VM of it. */
+/** Outcome of a flush for each of its VMs. */
 export interface FlushReport {
   readonly flushed: readonly FlushedVm[];
   readonly failed: readonly FailedVm[];
 }
 
-/** What one step of upkeep did; `more` = another step finds work. */
+/** Result of one step of upkeep; `more` = another step has work to do. */
 export interface UpkeepReport {
   readonly droppedChunks: number;
   readonly compactedDays: number;
-  /** Chunks that could not be merged because one of them is damaged. */
+  /** Days that could not be merged because one of their chunks is damaged. */
   readonly damagedDays: number;
   readonly more: boolean;
 }
 
-/** A day is merged once it is over and its last hour has been flushed. */
+/** Delay after a day's end until it is merged, ms: its last hour has been flushed by then. */
 const COMPACTION_DELAY_MS = 2 * 3_600_000;
 const COMPACTED_A_STEP = 16;
 const DROPPED_A_STEP = 512;
@@ -75,11 +75,11 @@ export class ChunkWriter {
   readonly #head: HeadReader;
   readonly #series: SeriesDictionary;
   readonly #statements: ReturnType<typeof statementsOf>;
-  /** Days of VMs with a damaged chunk, left as they are. */
+  /** Days of VMs with a damaged chunk, left unchanged. */
   readonly #damaged = new Set<string>();
-  /** Chunks that cannot be dropped, because the pages they lie on are damaged. */
+  /** Chunks that cannot be dropped, because their pages are damaged. */
   readonly #stuck = new Set<number>();
-  /** Names that no day from this one on needs are gone. */
+  /** Names that are not needed from this day on have been removed. */
   #namesFromDay = Number.NEGATIVE_INFINITY;
 
   constructor(database: SqliteDatabase, head: HeadReader) {
@@ -90,20 +90,20 @@ export class ChunkWriter {
   }
 
   /**
-   * Puts all unflushed rows of these VMs into chunks. Survives a kill once it returns. A VM whose
-   * rows cannot be written keeps back no other; what the disk throws is thrown, and nothing is done.
+   * Flushes all unflushed rows of these VMs. Survives a kill once it returns. A VM whose rows
+   * cannot be written does not block others. On a disk error it throws, and nothing is changed.
    */
   flush(targets: readonly FlushTarget[]): FlushReport {
     const flushed: FlushedVm[] = [];
     const failed: FailedVm[] = [];
-    // A transaction in a transaction is a savepoint.
+    // A nested transaction is a savepoint.
     const flushVm = this.#database.transaction((target: FlushTarget) => this.#flushVm(target));
     const flush = this.#database.transaction(() => {
       for (const target of targets) {
         try {
           flushed.push(this.#undoing(() => flushVm(target)));
         } catch (error) {
-          // After some errors SQLite has undone all of it.
+          // After some errors SQLite has rolled back the whole transaction.
           if (!isOfOneVm(error) || !this.#database.inTransaction) throw error;
           failed.push({ slot: target.slot, message: String(error) });
         }
@@ -113,7 +113,7 @@ export class ChunkWriter {
     return { flushed, failed };
   }
 
-  /** Moves the floors. On disk once it returns, with every chunk written before. */
+  /** Moves the floors. They are on disk on return, with every chunk written before. */
   moveFloors(floors: readonly (readonly [partition: number, sequence: number])[]): void {
     this.#database.pragma('synchronous = FULL');
     try {
@@ -130,7 +130,7 @@ export class ChunkWriter {
 
   /**
    * One bounded step of dropping and merging.
-   * @param dropBeforeMs chunks that end before it go, whole, Unix ms
+   * @param dropBeforeMs chunks that end before this time are dropped as a whole, Unix ms
    */
   upkeep(options: { nowMs: number; dropBeforeMs: number }): UpkeepReport {
     const droppedChunks = this.#drop(options.dropBeforeMs);
@@ -144,7 +144,7 @@ export class ChunkWriter {
     return { droppedChunks, compactedDays: candidates.length - damagedDays, damagedDays, more };
   }
 
-  /** Days of VMs that are over and are to be merged, those with a damaged chunk left out. */
+  /** Past days of VMs that have to be merged, except those with a damaged chunk. */
   waitingDays(nowMs: number): number {
     const { count } = this.#statements.waiting.get(dayToMerge(nowMs)) ?? { count: 0 };
     return Math.max(0, count - this.#damaged.size);
@@ -162,7 +162,7 @@ export class ChunkWriter {
     return { slot: target.slot, sequence: lastSequence };
   }
 
-  /** A chunk for each UTC day that the rows touch; several where a day has more than one holds. */
+  /** One chunk for each UTC day of the rows; several if a day exceeds the maximum of a chunk. */
   #encode(rows: VmRows): EncodedChunk[] {
     const chunks: EncodedChunk[] = [];
     const { timesMs } = rows;
@@ -187,7 +187,10 @@ export class ChunkWriter {
     this.#statements.insert.run(vm, day, startMs, endMs, rows, data);
   }
 
-  /** Drops chunks of past days; says how many. One on a damaged page stays, and no other with it. */
+  /**
+   * Drops chunks of past days and returns their number. One on a damaged page stays, without
+   * blocking the others.
+   */
   #drop(beforeMs: number): number {
     const ids = this.#expired(beforeMs).filter((id) => !this.#stuck.has(id));
     ids.splice(DROPPED_A_STEP);
@@ -200,7 +203,9 @@ export class ChunkWriter {
     return ids.filter((id) => this.#dropOne(id)).length;
   }
 
-  /** Chunks that ended before it. Those of whole days are known without a look at themselves. */
+  /**
+   * Chunks that ended before that time. Those of whole past days are found without reading them.
+   */
   #expired(beforeMs: number): number[] {
     const day = Math.floor(beforeMs / DAY_MS);
     const limit = DROPPED_A_STEP + this.#stuck.size;
@@ -233,15 +238,15 @@ export class ChunkWriter {
   }
 
   /**
-   * Removes names of series and VMs that no chunk needs any more; true = there may be more. The one
-   * with the highest number always stays, so that no number is ever given out twice: readers
-   * remember what a number stands for.
+   * Removes names of series and VMs that no chunk needs any longer; true = there may be more. The
+   * one with the highest number always stays, so that no number is ever assigned twice: readers
+   * cache the meaning of a number.
    */
   #dropNames(dropBeforeMs: number): boolean {
     const firstDay = this.#statements.firstDay.get()?.day ?? Math.floor(dropBeforeMs / DAY_MS);
     if (firstDay <= this.#namesFromDay) return false;
     const series = this.#series.dropBefore(firstDay, NAMES_A_STEP);
-    // Without an index on their VM the check of foreign keys would read all chunks for each.
+    // Without an index on their VM, the check of foreign keys would read all chunks for each.
     this.#database.pragma('foreign_keys = OFF');
     const vms = this.#statements.dropVms.run(NAMES_A_STEP).changes;
     this.#database.pragma('foreign_keys = ON');
@@ -277,7 +282,7 @@ export class ChunkWriter {
     }
   }
 
-  /** A transaction that fails takes the names it made with it. */
+  /** Drops the names created by a transaction if it fails. */
   #undoing<T>(work: () => T): T {
     try {
       return work();
@@ -288,26 +293,26 @@ export class ChunkWriter {
   }
 }
 
-/** Days before it are over, their last hour included. */
+/** Days before it are over, including their last hour. */
 function dayToMerge(nowMs: number): number {
   return Math.floor((nowMs - COMPACTION_DELAY_MS) / DAY_MS);
 }
 
-/** Is it a mistake of ours or what SQLite says of one row? The disk's errors are those of all VMs. */
+/** True for a bug, or an SQLite error about one row. Errors of the disk concern all VMs. */
 function isOfOneVm(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return !code.startsWith('SQLITE_') || /^SQLITE_(CONSTRAINT|CORRUPT|TOOBIG)/.test(code);
 }
 
-/** Is it the chunk, or the pages that it lies on? */
+/** True if the chunk, or its pages, are damaged. */
 function isDamage(error: unknown): boolean {
   if (error instanceof DamagedBytes) return true;
   return error instanceof Error && 'code' in error && /^SQLITE_CORRUPT/.test(String(error.code));
 }
 
 /**
- * Days with several chunks of a VM. One whose merged rows could be too many for a chunk stays as it
- * is: it would be tried again and again, before every day after it.
+ * Days with several chunks of a VM. A day whose merged rows could exceed the maximum of a chunk is
+ * skipped: it would be retried over and over, before every later day.
  */
 const MERGEABLE = `FROM chunks WHERE day < ?
   GROUP BY day, vm HAVING count(*) > 1 AND sum(rows) <= ${CHUNK_ROWS_MAX}`;
@@ -342,8 +347,8 @@ function statementsOf(database: SqliteDatabase) {
       `SELECT count(*) AS count FROM (SELECT 1 ${MERGEABLE})`,
     ),
     firstDay: database.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM chunks'),
-    // The VM's sequence shows what the log may still hold of it: it is needed until the floors
-    // have passed it.
+    // The VM's sequence shows which of its rows the log may still hold: it is needed until the
+    // floors have passed it.
     dropVms: database.prepare<[number]>(
       `DELETE FROM vms WHERE id IN
          (SELECT id FROM vms WHERE id NOT IN (SELECT vm FROM chunks)
@@ -364,8 +369,8 @@ interface KnownSeries {
 }
 
 /**
- * Numbers of series keys as the writing thread assigns them, and the last day on which each is
- * needed. Devices and interfaces come and go, and a name that no chunk uses is removed.
+ * Numbers of series keys as assigned by the writing thread, and the last day on which each is
+ * needed. Devices and interfaces appear and disappear, and a name that no chunk uses is removed.
  */
 export class SeriesDictionary {
   readonly #byKey = new Map<SeriesKey, KnownSeries>();
@@ -387,7 +392,7 @@ export class SeriesDictionary {
     this.forget();
   }
 
-  /** Number of a key for a chunk of the day, made where the key has none. */
+  /** Number of a key for a chunk of the day, assigned if the key has none. */
   idOf(key: SeriesKey, day: number): number {
     const known = this.#byKey.get(key);
     if (known === undefined) {
@@ -401,14 +406,14 @@ export class SeriesDictionary {
     return known.id;
   }
 
-  /** Throws `DamagedBytes` for a number that was never given out. */
+  /** Throws `DamagedBytes` for a number that was never assigned. */
   keyOf(id: number): SeriesKey {
     const known = this.#byId.get(id);
     if (known === undefined) throw new DamagedBytes('MALFORMED', `Series ${id} has no name`);
     return known.key;
   }
 
-  /** Removes at most `limit` keys that only chunks of earlier days had; says how many went. */
+  /** Removes at most `limit` keys that only chunks of earlier days used; returns their number. */
   dropBefore(day: number, limit: number): number {
     const dropped = this.#drop.all(day, limit);
     for (const { id } of dropped) {
@@ -419,7 +424,7 @@ export class SeriesDictionary {
     return dropped.length;
   }
 
-  /** Goes back to what is stored. */
+  /** Reverts to the stored state. */
   forget(): void {
     this.#byKey.clear();
     this.#byId.clear();

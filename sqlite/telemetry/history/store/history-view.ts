@@ -3,7 +3,8 @@
  * its own. A query engine in a worker uses it directly.
  *
  * The head is read before the chunks. A row leaves the head only after its chunk is committed, so a
- * row that is flushed meanwhile is seen in one of the two, and merging by time keeps it once.
+ * row that is flushed meanwhile is found in at least one of the two, and merging by time keeps it
+ * once.
  */
 
 import type { Statement } from 'better-sqlite3';
@@ -29,7 +30,7 @@ import {
 import { cutRows, firstAtOrAfter, mergeRows, sliceRows, type VmRows } from '../rows.ts';
 import { type StoredStatistics, storedStatistics } from './stored-statistics.ts';
 
-/** What a thread needs to see history; goes through `workerData` or `postMessage`. */
+/** Data that a thread needs to read history; passes through `workerData` or `postMessage`. */
 export interface HistoryShare {
   /** Path of `history.db`. */
   readonly path: string;
@@ -37,7 +38,7 @@ export interface HistoryShare {
 }
 
 /**
- * Reads of one thread: rows of a VM, its newest row, and when it was last observed. Throws
+ * Reads of one thread: rows of a VM, its newest row, and the time of its last observation. Throws
  * `HistoryError`.
  */
 export class HistoryView {
@@ -62,8 +63,8 @@ export class HistoryView {
 
   /**
    * Rows observed in [fromMs, toMs], both inclusive, each exactly once. Throws `HistoryError`:
-   * DAMAGED when a chunk it needs is, INCOMPLETE when rows that were accepted are not readable yet;
-   * and `ReadCancelled` when `isCancelled` answers true.
+   * DAMAGED if a chunk it needs is damaged, INCOMPLETE if accepted rows are not readable yet; and
+   * `ReadCancelled` if `isCancelled` returns true.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows {
     const { project, fromMs, toMs } = request;
@@ -80,8 +81,8 @@ export class HistoryView {
   }
 
   /**
-   * Rows observed at or after a time of the last minutes. As `read`, but of a head that holds hours
-   * only what it takes is copied. Throws `HistoryError` DAMAGED and INCOMPLETE.
+   * Rows observed at or after a time in the last minutes. Like `read`, but of a head that holds
+   * hours only the needed rows are copied. Throws `HistoryError` DAMAGED and INCOMPLETE.
    */
   recent(request: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
     const { project, fromMs } = request;
@@ -108,20 +109,20 @@ export class HistoryView {
   }
 
   /**
-   * Newest row of a VM within retention, wherever it is. Throws `HistoryError`: DAMAGED, INCOMPLETE
-   * when a newer one may have been accepted.
+   * Newest row of a VM within retention, in the head or in chunks. Throws `HistoryError`: DAMAGED,
+   * or INCOMPLETE if a newer one may have been accepted.
    */
   newest(project: string, vm: string, nowMs: number): LatestRow | undefined {
     const latest = () => this.#newestRows.of(project, vm, nowMs);
     return this.#missing.newest(project, latest, (found) => found?.observedMs);
   }
 
-  /** Stretches of which rows are lost for good. */
+  /** Time ranges whose rows are lost for good. */
   lost(): readonly LostStretch[] {
     return lostStretches(this.#database);
   }
 
-  /** When a VM was last observed in [notBeforeMs, atMs], Unix ms. Throws as `newest`. */
+  /** Time of a VM's last observation in [notBeforeMs, atMs], Unix ms. Throws like `newest`. */
   newestTime(request: NewestTimeRequest): number | undefined {
     const { project } = request;
     return this.#missing.newest(
@@ -160,23 +161,25 @@ export class HistoryView {
   }
 }
 
-// The newest rows of each VM, also of VMs that fell silent before the head began. A few rows a VM
-// are unpacked from chunks once and remembered. That stays right, because later rows come through
+// The newest rows of each VM, including VMs that fell silent before the head began. A few rows per
+// VM are decoded from chunks once and cached. They stay valid, because later rows arrive through
 // the head, which keeps its newest.
 
-/** Newest rows that are looked at: rates need two of each source. */
+/** Number of newest rows that are read: rates need two of each source. */
 const LATEST_ROWS = 4;
 /**
- * Rows of the head that are searched for a state when the newest have none: eight hours of an agent
- * whose VM no hypervisor reports any more.
+ * Number of head rows searched for a state if the newest have none: eight hours of an agent whose
+ * VM is no longer reported by a hypervisor.
  */
 const STATE_ROWS_MAX = 1_000;
-/** VMs remembered: 3 KB each. The largest project has 50,000 VMs, few of them silent. */
+/**
+ * Maximum number of cached VMs: 3 KB each. The largest project has 50,000 VMs, few of them silent.
+ */
 const REMEMBERED_MAX = 20_000;
 
-/** Where newest rows are looked for, the head first. */
+/** Sources of newest rows, the head first. */
 export interface NewestRowsSources {
-  /** So many newest rows in the head; undefined = the VM has none there. */
+  /** This many newest rows in the head; undefined = the VM has none there. */
   readonly head: (project: string, vm: string, newest: number) => VmRows | undefined;
   /** Rows of the VM's newest chunk of the last `days` days before `atMs`. */
   readonly stored: (vm: {
@@ -187,7 +190,7 @@ export interface NewestRowsSources {
   }) => VmRows | undefined;
 }
 
-/** Newest rows of VMs, with those of chunks remembered: they change by a flush alone. */
+/** Newest rows of VMs, with a cache of those in chunks, which only a flush changes. */
 export class NewestRows {
   readonly #sources: NewestRowsSources;
   /** Oldest first; undefined = no chunk within retention. */
@@ -201,8 +204,8 @@ export class NewestRows {
   of(project: string, vm: string, nowMs: number): LatestRow | undefined {
     const head = this.#sources.head(project, vm, LATEST_ROWS);
     const headMs = head?.timesMs.at(-1);
-    // Rows that came late may be all the head has of a VM that was silent before a restart; and
-    // after one that followed a flush it has too few for rates.
+    // Late rows may be all that the head has of a VM that was silent before a restart. After a
+    // restart that followed a flush, it has too few rows for rates.
     const isEnough =
       headMs !== undefined &&
       nowMs - headMs <= GAP_TOLERANCE_MS &&
@@ -216,7 +219,9 @@ export class NewestRows {
     return { ...latest, stated };
   }
 
-  /** The last state before the newest rows, which report none: a guest's agent alone goes on. */
+  /**
+   * The last state before the newest rows, if they report none: only a guest's agent still reports.
+   */
   #olderStated(project: string, vm: string, nowMs: number): StatedRow | undefined {
     const head = this.#sources.head(project, vm, STATE_ROWS_MAX);
     return (head && lastStated(head)) ?? this.#remembered(project, vm, nowMs)?.stated;
@@ -233,15 +238,15 @@ export class NewestRows {
   }
 }
 
-/** What is remembered of a VM's newest chunk. */
+/** Cached rows of a VM's newest chunk. */
 interface StoredRows {
   readonly rows: VmRows;
   readonly stated: StatedRow | undefined;
 }
 
 /**
- * The newest row with those before it; undefined without any. What a row may omit, its vCPUs (a
- * source inside the guest does not know them), are of the newest one lately that does.
+ * The newest row with those before it; undefined without any. Values that a row may omit (a source
+ * inside the guest does not know the vCPUs) are taken from the newest recent row that has them.
  */
 function latestOf(columns: VmRows): LatestRow | undefined {
   const { timesMs, vcpus } = columns;
@@ -273,8 +278,8 @@ export interface NewestTimeRequest {
 }
 
 /**
- * Times of the newest observation before a moment, from the table where that suffices and from one
- * chunk where it does not.
+ * Times of the newest observation before a moment, from the table if that suffices, otherwise from
+ * one chunk.
  */
 export class NewestTimes {
   readonly #vmId: Statement<[string, string], { id: number }>;

@@ -1,27 +1,30 @@
 /**
- * A few reading threads with a bounded queue: one request a thread at a time, so that a long read
- * delays only the requests behind it when all threads are busy.
+ * A few reading threads with a bounded queue. A thread runs one request at a time, so a long read
+ * delays other requests only if all threads are busy.
  */
 import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { HistoryError } from '../history-error.ts';
 import { type StartWorker, SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { HistoryShare } from './history-view.ts';
 
-/** Waiting requests at most; more are refused, because their clients would time out first. */
+/**
+ * Maximum number of waiting requests; more are rejected, because their clients would time out
+ * first.
+ */
 const WAITING_MAX = 1024;
 
-/** How many threads, and the history that they read. */
+/** The number of threads, and the history that they read. */
 export interface ReadPoolOptions {
   readonly share: HistoryShare;
   readonly threads: number;
-  /** The thread's file; absent = the one that reads history. */
+  /** File of the thread; absent = the one that reads history. */
   readonly entry?: URL;
   /** Default: worker threads of Node. */
   readonly startWorker?: StartWorker | undefined;
 }
 
 /**
- * Reads on other threads, so that none holds up the main thread. After `close` it throws
+ * Reads on other threads, so that none blocks the main thread. After `close` it throws
  * `HistoryError` CLOSED.
  */
 export class ReadPool {
@@ -43,12 +46,15 @@ export class ReadPool {
     );
   }
 
-  /** How often a thread died without being asked to. */
+  /** Number of unexpected exits of a thread. */
   get crashes(): number {
     return this.#threads.reduce((sum, thread) => sum + thread.crashes, 0);
   }
 
-  /** Runs a method on the next free thread. Errors as of `SupervisedThread.call`, and OVERLOADED. */
+  /**
+   * Runs a method on the next free thread. Throws the errors of `SupervisedThread.call`, and
+   * OVERLOADED.
+   */
   async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
     const thread = await this.#free(signal);
     try {
@@ -75,24 +81,24 @@ export class ReadPool {
         return thread;
       }
       if (this.#waiting.length >= WAITING_MAX) {
-        throw new HistoryError('OVERLOADED', `${WAITING_MAX} reads of history wait already`);
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} reads of history are already waiting`);
       }
       await this.#turn(signal);
     }
   }
 
-  /** A thread without a request; best one that is not still giving up an aborted one. */
+  /** A thread without a request; preferably one that is not still stopping an aborted one. */
   #idlest(): SupervisedThread | undefined {
     const free = this.#threads.filter((thread) => !this.#busy.has(thread));
     return free.find((thread) => thread.load === 0) ?? free[0];
   }
 
-  /** Resolves when a thread may be free, or the client has gone. */
+  /** Resolves when a thread may be free, or the client disconnects. */
   async #turn(signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
     const leave = () => {
-      // Taken out of the queue, so that no wake-up is spent on one who has gone.
+      // Removed from the queue, so that no wake-up is spent on a disconnected client.
       const place = this.#waiting.indexOf(resolve);
       if (place >= 0) this.#waiting.splice(place, 1);
       resolve();

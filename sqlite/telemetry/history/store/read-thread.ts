@@ -1,13 +1,13 @@
 /**
- * The thread that reads history for others: one request after another, each over the head and a
- * connection of its own, so that neither ingest nor alerting ever waits for a query.
+ * The thread that reads history for others: one request after another, each over the head and its
+ * own connection, so that neither ingest nor alerting ever waits for a query.
  */
 import type { RowsRequest } from '../chunk/chunk-reader.ts';
 import type { VmRows } from '../rows.ts';
 import { serveThread } from '../threads/supervised-thread.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 
-// Below ingest and alerting, above the writing of chunks: somebody waits for an answer.
+// Below ingest and alerting, above the writing of chunks: a client is waiting.
 const NICENESS = 3;
 
 export const thread = serveThread(NICENESS, (share: HistoryShare) => {
@@ -25,7 +25,7 @@ export const thread = serveThread(NICENESS, (share: HistoryShare) => {
   };
 });
 
-/** Memory of the columns, each once: moved to the caller, not copied. */
+/** Memory of the columns, each once: transferred to the caller, not copied. */
 function buffersOf(rows: VmRows): ArrayBuffer[] {
   const { timesMs, vcpus, state, boot, stateReason, conflicted } = rows;
   const columns = [timesMs, vcpus, state, boot, stateReason, conflicted, ...rows.series.values()];

@@ -1,10 +1,10 @@
 /**
  * The history of every VM: newest rows in the head, older ones in chunks, read as one. Rows come
- * from a log that keeps them until `floor` has passed, so that history may forget everything in
- * memory at any moment and take it in again; a row that comes twice is the same row.
+ * from a log that keeps them until `floor` has passed, so history may lose everything in memory at
+ * any moment and read it again. A row that arrives twice is the same row.
  *
- *   log ─▶ append ─▶ head ─▶ flush (hourly a VM) ─▶ chunks ─▶ merged by day ─▶ dropped by age
- *                      └──────────── read: head first, then chunks ────────────┘
+ *   log ─▶ append ─▶ head ─▶ flush (hourly per VM) ─▶ chunks ─▶ merged by day ─▶ dropped by age
+ *                      └──────────── read: head first, then chunks ─────────────┘
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,63 +44,61 @@ import { ReadPool } from './read-pool.ts';
 import type { StoredStatistics } from './stored-statistics.ts';
 
 export interface HistoryOptions {
-  /** Existing or new folder in which `history.db` lies. */
+  /** Folder of `history.db`, existing or new. */
   readonly folder: string;
   readonly clock: Clock;
-  /** Identity of the SAMPLES stream; sequences of another stream are forgotten. */
+  /** Identity of the SAMPLES stream; sequences of another stream are dropped. */
   readonly logIdentity: string;
-  /** Chunks that end longer ago are dropped, ms. Default 7 days. */
+  /** Age at which chunks are dropped, by their end, ms. Default 7 days. */
   readonly retentionMs?: number;
-  /** A VM's rows are put into a chunk after so long, ms of its receipt times. Default 1 hour. */
+  /** Age at which a VM's rows are flushed to a chunk, by receipt time, ms. Default 1 hour. */
   readonly flushAfterMs?: number;
-  /** Reading threads. Default 2. */
+  /** Number of reading threads. Default 2. */
   readonly readers?: number;
   /** Bound of the memory for the head's rows and texts, bytes. Default 1 GiB. */
   readonly headBytesMax?: number;
-  /** false: nothing happens by itself; the caller flushes and keeps up. Default true. */
+  /** false: nothing runs by itself; the caller flushes and runs upkeep. Default true. */
   readonly background?: boolean;
   /** Starts the threads that read and write. Default: worker threads of Node. */
   readonly startWorker?: StartWorker | undefined;
 }
 
-/** How much of the head a project may take; asked at each batch. */
+/** Head memory limit of each project; read for each batch. */
 export interface ProjectHeadLimits {
   of(project: string): { readonly headBytes: number };
 }
 
-/** Figures of history as a whole; counts are since the start. */
+/** Statistics of history as a whole; counters are since the start. */
 export interface HistoryStats extends HeadCounts {
   readonly vms: number;
   /** VMs with rows that are in no chunk yet. */
   readonly pendingVms: number;
-  /** Memory of the head taken from the system, in use, and its bound, bytes. */
+  /** Head memory reserved from the system, in use, and its bound, bytes. */
   readonly headBytes: { readonly reserved: number; readonly used: number; readonly max: number };
-  /** Projects with rows that were accepted and are not readable yet. */
+  /** Projects with accepted rows that are not readable yet. */
   readonly incompleteProjects: number;
   /** `history.db` and its write-ahead file, bytes. */
   readonly fileBytes: number;
   readonly flushedVms: number;
   readonly flushFailures: number;
   readonly compactedDays: number;
-  /** Days of VMs that are over and wait to be merged, as of the last upkeep. */
+  /** Past days of VMs that wait to be merged, as of the last upkeep. */
   readonly waitingDays: number;
   readonly droppedChunks: number;
-  /** Days that could not be merged because a chunk of them is damaged. */
+  /** Days that could not be merged because one of their chunks is damaged. */
   readonly damagedDays: number;
   readonly threadCrashes: number;
-  /** What failed last and has not succeeded since; absent = all is well. */
+  /** Last failure that has not been followed by a success; absent = healthy. */
   readonly fault?: string;
 }
 
-/** Opens the store, making the file when it is missing. Close it after use. */
+/** Opens the store and creates the file if it is missing. Close it after use. */
 export function openHistory(options: HistoryOptions): History {
   mkdirSync(options.folder, { recursive: true });
   return new History(options);
 }
 
-/**
- * The whole of history, as the main thread has it: it writes the head, and asks threads for reads.
- */
+/** All of history, as the main thread uses it: it writes the head and sends reads to threads. */
 export class History implements HistoryReader {
   readonly #clock: Clock;
   readonly #path: string;
@@ -141,30 +139,31 @@ export class History implements HistoryReader {
     if (options.background !== false) this.#flusher.start();
   }
 
-  /** What a thread of someone else needs to see this history: hand it to a `HistoryView` there. */
+  /** Data that another thread needs to read this history: pass it to a `HistoryView` there. */
   get share(): HistoryShare {
     return this.#share;
   }
 
   /**
-   * Takes in a batch that is durable in the log. Visible to every reader when it returns; on disk
-   * here only once `floor` has passed it. Repeating one, or an older one, changes nothing.
+   * Adds a batch that is durable in the log. It is visible to every reader on return, but on disk
+   * here only once `floor` has passed it. Repeating a batch, or adding an older one, changes
+   * nothing.
    */
   append(batch: SampleBatch, position: LogPosition): void {
     this.#head.append(batch, position);
   }
 
-  /** From here on no project takes more of the head than its limits say, bytes. */
+  /** Bounds the head memory of each project from now on, bytes. */
   boundProjects(limits: ProjectHeadLimits): void {
     this.#projectLimits = limits;
   }
 
-  /** What the project takes of the head and may take now, bytes. */
+  /** Head memory that the project uses and may use now, bytes. */
   quota(project: string): HeadQuota {
     return this.#head.quota(project);
   }
 
-  /** Rows that were accepted and found no room: `takeAgain` is to be called for their entries. */
+  /** Accepted rows that did not fit: `takeAgain` has to be called for their entries. */
   refused(): readonly RefusedRows[] {
     return this.#head.refused();
   }
@@ -179,20 +178,20 @@ export class History implements HistoryReader {
     this.#head.tookThrough(project, sequence);
   }
 
-  /** Notes an entry of the log that holds no samples, so that the floor can pass it. */
+  /** Records a log entry without samples, so that the floor can pass it. */
   pass(position: LogPosition): void {
     this.#head.pass(position);
   }
 
   /**
-   * Sequence from which a restart reads the partition's log; everything before it is in chunks on
-   * disk, power loss included, and may be truncated. 1 for a partition without any.
+   * Sequence from which a restart reads the partition's log. Everything before it is in chunks on
+   * disk, safe even from power loss, and may be truncated. 1 for a partition without any.
    */
   floor(partition: number): number {
     return this.#flusher.floor(partition);
   }
 
-  /** Notes that rows of a stretch are lost for good: queries say so from here on. */
+  /** Records that rows of a time range are lost for good: queries report it from now on. */
   noteLost(stretch: LostStretch): void {
     const database = openHistoryFile(this.#path);
     try {
@@ -202,54 +201,58 @@ export class History implements HistoryReader {
     }
   }
 
-  /** The highest floor of all partitions; a log that begins later was cut for another history. */
+  /**
+   * The highest floor of all partitions; a log that begins later was truncated for another history.
+   */
   newestFloor(): number {
     return this.#flusher.newestFloor();
   }
 
   /**
    * Rows observed in [fromMs, toMs] and within retention, read in another thread. Throws
-   * `HistoryError`, or the reason of `signal` when it aborts.
+   * `HistoryError`, or the reason of `signal` if it aborts.
    */
   async read(request: RowsRequest & { readonly signal?: AbortSignal }): Promise<VmRows> {
     const { signal, ...rest } = request;
-    // The pool's threads run our own file, whose answer to `read` is this.
+    // The pool's threads run this program's file; its method `read` returns this type.
     return (await this.#pool.call('read', this.#retained(rest), signal)) as VmRows;
   }
 
-  /** As `read`, in this thread: for minutes of one VM, where a thread costs more than it saves. */
+  /**
+   * Like `read`, in this thread: for minutes of one VM, where a thread costs more than it saves.
+   */
   readNow(request: RowsRequest): VmRows {
     return this.#view.read(this.#retained(request));
   }
 
-  /** Newest row of a VM within retention, in this thread. Throws `HistoryError` DAMAGED. */
+  /** Newest row of a VM within retention, read in this thread. Throws `HistoryError` DAMAGED. */
   newest(project: string, vm: string): LatestRow | undefined {
     return this.#view.newest(project, vm, this.#clock.now());
   }
 
-  /** Without what is older than retention, though its chunk or its row in the head be there. */
+  /** Excludes rows older than retention, even if their chunk or head memory still holds them. */
   #retained(request: RowsRequest): RowsRequest {
     return { ...request, fromMs: Math.max(request.fromMs, this.#clock.now() - this.#retentionMs) };
   }
 
-  /** Puts all rows that are in no chunk into chunks and moves the floors. Throws `HistoryError`. */
+  /** Flushes all rows that are in no chunk and moves the floors. Throws `HistoryError`. */
   async flush(): Promise<void> {
     await this.#flusher.flushAll();
   }
 
-  /** Gives back memory of what is in chunks, and of VMs that were silent for all of retention. */
+  /** Releases memory of flushed rows, and of VMs that were silent for all of retention. */
   release(): void {
     this.#head.release(this.#clock.now() - this.#retentionMs);
   }
 
-  /** Drops whole chunks that ended before retention, and merges days that are over. */
+  /** Drops whole chunks that ended before retention, and merges past days. */
   async retain(nowMs: number): Promise<UpkeepReport> {
     return await this.#flusher.upkeep(nowMs);
   }
 
   /**
-   * Reads and verifies every chunk, in another thread and in steps that let reads through.
-   * `onStep` gets what has been checked so far. Throws `HistoryError`, or the signal's reason.
+   * Reads and verifies every chunk, in another thread and in steps that let reads through. `onStep`
+   * gets the report so far. Throws `HistoryError`, or the signal's reason.
    */
   async check(
     options: { readonly signal?: AbortSignal; readonly onStep?: (sofar: CheckReport) => void } = {},
@@ -257,7 +260,7 @@ export class History implements HistoryReader {
     let report = NOTHING_CHECKED;
     let after: number | undefined = 0;
     while (after !== undefined) {
-      // The pool's threads run our own file, whose answer to `check` is this.
+      // The pool's threads run this program's file; its method `check` returns this type.
       const { last, ...step } = (await this.#pool.call(
         'check',
         after,
@@ -270,7 +273,7 @@ export class History implements HistoryReader {
     return report;
   }
 
-  /** What is in chunks, counted in another thread. Throws `HistoryError`. */
+  /** Statistics of the chunks, computed in another thread. Throws `HistoryError`. */
   async stored(): Promise<StoredStatistics> {
     return (await this.#pool.call('stored', undefined)) as StoredStatistics;
   }
@@ -288,12 +291,12 @@ export class History implements HistoryReader {
     };
   }
 
-  /** Ends threads and connections. What is not flushed comes back from the log. */
+  /** Ends threads and connections. Unflushed rows are read again from the log. */
   async close(): Promise<void> {
     await this.#flusher.stop();
     await this.#pool.close();
     this.#view.close();
-    // The writer goes last: only a connection that may write folds the write-ahead file in.
+    // The writer last: only a connection that may write checkpoints the write-ahead file.
     await this.#flusher.close();
   }
 }
@@ -303,8 +306,8 @@ function sizeOf(path: string): number {
 }
 
 // Background work of history: flushes rows of the head into chunks, moves the floors once those are
-// on disk, drops and merges chunks. One thread writes; this file decides what is due. A failed step
-// loses nothing: it is counted, logged and retried.
+// on disk, drops and merges chunks. One thread writes; this file decides which work is due. A
+// failed step loses nothing: it is counted, logged and retried.
 
 /** Interval of checks for due work, ms. */
 const LOOK_MS = 10_000;
@@ -315,17 +318,17 @@ const UPKEEP_STEPS_MAX = 64;
 const GROUP = 64;
 /** Checks over which a fleet that is due at once is spread: five minutes. */
 const LOOKS_A_FLEET = 30;
-/** Pending rows with which a VM is due early: one a second for a quarter of an hour. */
+/** Pending rows at which a VM is due early: one per second for a quarter of an hour. */
 const ROWS_DUE = 1024;
 /**
- * Share of its memory with which a project is flushed early: more than a fleet of the default size
- * ever uses, less than where ingest refuses.
+ * Share of its memory at which a project is flushed early: more than a fleet of the default size
+ * ever uses, less than the share at which ingest rejects rows.
  */
 const PRESSED_SHARE = 2 / 3;
-/** VMs of such projects that one check flushes: a second of the writing thread. */
+/** VMs of such projects flushed per check: a second of the writing thread. */
 const PRESSED_A_LOOK = 1024;
 
-/** What the flusher works on, and how often. */
+/** The data that the flusher processes, and its intervals. */
 export interface FlusherOptions {
   readonly clock: Clock;
   readonly head: Head;
@@ -337,7 +340,9 @@ export interface FlusherOptions {
   readonly startWorker: StartWorker | undefined;
 }
 
-/** What the flusher did since the start; `fault` is why it cannot go on, while it cannot. */
+/**
+ * Counters of the flusher since the start; `fault` is the current reason why it cannot continue.
+ */
 export interface FlusherCounts {
   readonly flushedVms: number;
   readonly flushFailures: number;
@@ -349,13 +354,13 @@ export interface FlusherCounts {
 }
 
 /**
- * Brings rows from the head to chunks, on a thread of its own, and reports the floor that a restart
- * begins at.
+ * Moves rows from the head to chunks, on its own thread, and reports the floor at which a restart
+ * begins.
  */
 export class Flusher {
   readonly #options: FlusherOptions;
   readonly #thread: SupervisedThread;
-  /** As they are on disk. */
+  /** Floors on disk. */
   readonly #floors: Map<number, number>;
   readonly #counts = {
     flushedVms: 0,
@@ -365,7 +370,7 @@ export class Flusher {
     droppedChunks: 0,
     damagedDays: 0,
   };
-  /** VMs whose own rows could not be flushed, and why. Each is tried again, after all others. */
+  /** VMs whose own rows could not be flushed, with the reason. Each is retried after all others. */
   readonly #failing = new Map<HeadVm, string>();
   #fault: string | undefined;
   #cancel: CancelWakeUp | undefined;
@@ -419,31 +424,33 @@ export class Flusher {
   }
 
   /**
-   * Drops and merges, step by step, until nothing is left to do, or `stop`. Throws `HistoryError`.
+   * Drops and merges, step by step, until nothing is left to do, or until `stop`. Throws
+   * `HistoryError`.
    */
   async upkeep(nowMs: number): Promise<UpkeepReport> {
     const total = { droppedChunks: 0, compactedDays: 0, damagedDays: 0, more: true };
     const options = { nowMs, dropBeforeMs: nowMs - this.#options.retentionMs };
     for (let step = 0; total.more && step < UPKEEP_STEPS_MAX && !this.#isStopping; step++) {
-      // The thread runs our own file, whose answer to `upkeep` is this.
+      // The thread runs this program's file; its method `upkeep` returns this type.
       const report = (await this.#thread.call('upkeep', options)) as UpkeepReport;
       total.droppedChunks += report.droppedChunks;
       total.compactedDays += report.compactedDays;
       total.damagedDays += report.damagedDays;
       total.more = report.more;
-      // Step by step: a day of a large fleet takes minutes, and is to be seen meanwhile.
+      // Updated after each step: a day of a large fleet takes minutes, and progress must be
+      // visible.
       this.#counts.droppedChunks += report.droppedChunks;
       this.#counts.compactedDays += report.compactedDays;
       this.#counts.damagedDays += report.damagedDays;
       this.#counts.waitingDays = Math.max(0, this.#counts.waitingDays - report.compactedDays);
     }
     if (this.#isStopping) return total;
-    // The thread runs our own file, whose answer to `waitingDays` is this.
+    // The thread runs this program's file; its method `waitingDays` returns this type.
     this.#counts.waitingDays = (await this.#thread.call('waitingDays', nowMs)) as number;
     return total;
   }
 
-  /** Looks no more; the step that is under way is waited for, the rest is due at the next start. */
+  /** Stops checking and waits for the current step; the rest is due at the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancel?.();
@@ -464,7 +471,7 @@ export class Flusher {
       if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.#keepUp();
       this.#fault = undefined;
     } catch (error) {
-      // Retried at the next check; meanwhile `stats` shows it, and the log keeps the rows.
+      // Retried at the next check; meanwhile `stats` reports it, and the log keeps the rows.
       this.#fault = error instanceof Error ? error.message : String(error);
     }
   }
@@ -488,7 +495,7 @@ export class Flusher {
     return [...inTime, ...pressed];
   }
 
-  /** VMs with the most pending rows of projects that are short of room, those left out given. */
+  /** VMs with the most pending rows in projects short of memory, except those in `besides`. */
   #pressed(besides: ReadonlySet<HeadVm>): HeadVm[] {
     const { head } = this.#options;
     const pending = head.pending().filter((vm) => !besides.has(vm) && this.#isPressed(vm.project));
@@ -510,7 +517,7 @@ export class Flusher {
     head.beginFlush(group);
     try {
       const targets = group.map(targetOf);
-      // The thread runs our own file, whose answer to `flush` is this.
+      // The thread runs this program's file; its method `flush` returns this type.
       const { flushed, failed } = (await this.#thread.call('flush', targets)) as FlushReport;
       for (const { slot, sequence } of flushed) {
         const vm = head.vmAt(slot);
@@ -540,7 +547,7 @@ export class Flusher {
     const [first] = this.#failing;
     if (first === undefined) return undefined;
     const [{ project, vm }, message] = first;
-    const others = this.#failing.size > 1 ? `, nor ${this.#failing.size - 1} others` : '';
+    const others = this.#failing.size > 1 ? `, nor can ${this.#failing.size - 1} others` : '';
     return `VM ${vm} of ${project} cannot be flushed${others}: ${message}`;
   }
 

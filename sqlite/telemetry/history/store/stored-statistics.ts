@@ -1,11 +1,11 @@
 /**
- * Statistics of `history.db`: where the disk space goes and how far back history reaches. Reads the
- * table alone, not the chunks.
+ * Statistics of `history.db`: use of disk space and extent of history. Reads only the table, not
+ * the chunks.
  */
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { DAY_MS } from '../history-file.ts';
 
-/** Sizes and extent of what is stored. */
+/** Sizes and extent of the stored data. */
 export interface StoredStatistics {
   readonly projects: number;
   /** VMs with chunks. */
@@ -14,9 +14,9 @@ export interface StoredStatistics {
   readonly seriesKeys: number;
   readonly chunks: number;
   readonly rows: number;
-  /** Of all chunks. */
+  /** Size of all chunks. */
   readonly chunkBytes: number;
-  /** Of the file, and what of it is free for new chunks. */
+  /** Size of the file, and the part of it that is free for new chunks. */
   readonly fileBytes: number;
   readonly freeBytes: number;
   /** Oldest and newest observation, Unix ms; absent without chunks. */
@@ -42,7 +42,7 @@ interface DayRow extends Omit<StoredDay, 'startMs'> {
   readonly newestMs: number;
 }
 
-/** Takes as long as reading the table without its chunks: milliseconds a gigabyte. */
+/** Takes as long as reading the table without its chunks: milliseconds per gigabyte. */
 export function storedStatistics(database: SqliteDatabase): StoredStatistics {
   const count = (sql: string): number =>
     database.prepare<[], { count: number }>(sql).get()?.count ?? 0;

@@ -1,6 +1,6 @@
 /**
  * The one thread that writes `history.db`: encoding a flush or merging a day takes many
- * milliseconds, which the thread that takes samples in does not have.
+ * milliseconds, too long for the thread that receives samples.
  */
 
 import { HeadReader } from '../head/head-reader.ts';
@@ -9,7 +9,7 @@ import { serveThread } from '../threads/supervised-thread.ts';
 import { ChunkWriter, type FlushTarget } from './chunk-writer.ts';
 import type { HistoryShare } from './history-view.ts';
 
-// Nobody waits for a chunk; samples and queries are waited for.
+// Lowest priority: samples and queries have waiting callers, chunks do not.
 const NICENESS = 5;
 
 export const thread = serveThread(NICENESS, (share: HistoryShare) => {

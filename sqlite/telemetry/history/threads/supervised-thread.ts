@@ -1,7 +1,7 @@
 /**
- * A worker thread that is called like a function and replaced when it dies. Calls under way fail
- * with a typed error and the next one starts a new thread, after a pause where it could not start.
- * It keeps the process alive only while it has work.
+ * A worker thread that is called like a function and replaced when it dies. Running calls then fail
+ * with a typed error, and the next call starts a new thread, after a pause if starting failed. It
+ * keeps the process alive only while it has work.
  */
 
 import { setPriority } from 'node:os';
@@ -38,31 +38,34 @@ export interface SupervisedThreadOptions {
   readonly entry: URL;
   /** Default: a worker thread of Node. */
   readonly startWorker?: StartWorker | undefined;
-  /** Shown in a debugger and in messages. */
+  /** Name in a debugger and in messages. */
   readonly name: string;
-  /** What `serveThread` hands to the worker. */
+  /** Data that `serveThread` passes to the worker. */
   readonly data: unknown;
-  /** Bounds of the worker's own heap; beyond them the worker alone dies. */
+  /** Bounds of the worker's own heap; beyond them only the worker dies. */
   readonly resourceLimits?: ResourceLimits;
-  /** Ends a thread that has not given a call up so long after it was aborted; absent = never. */
+  /** Ends a thread that has not stopped a call this long after it was aborted; absent = never. */
   readonly hardStop?: { readonly clock: Clock; readonly afterMs: number };
-  /** Times the pauses after a start that failed; absent = none. */
+  /** Clock for the pauses after a failed start; absent = no pauses. */
   readonly clock?: Clock;
-  /** Called for every end that was not requested. */
+  /** Called for every unexpected exit. */
   readonly onEnd?: (end: ThreadEnd) => void;
   /** Called when `isReady` may have changed. */
   readonly onReadiness?: () => void;
 }
 
 export interface ThreadEnd {
-  /** `died`: by itself. `hardStopped`: it did not give a call up. */
+  /** `died`: exited by itself. `hardStopped`: ended because it did not stop a call. */
   readonly kind: 'died' | 'hardStopped';
-  /** The thread and why, for the log. */
+  /** The thread and the reason, for the log. */
   readonly message: string;
   readonly cause: unknown;
 }
 
-/** A thread's own file beside the module `from` (`import.meta.url`): `.ts` in a checkout, `.js` when built. */
+/**
+ * A thread's own file next to the module `from` (`import.meta.url`): `.ts` in a checkout, `.js`
+ * when built.
+ */
 export function threadEntry(from: string, name: string): URL {
   const extension = from.endsWith('.ts') ? 'ts' : 'js';
   return new URL(`./${name}.${extension}`, from);
@@ -73,7 +76,7 @@ export class SupervisedThread {
   readonly #cancelled = new Int32Array(new SharedArrayBuffer(4));
   readonly #pending = new Map<number, Pending>();
   readonly #idle = new Set<() => void>();
-  /** The worker that is being ended because it did not give a call up. */
+  /** The worker that is being ended because it did not stop a call. */
   #stopped: ThreadWorker | undefined;
   #worker: ThreadWorker | undefined;
   readonly #pause: StartPause;
@@ -88,46 +91,46 @@ export class SupervisedThread {
     this.#pause = new StartPause(options.clock);
   }
 
-  /** How often the thread died without being asked to. */
+  /** Number of unexpected exits of the thread. */
   get crashes(): number {
     return this.#crashes;
   }
 
-  /** How often the thread was ended because it did not give a call up. */
+  /** Number of times the thread was ended because it did not stop a call. */
   get hardStops(): number {
     return this.#hardStops;
   }
 
-  /** Whether a call would be tried: false for a while after a start that failed. */
+  /** Whether a call would be attempted: false for a while after a failed start. */
   get isAvailable(): boolean {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
   }
 
-  /** Whether a call would begin at once: false while the thread starts, and before. */
+  /** Whether a call would begin at once: false before and during the start of the thread. */
   get isReady(): boolean {
     return this.#worker !== undefined && this.#hasStarted;
   }
 
-  /** Calls under way, including aborted ones that have not stopped yet. */
+  /** Running calls, including aborted ones that have not stopped yet. */
   get load(): number {
     return this.#pending.size;
   }
 
-  /** Starts the thread before its first call, which then need not wait for it. */
+  /** Starts the thread before its first call, so that the call need not wait for it. */
   start(): void {
     if (!this.#closed && this.isAvailable) this.#running();
   }
 
-  /** Resolves once no call is under way: at once, or when the thread has replied or ended. */
+  /** Resolves once no call is running: at once, or when the thread has replied or exited. */
   async idle(): Promise<void> {
     if (this.#pending.size === 0) return;
     await new Promise<void>((resolve) => this.#idle.add(resolve));
   }
 
   /**
-   * Calls a method of the thread. Throws `HistoryError`: of the method, or UNAVAILABLE when the
-   * thread dies meanwhile or could not start lately, OUT_OF_MEMORY, or CLOSED. When `signal` aborts, its reason is thrown at once and the
-   * thread gives the call up at the next place it can.
+   * Calls a method of the thread. Throws `HistoryError`: of the method; UNAVAILABLE if the thread
+   * dies meanwhile or recently failed to start; OUT_OF_MEMORY; or CLOSED. If `signal` aborts, its
+   * reason is thrown at once, and the thread stops the call as soon as it can.
    */
   async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
     if (this.#closed) throw new HistoryError('CLOSED', `The ${this.#options.name} is closed`);
@@ -147,7 +150,7 @@ export class SupervisedThread {
     return callingOnAbort(signal, onAbort, answer);
   }
 
-  /** Ends the thread after the calls it has; harmless on a second call. */
+  /** Ends the thread after its current calls; a second call is harmless. */
   async close(): Promise<void> {
     const worker = this.#worker;
     if (this.#closed || worker === undefined) {
@@ -158,7 +161,7 @@ export class SupervisedThread {
     try {
       await this.call('close', undefined);
     } catch (error) {
-      // A thread that dies while it is being closed is gone as well, which is what was asked.
+      // A thread that dies while it is being closed has ended too, as requested.
       if (!(error instanceof HistoryError)) throw error;
     }
     this.#closed = true;
@@ -171,7 +174,7 @@ export class SupervisedThread {
     const { entry, name, data, resourceLimits } = this.#options;
     const { leftMs } = this.#pause;
     if (leftMs > 0) {
-      const message = `The ${name} could not start; it is tried again in ${leftMs} ms`;
+      const message = `The ${name} could not start; the next attempt is in ${leftMs} ms`;
       throw new HistoryError('UNAVAILABLE', message);
     }
     this.#hasStarted = false;
@@ -241,9 +244,9 @@ export class SupervisedThread {
       if (!this.#pending.has(id) || this.#worker !== worker) return;
       this.#hardStops++;
       this.#stopped = worker;
-      const message = `The ${this.#options.name} did not give a call up for ${hardStop.afterMs} ms and is replaced`;
+      const message = `The ${this.#options.name} did not stop a call within ${hardStop.afterMs} ms and is being replaced`;
       this.#options.onEnd?.({ kind: 'hardStopped', message, cause: undefined });
-      // What is still pending is rejected when the worker has gone.
+      // Pending calls are rejected when the worker has exited.
       void worker.terminate();
     };
     const cancel = hardStop.clock.wakeAfter(hardStop.afterMs, stop);
@@ -251,14 +254,14 @@ export class SupervisedThread {
   }
 }
 
-/** Of a call's own; a cancelled one was rejected with its signal's reason before. */
+/** Error of the call itself; a cancelled call was already rejected with its signal's reason. */
 function errorOf({ reason, message, stack }: ThreadFault): HistoryError {
   const error = new HistoryError(reason === 'CANCELLED' ? 'CLOSED' : reason, message);
   if (stack !== undefined) error.stack = stack;
   return error;
 }
 
-/** Node's word for a worker that has passed its `resourceLimits`. */
+/** Node's error code for a worker that exceeded its `resourceLimits`. */
 function isOutOfMemory(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
@@ -276,7 +279,7 @@ export class StartPause {
     this.#clock = clock;
   }
 
-  /** What is left of the pause, ms; 0 = none. */
+  /** Remaining time of the pause, ms; 0 = none. */
   get leftMs(): number {
     if (this.#clock === undefined) return 0;
     return Math.max(0, Math.ceil(this.#untilMs - this.#clock.elapsed()));
@@ -294,7 +297,7 @@ export class StartPause {
   }
 }
 
-/** What a thread is started with. `cancelled[0]` is the number of the call to cancel. */
+/** Start data of a thread. `cancelled[0]` is the number of the call to cancel. */
 export interface ThreadData<Data> {
   readonly data: Data;
   readonly cancelled: SharedArrayBuffer;
@@ -307,7 +310,7 @@ export interface ThreadCall {
 }
 
 export type ThreadReply =
-  /** Sent once: what the thread needs is open. */
+  /** Sent once: the thread's resources are open. */
   | { readonly started: true }
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly fault: ThreadFault };
@@ -315,7 +318,7 @@ export type ThreadReply =
 export interface ThreadFault {
   readonly reason: HistoryErrorReason | 'CANCELLED';
   readonly message: string;
-  /** Where it was thrown; of a `FAULT`. */
+  /** Stack of the error; only for `FAULT`. */
   readonly stack?: string;
 }
 
@@ -325,16 +328,16 @@ export interface ThreadAnswer {
   readonly transfer?: ArrayBuffer[];
 }
 
-/** Answers one method. */
+/** Runs one method. */
 export type ThreadMethod = (argument: never, isCancelled: () => boolean) => ThreadAnswer;
 
-/** Answers one method in several turns of the thread; the next call begins after it. */
+/** Runs one method in several turns of the thread; the next call begins after it. */
 export type SlowThreadMethod = (
   argument: never,
   isCancelled: () => boolean,
 ) => Promise<ThreadAnswer>;
 
-/** What a thread has opened for its calls. */
+/** Resources that a thread has opened for its calls. */
 export interface OpenThread {
   readonly methods: Readonly<Record<string, ThreadMethod | SlowThreadMethod>>;
   close(): void;
@@ -346,9 +349,10 @@ export interface ThreadDefinition<Data> {
 }
 
 /**
- * Defines the thread of the calling file, and serves its methods if that file was started as a worker.
- * Call once, in the worker's own file.
- * @param niceness how far the thread stands back for the one that takes samples in, 0 to 19
+ * Defines the thread of the calling file, and serves its methods if that file was started as a
+ * worker. Call once, in the worker's own file.
+ * @param niceness priority relative to the thread that receives samples, 0 to 19; higher yields
+ * more
  */
 export function serveThread<Data>(
   niceness: number,
@@ -356,7 +360,7 @@ export function serveThread<Data>(
 ): ThreadDefinition<Data> {
   const port = parentPort;
   if (port === null) return { open };
-  // Linux alone has a priority for each thread; elsewhere this would slow the whole process.
+  // Only Linux has a priority per thread; elsewhere this would slow the whole process.
   if (process.platform === 'linux') setPriority(niceness);
   const { data, cancelled } = workerData as ThreadData<Data>;
   const flag = new Int32Array(cancelled);
@@ -373,9 +377,9 @@ export function serveThread<Data>(
 }
 
 /**
- * Answers one call.
- * @param post hands the reply to the supervisor and moves the memory of `transfer` with it; throws
- * if the reply cannot be copied
+ * Runs one call.
+ * @param post passes the reply to the supervisor and transfers the memory of `transfer`; throws if
+ * the reply cannot be copied
  */
 export async function replyTo(
   { methods, close }: OpenThread,
@@ -391,7 +395,7 @@ export async function replyTo(
     }
     const method = methods[name];
     if (method === undefined) throw new Error(`This thread has no method ${name}`);
-    // The argument was typed where it was sent; a thread and its supervisor are one program.
+    // The argument was typed by the sender; a thread and its supervisor are one program.
     const answer = await method(argument as never, () => Atomics.load(cancelled, 0) === id);
     post({ id, result: answer.result }, answer.transfer);
   } catch (error) {
@@ -401,14 +405,14 @@ export async function replyTo(
 
 function faultOf(error: unknown): ThreadFault {
   if (error instanceof ReadCancelled)
-    return { reason: 'CANCELLED', message: 'The read was given up' };
+    return { reason: 'CANCELLED', message: 'The read was cancelled' };
   if (error instanceof HistoryError) return { reason: error.reason, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (error instanceof DamagedBytes || /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
     return { reason: 'DAMAGED', message: code ? `${code}: ${message}` : message };
   }
-  // The disk's errors, and SQLite's; those of Node begin with ERR_ and are mistakes of ours.
+  // Errors of the disk and of SQLite; those of Node begin with ERR_ and are bugs.
   if (/^(SQLITE_|E(?!RR_)[A-Z])/.test(code)) {
     return { reason: 'UNAVAILABLE', message: `${code}: ${message}` };
   }

@@ -1,6 +1,7 @@
 /**
- * The PromQL engine: text in, columns out. Parses and checks, evaluates over a `SeriesSource`, and
- * reports warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
+ * The PromQL engine: text in, columns out. It parses and checks an expression, evaluates it over a
+ * `SeriesSource` and reports warnings. It is pure: it reads no clock and no disk, and it stops when
+ * its budget is exhausted.
  */
 import {
   type Aggregate,
@@ -64,22 +65,22 @@ import {
 const LOOKBACK_MS = 5 * 60 * 1000;
 const SUBQUERY_STEP_MS = 60 * 1000;
 
-/** Options that Prometheus sets by flag for all queries; here each query may have its own. */
+/** Options that Prometheus sets by flag for all queries; here they are set per query. */
 export interface EngineOptions {
-  /** How long the newest sample counts as the present, ms. Default, and for 0, 5 minutes. */
+  /** Maximum age of a sample that counts as current, ms. Default (and for 0): 5 minutes. */
   readonly lookbackMs?: number;
-  /** Step of a subquery that names none, ms. Default, and for 0, 1 minute. */
+  /** Step of a subquery that names none, ms. Default (and for 0): 1 minute. */
   readonly subqueryStepMs?: number;
   /**
-   * Age from which a value that is shown as the present bridges a gap, ms: the result then has a
-   * warning. Absent: never, as in Prometheus.
+   * Age beyond which a value used as the current one bridges a gap, ms; the result then carries a
+   * warning. Absent: no warnings, as in Prometheus.
    */
   readonly gapToleranceMs?: number;
-  /** Names of series whose values are true at any age: they bridge nothing. */
+  /** Names of series whose values are true at any age; they never bridge a gap. */
   readonly ageless?: ReadonlySet<string>;
 }
 
-/** A query at one moment. It answers with whatever type the expression has. */
+/** A query at one moment. The result has the type of the expression. */
 export interface InstantQuery extends EngineOptions {
   readonly expression: string;
   /** Unix ms. */
@@ -87,8 +88,8 @@ export interface InstantQuery extends EngineOptions {
 }
 
 /**
- * A query at each step of a stretch. It answers with a matrix; an expression of type string or
- * matrix is refused as bad_data.
+ * A query at each step of a time range. The result is a matrix; an expression of type string or
+ * matrix is rejected as bad_data.
  */
 export interface RangeQuery extends EngineOptions {
   readonly expression: string;
@@ -99,12 +100,12 @@ export interface RangeQuery extends EngineOptions {
 }
 
 /**
- * One series of a matrix. Steps without a sample are left out, so that both arrays may be shorter
- * than the grid.
+ * One series of a matrix. Steps without a sample are left out, so both arrays may be shorter than
+ * the grid.
  */
 export interface ResultSeries {
   readonly labels: Labels;
-  /** Unix ms, rising. */
+  /** Unix ms, increasing. */
   readonly timesMs: Float64Array;
   readonly values: Float64Array;
 }
@@ -116,15 +117,15 @@ export type ResultData =
   | {
       readonly type: 'vector';
       readonly timeMs: number;
-      /** In the order that sort or topk gave, else in any. */
+      /** In the order of sort or topk, otherwise in any order. */
       readonly samples: readonly { readonly labels: Labels; readonly value: number }[];
     }
   /** Sorted by labels. */
   | { readonly type: 'matrix'; readonly series: readonly ResultSeries[] };
 
 /**
- * The value, and what the evaluation noticed: `warnings` about the result's meaning, `infos` about
- * the expression. Each text once, with its position.
+ * The value and the annotations of an evaluation: `warnings` about the meaning of the result,
+ * `infos` about the expression. Each text occurs once, with its position.
  */
 export interface QueryResult {
   readonly data: ResultData;
@@ -132,11 +133,11 @@ export interface QueryResult {
   readonly infos: readonly string[];
 }
 
-/** What an evaluation needs from its caller. The source is confined to one project already. */
+/** Dependencies of an evaluation. The source is already confined to one project. */
 export interface QueryDeps {
   readonly source: SeriesSource;
   readonly budget: Budget;
-  /** Text to checked tree, where the caller keeps some; default `parseExpression`. */
+  /** Parses and checks a text, possibly from a cache; default `parseExpression`. */
   readonly parse?: (expression: string) => Expr;
 }
 
@@ -154,12 +155,12 @@ export function queryInstant(query: InstantQuery, deps: QueryDeps): QueryResult 
   return { data, warnings: annotations.warnings, infos: annotations.infos };
 }
 
-/** Throws `PromqlError`. The answer is a matrix. */
+/** Throws `PromqlError`. The result is a matrix. */
 export function queryRange(query: RangeQuery, deps: QueryDeps): QueryResult {
   const { startMs, endMs, stepMs } = query;
   const expr = (deps.parse ?? parseExpression)(query.expression);
   assertRangeable(expr);
-  if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be a millisecond at least');
+  if (!(stepMs >= 1)) throw new PromqlError('bad_data', 'the step must be at least 1 ms');
   if (endMs < startMs)
     throw new PromqlError('bad_data', 'end timestamp must not be before start time');
   const { evaluator, annotations } = prepare(expr, query, { startMs, endMs }, deps);
@@ -204,7 +205,7 @@ function assertRangeable(expr: Expr): void {
 
 type MatrixData = Extract<ResultData, { type: 'matrix' }>;
 
-/** From a value of one step. */
+/** Result of an instant query, from a value of one step. */
 function instantData(value: Value, timeMs: number): ResultData {
   switch (value.type) {
     case 'scalar':
@@ -220,7 +221,7 @@ function instantData(value: Value, timeMs: number): ResultData {
   }
 }
 
-/** All samples in the one window. */
+/** All samples in the single window. */
 function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
   return sorted(
     series.map(({ labels, runs }) => ({ labels, ...joined(runs, budget) })),
@@ -228,7 +229,10 @@ function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
   );
 }
 
-/** A scalar is one series without labels. Series share their array of times where they have all. */
+/**
+ * A scalar is one series without labels. Series with a value at every step share one array of
+ * times.
+ */
 function matrixOfSteps(value: Value, grid: Grid, budget: Budget): MatrixData {
   if (value.type === 'string') return sorted([], budget);
   const timesMs = takeValues(grid.count, budget);
@@ -275,7 +279,7 @@ interface EvaluatorOptions {
   readonly budget: Budget;
   readonly annotations: Annotations;
   readonly functions: ReadonlyMap<string, PromqlFunction>;
-  /** What `@ start()` and `@ end()` mean. */
+  /** Query range that `@ start()` and `@ end()` refer to. */
   readonly range: QueryRange;
   readonly lookbackMs: number;
   /** Step of a subquery that names none, ms. */
@@ -285,9 +289,9 @@ interface EvaluatorOptions {
 }
 
 /**
- * Evaluates one expression for all steps of a grid at once, from the leaves up: the operator of
- * each node computes whole columns. Parts that are equal at all steps are computed at one step and
- * repeated; a subquery's inner expression has its own grid.
+ * Evaluates one expression for all steps of a grid at once, bottom-up: the operator of each node
+ * computes whole columns. Parts that are equal at all steps are computed at one step and repeated;
+ * the inner expression of a subquery has its own grid.
  */
 class Evaluator {
   readonly #options: EvaluatorOptions;
@@ -304,7 +308,7 @@ class Evaluator {
     this.#fetched = new FetchedSeries(options.source, options.budget);
   }
 
-  /** The value of any part except a range. Throws `PromqlError`. */
+  /** The value of any expression except a range. Throws `PromqlError`. */
   evaluate(expr: Expr, grid: Grid): Value {
     this.#budget.check();
     if (grid.count === 1 || !this.#plan.invariant.has(expr)) {
@@ -316,7 +320,7 @@ class Evaluator {
     return spread;
   }
 
-  /** The value of a part of type matrix. Throws `PromqlError`. */
+  /** The value of an expression of type matrix. Throws `PromqlError`. */
   evaluateRange(expr: Expr, grid: Grid): RangeValue {
     return this.#range(expr, grid).range;
   }
@@ -337,13 +341,13 @@ class Evaluator {
         return this.evaluate(expr.expr, grid);
       case 'matrixSelector':
       case 'subquery':
-        throw new Error(`A ${expr.kind} has no value a step`);
+        throw new Error(`A ${expr.kind} has no value per step`);
     }
   }
 
   /**
-   * Without recursion along them; of a chain that leans to the left two values at once are alive.
-   * What a call of this leaves on the stack is kept small: 500 of them may be open.
+   * Evaluates a chain of operators without recursing along it. In a left-leaning chain, only two
+   * values are alive at once. The stack frame is kept small: 500 of these calls may be open.
    */
   #operators(root: Operator, grid: Grid): Value {
     const made: (Value | OrChain)[] = [];
@@ -355,7 +359,7 @@ class Evaluator {
     return settled(made.pop());
   }
 
-  /** An operator to the last of `made`, which its result replaces. */
+  /** Applies an operator to the last of `made`, which its result replaces. */
   #apply(node: Operator, made: (Value | OrChain)[], { count }: Grid): void {
     this.#budget.check();
     const last = settled(made.pop());
@@ -453,7 +457,9 @@ class Evaluator {
     return output;
   }
 
-  /** A rate over a gap says nothing of the time in it, and Prometheus computes it all the same. */
+  /**
+   * A rate over a gap says nothing about the time in the gap, but Prometheus computes it anyway.
+   */
   #noteHoles({ func, span }: Call, argument: Expr, range: RangeValue): void {
     const { gapToleranceMs, annotations } = this.#options;
     const isSampled = unwrapped(argument).kind === 'matrixSelector';
@@ -502,16 +508,16 @@ class Evaluator {
   }
 }
 
-/** Functions that work out a change between samples. */
+/** Functions that compute a change between samples. */
 const RATES: ReadonlySet<string> = new Set(['rate', 'increase', 'irate', 'delta', 'idelta']);
 
-/** Memory that a range holds until its reader is done. */
+/** Memory that a range holds until its reader has finished. */
 interface HeldRange extends CopiedRange {
-  /** Whose arrays it may refer to. */
+  /** Columns whose arrays it may refer to. */
   readonly columns: VectorValue | null;
 }
 
-/** Functions over a range whose result is one column, however many series the range has. */
+/** Functions over a range whose result is one column, regardless of the number of series. */
 const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
 
 function settled(value: Value | OrChain | undefined): Value {
@@ -524,7 +530,7 @@ function asVector(value: Value): VectorValue {
   throw new Error(`A ${value.type} where a vector belongs`);
 }
 
-/** From a value of one step. */
+/** Repeats a value of one step at `count` steps. */
 function broadcast(value: Value, count: number, pinned: PinnedArrays, budget: Budget): Value {
   if (value.type === 'string') return value;
   if (value.type === 'scalar') return constantScalar(value.values[0] ?? Number.NaN, count, budget);

@@ -1,6 +1,6 @@
 /**
  * absent and absent_over_time: 1 where nothing was selected, with the labels that the selector
- * names. The only place where an absent sample becomes a value.
+ * names. Only here does an absent sample become a value.
  */
 import type { Expr } from '../ast.ts';
 import type { Matcher } from '../matcher.ts';
@@ -17,8 +17,8 @@ import type { CallContext, PromqlFunction } from './function.ts';
 import { WindowLocator } from './windows.ts';
 
 /**
- * Both answer with at most one series. Its labels are those of the equality matchers; a label that
- * is matched twice is left out.
+ * Both return at most one series. Its labels are those of the equality matchers; a label that is
+ * matched twice is left out.
  */
 export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
   absent: (context) => {
@@ -45,7 +45,7 @@ export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
   },
 };
 
-/** Where `found`, which becomes a part of the answer, is 0. */
+/** 1 where `found` is 0. `found` becomes a part of the result. */
 function absentAt(context: CallContext, found: Uint8Array): VectorValue {
   if (!found.includes(0)) {
     giveBack(context.budget, found);
@@ -59,8 +59,8 @@ function absentAt(context: CallContext, found: Uint8Array): VectorValue {
 }
 
 /**
- * Of a selector, the labels that `=` asks for, the metric's name left out; any matcher of a label
- * behind its first `=` takes it away again. Of any other expression none (Prometheus 3.5,
+ * Labels that a selector requires with `=`, except the metric name; any other matcher of the same
+ * label removes it again. Other expressions have none (Prometheus 3.5,
  * `createLabelsForAbsentFunction`).
  */
 function selectedLabels(expr: Expr): Labels {

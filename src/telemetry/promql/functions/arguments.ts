@@ -1,5 +1,5 @@
 /**
- * A call's arguments in the types that the function's signature promises. The checker has refused
+ * A call's arguments in the types that the function's signature promises. The checker has rejected
  * all others, so a wrong type here is a bug.
  */
 import type { Call, Expr, Span } from '../ast.ts';
@@ -7,8 +7,8 @@ import type { RangeValue, SeriesColumn } from '../values.ts';
 import type { CallContext } from './function.ts';
 
 /**
- * Evaluates the argument at `index`: a column for each of its series. Throws `TypeError` when its
- * type is another.
+ * Evaluates the argument at `index`: one column per series. Throws `TypeError` if it has another
+ * type.
  */
 export function vectorArgument(context: CallContext, index: number): readonly SeriesColumn[] {
   const value = context.evaluate(argumentAt(context.call, index));
@@ -16,7 +16,7 @@ export function vectorArgument(context: CallContext, index: number): readonly Se
   return value.series;
 }
 
-/** One number a step. */
+/** One number per step. */
 export function scalarArgument(context: CallContext, index: number): Float64Array {
   const value = context.evaluate(argumentAt(context.call, index));
   if (value.type !== 'scalar') throw mismatch(context.call, index, 'scalar');
@@ -24,8 +24,8 @@ export function scalarArgument(context: CallContext, index: number): Float64Arra
 }
 
 /**
- * The text of a literal argument; it is the same at every step. Throws `TypeError` when its type is
- * another.
+ * The text of a literal argument; it is the same at every step. Throws `TypeError` if it has
+ * another type.
  */
 export function stringArgument(context: CallContext, index: number): string {
   const value = context.evaluate(argumentAt(context.call, index));
@@ -33,7 +33,7 @@ export function stringArgument(context: CallContext, index: number): string {
   return value.value;
 }
 
-/** The samples of a matrix argument, selector or subquery, with the windows still to be found. */
+/** The samples of a matrix argument (selector or subquery). Its windows have not been found yet. */
 export function rangeArgument(context: CallContext, index: number): RangeValue {
   return context.evaluateRange(argumentAt(context.call, index));
 }
@@ -46,17 +46,15 @@ export function bareArgument(call: Call, index: number): Expr {
 }
 
 /**
- * Position of an annotation about an argument: inside its parentheses, and for a subquery the start
- * of the expression, both as in Prometheus 3.5.
+ * Position of an annotation about an argument: inside its parentheses; for a subquery, the start of
+ * the expression. Both as in Prometheus 3.5.
  */
 export function argumentSpan({ call }: CallContext, index: number): Span {
   const expr = bareArgument(call, index);
   return expr.kind === 'subquery' ? { from: 0, to: 0 } : expr.span;
 }
 
-/**
- * The expression at `index`, unevaluated. Throws `TypeError` when the call has no such argument.
- */
+/** The unevaluated expression at `index`. Throws `TypeError` if the call has no such argument. */
 export function argumentAt(call: Call, index: number): Expr {
   const expr = call.args[index];
   if (expr === undefined) throw new TypeError(`${call.func.name} has no argument ${index}`);
@@ -64,5 +62,5 @@ export function argumentAt(call: Call, index: number): Expr {
 }
 
 function mismatch(call: Call, index: number, wanted: string): TypeError {
-  return new TypeError(`Argument ${index} of ${call.func.name} is no ${wanted}`);
+  return new TypeError(`Argument ${index} of ${call.func.name} is not a ${wanted}`);
 }

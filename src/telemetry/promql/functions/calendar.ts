@@ -1,6 +1,6 @@
 /**
- * The parts of a date, in UTC, from Unix seconds. Computed with plain arithmetic, because vectors
- * may hold more seconds than a `Date` can, and an object for each element would be slow.
+ * The parts of a date, in UTC, from Unix seconds. They are computed with plain arithmetic, because
+ * vectors may hold times beyond the range of `Date`, and one object per element would be slow.
  */
 import { Labels, takeColumn } from '../values.ts';
 import { vectorArgument } from './arguments.ts';
@@ -9,7 +9,7 @@ import type { PromqlFunction } from './function.ts';
 
 const DAY_SECONDS = 86_400;
 
-/** From whole seconds. */
+/** Functions of whole seconds. */
 const PARTS: Readonly<Record<string, (seconds: number) => number>> = {
   minute: (seconds) => Math.floor(secondOfDay(seconds) / 60) % 60,
   hour: (seconds) => Math.floor(secondOfDay(seconds) / 3600),
@@ -29,7 +29,7 @@ const PARTS: Readonly<Record<string, (seconds: number) => number>> = {
   year: (seconds) => dateOf(dayOf(seconds)).year,
 };
 
-/** `minute()` to `year()`. Without an argument they take the time of the step itself. */
+/** `minute()` to `year()`. Without an argument they use the time of the step. */
 export const calendarFunctions: Readonly<Record<string, PromqlFunction>> = Object.fromEntries(
   Object.entries(PARTS).map(([name, part]) => {
     const apply: PromqlFunction = (context) => {
@@ -44,7 +44,7 @@ export const calendarFunctions: Readonly<Record<string, PromqlFunction>> = Objec
 
 type Context = Parameters<PromqlFunction>[0];
 
-/** Without an argument: of each step's own time. */
+/** Without an argument: the part of each step's own time. */
 function ofSteps({ grid, budget }: Context, part: (seconds: number) => number) {
   const { values, present } = takeColumn(grid.count, budget);
   for (let i = 0; i < grid.count; i++) {
@@ -56,7 +56,10 @@ function ofSteps({ grid, budget }: Context, part: (seconds: number) => number) {
 
 const INT64_LIMIT = 2 ** 63;
 
-/** What is no 64-bit integer counts as 2^63 s, the year 292277026596, as in Prometheus on amd64. */
+/**
+ * A value that is not a 64-bit integer counts as 2^63 s, the year 292277026596, as in Prometheus on
+ * amd64.
+ */
 function wholeSeconds(value: number): number {
   if (value >= -INT64_LIMIT && value < INT64_LIMIT) return Math.trunc(value);
   return INT64_LIMIT;
@@ -79,12 +82,12 @@ function dayOf(seconds: number): number {
 /** The Gregorian calendar repeats after 400 years. */
 const ERA_YEARS = 400;
 const ERA_DAYS = 146_097;
-/** 0000-03-01: years reckoned from March end with the leap day. */
+/** 0000-03-01: years counted from March end with the leap day. */
 const MARCH_OF_YEAR_0 = -719_468;
 
 interface CivilDate {
   readonly year: number;
-  /** From 1. */
+  /** 1 to 12. */
   readonly month: number;
   readonly day: number;
 }
@@ -93,11 +96,11 @@ function dateOf(unixDay: number): CivilDate {
   const sinceMarch = unixDay - MARCH_OF_YEAR_0;
   const dayOfEra = remainder(sinceMarch, ERA_DAYS);
   const era = (sinceMarch - dayOfEra) / ERA_DAYS;
-  // Days before the era's year y: 365 y and a leap day each 4 years, but not each 100.
+  // Days before year y of the era: 365 y, plus a leap day every 4 years, except every 100.
   let yearOfEra = Math.min(Math.floor(dayOfEra / 365), ERA_YEARS - 1);
   while (daysBefore(yearOfEra) > dayOfEra) yearOfEra--;
   const dayOfYear = dayOfEra - daysBefore(yearOfEra);
-  // From March on the months have 31, 30, 31, 30, 31 days, and again: 153 days in 5 months.
+  // From March on, the months have 31, 30, 31, 30, 31 days, repeatedly: 153 days in 5 months.
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const day = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;

@@ -1,6 +1,4 @@
-/**
- * Between scalars, vectors and times, and the order of a vector.
- */
+/** Conversions between scalars, vectors and times, and sorting of vectors. */
 import {
   type Grid,
   giveBack,
@@ -15,7 +13,7 @@ import type { CallContext, PromqlFunction } from './function.ts';
 
 /**
  * Functions that change a value's type or order: `scalar`, `vector`, `time`, `timestamp`, `sort`
- * and theirs. Sorting means something in instant queries alone.
+ * and its variants. Sorting has an effect only in instant queries.
  */
 export const conversionFunctions: Readonly<Record<string, PromqlFunction>> = {
   pi: (context) => scalarOf(context, () => Math.PI),
@@ -44,7 +42,7 @@ function scalarOf({ grid, budget }: CallContext, valueAt: (step: number) => numb
   return { type: 'scalar', values };
 }
 
-/** The one element of each step; NaN where there is none, or more than one. */
+/** The single element of each step; NaN if there is none or more than one. */
 function scalarOfVector(context: CallContext): ScalarValue {
   const { grid, budget } = context;
   const series = vectorArgument(context, 0);
@@ -64,7 +62,10 @@ function scalarOfVector(context: CallContext): ScalarValue {
 
 const NO_ORDER = 'sort is ineffective for range queries since results are always ordered by labels';
 
-/** NaN last in either order. Over more than one step a vector has no order, which is warned of. */
+/**
+ * NaN is last in either order. Over more than one step a vector has no order, so a warning is
+ * added.
+ */
 function sortBy(context: CallContext, compare: (a: number, b: number) => number) {
   const series = vectorArgument(context, 0);
   if (context.grid.count > 1) {
@@ -78,7 +79,7 @@ function sortBy(context: CallContext, compare: (a: number, b: number) => number)
     const y = b.values[0] as number;
     if (Number.isNaN(x) || Number.isNaN(y))
       return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
-    // Infinities less themselves are NaN.
+    // An infinity minus itself is NaN.
     return x === y ? 0 : compare(x, y);
   });
   return { type: 'vector' as const, series: sorted };

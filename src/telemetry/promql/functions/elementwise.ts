@@ -1,6 +1,6 @@
 /**
  * Functions of one number, applied to each element of a vector: math, trigonometry, rounding and
- * clamping. They drop the metric's name, because the result is another quantity.
+ * clamping. They drop the metric name, because the result is another quantity.
  */
 
 import { mergeSeries } from '../merge-series.ts';
@@ -8,12 +8,12 @@ import { type SeriesColumn, takePresence, takeValues, type VectorValue } from '.
 import { scalarArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
-/** `step` for those whose other arguments change from step to step. */
+/** `step` is for functions whose other arguments vary between steps. */
 type ElementFunction = (value: number, step: number) => number;
 
 /**
- * Applies `compute` to each element of a vector and drops names. Throws `PromqlError` execution
- * where two series become equal at one step.
+ * Applies `compute` to each element of a vector and drops names. Throws `PromqlError` execution if
+ * two series become equal at one step.
  */
 export function mapElements(
   context: CallContext,
@@ -55,7 +55,7 @@ const SIMPLE: Readonly<Record<string, ElementFunction>> = {
   atanh: Math.atanh,
   deg: (value) => (value * 180) / Math.PI,
   rad: (value) => (value * Math.PI) / 180,
-  // 0, -0 and NaN have no sign: they are their own answer.
+  // 0, -0 and NaN have no sign and are returned unchanged.
   sgn: (value) => (value > 0 ? 1 : value < 0 ? -1 : value),
 };
 
@@ -66,7 +66,7 @@ const simpleFunctions = Object.entries(SIMPLE).map(([name, compute]) => {
 });
 
 /**
- * One number in, one number out, at each step and series; absent stays absent, and NaN is passed on
+ * One number in, one number out, at each step of each series. Absent stays absent; NaN is passed on
  * as a value.
  */
 export const elementwiseFunctions: Readonly<Record<string, PromqlFunction>> = {
@@ -93,7 +93,10 @@ export const elementwiseFunctions: Readonly<Record<string, PromqlFunction>> = {
   },
 };
 
-/** Between limits, null for none. A step at which they are the wrong way round has no elements. */
+/**
+ * Clamps between limits; null = no limit. A step whose lower limit exceeds the upper one has no
+ * elements.
+ */
 function clampElements(
   context: CallContext,
   series: readonly SeriesColumn[],
@@ -117,7 +120,7 @@ function clampElements(
   );
 }
 
-/** As Go's `math.Min`: -Inf wins over NaN, which wins over the rest. */
+/** Like Go's `math.Min`: -Inf wins over NaN, which wins over the rest. */
 function lesserOf(a: number, b: number): number {
   if (a === Number.NEGATIVE_INFINITY || b === Number.NEGATIVE_INFINITY) {
     return Number.NEGATIVE_INFINITY;
@@ -125,7 +128,7 @@ function lesserOf(a: number, b: number): number {
   return Math.min(a, b);
 }
 
-/** As Go's `math.Max`: +Inf wins over NaN, which wins over the rest. */
+/** Like Go's `math.Max`: +Inf wins over NaN, which wins over the rest. */
 function greaterOf(a: number, b: number): number {
   if (a === Number.POSITIVE_INFINITY || b === Number.POSITIVE_INFINITY) {
     return Number.POSITIVE_INFINITY;

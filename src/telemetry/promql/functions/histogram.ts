@@ -16,16 +16,13 @@ import {
 import { argumentSpan, scalarArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
-/** Of native histograms, which this store does not hold: every element is left out. */
+/** Functions of native histograms, which this store does not hold: every element is left out. */
 const ofNativeHistograms: PromqlFunction = (context) => {
   vectorArgument(context, 0);
   return { type: 'vector', series: [] };
 };
 
-/**
- * Functions over buckets. Which series are buckets of one histogram is decided by their labels
- * without `le`.
- */
+/** Functions over buckets. The labels without `le` identify the histogram. */
 export const histogramFunctions: Readonly<Record<string, PromqlFunction>> = {
   histogram_avg: ofNativeHistograms,
   histogram_count: ofNativeHistograms,
@@ -68,9 +65,9 @@ function histogramQuantile(context: CallContext): VectorValue {
 }
 
 interface Histogram {
-  /** With the metric's name, without `le`. */
+  /** Labels with the metric name, without `le`. */
   readonly labels: Labels;
-  /** By rising upper bound. */
+  /** Sorted by increasing upper bound. */
   readonly buckets: { readonly upper: number; readonly column: SeriesColumn }[];
 }
 
@@ -131,7 +128,7 @@ function gatherHistograms(context: CallContext, index: number): Histogram[] {
   return gathered;
 }
 
-/** -Inf less itself would be NaN. */
+/** -Inf minus itself would be NaN. */
 function compareBounds(a: number, b: number): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -145,7 +142,7 @@ function warnOfBound(context: CallContext, index: number, name: string, le: stri
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const INFINITY = /^([+-]?)inf(inity)?$/i;
 
-/** As Go's `ParseFloat` reads decimals; undefined for what is no number or too great for one. */
+/** Parses decimals like Go's `ParseFloat`; undefined if the text is not a number or too great. */
 function parseBound(text: string): number | undefined {
   const infinite = INFINITY.exec(text);
   if (infinite !== null) {
@@ -157,10 +154,13 @@ function parseBound(text: string): number | undefined {
 }
 
 // Arithmetic over one classic histogram at one step: its quantiles, and the share of observations
-// between two values. Linear within a bucket, whose counts are cumulative (Prometheus 3.5,
+// between two values. It is linear within a bucket; counts are cumulative (Prometheus 3.5,
 // `promql/quantile.go`).
 
-/** Buffer for the buckets of one step, reused. Upper bounds rise; `length` of them count. */
+/**
+ * Reusable buffer for the buckets of one step. Upper bounds increase; the first `length` entries
+ * are valid.
+ */
 class BucketCounts {
   readonly uppers: Float64Array;
   readonly counts: Float64Array;
@@ -175,7 +175,9 @@ class BucketCounts {
     this.length = 0;
   }
 
-  /** Buckets in order of upper bounds; counts of equal bounds ("1" and "1.0") are added. */
+  /**
+   * Adds a bucket in order of upper bounds. Counts of equal bounds ("1" and "1.0") are added up.
+   */
   push(upper: number, count: number): void {
     const last = this.length - 1;
     if (last >= 0 && this.uppers[last] === upper) {
@@ -190,19 +192,19 @@ class BucketCounts {
     return this.length > 0 && this.uppers[this.length - 1] === Number.POSITIVE_INFINITY;
   }
 
-  /** All observations. */
+  /** Number of all observations. */
   get total(): number {
     return this.counts[this.length - 1] as number;
   }
 }
 
-/** `corrected`: counts fell from one bucket to the next and were raised. */
+/** `corrected`: counts decreased between buckets and were raised. */
 interface BucketQuantile {
   value: number;
   corrected: boolean;
 }
 
-/** Writes into `result`. Makes the counts of `buckets` rise. */
+/** Writes to `result`. Makes the counts of `buckets` monotonic. */
 function bucketQuantile(phi: number, buckets: BucketCounts, result: BucketQuantile): void {
   result.corrected = false;
   result.value = outOfRange(phi);
@@ -222,7 +224,7 @@ function outOfRange(phi: number): number {
 
 function interpolateRank(rank: number, { uppers, counts, length }: BucketCounts): number {
   const at = firstReaching(rank, counts, length - 1);
-  // In the bucket without an upper bound: the greatest bound there is.
+  // In the bucket without an upper bound: the greatest finite bound.
   if (at === length - 1) return uppers[length - 2] as number;
   const upper = uppers[at] as number;
   if (at === 0 && upper <= 0) return upper;
@@ -243,11 +245,11 @@ function firstReaching(rank: number, counts: Float64Array, end: number): number 
   return low;
 }
 
-/** Differences between counts that are an effect of adding doubles in another order. */
+/** Relative differences between counts that stem from the order of floating-point additions. */
 const TOLERANCE = 1e-12;
 const SMALLEST_NORMAL = 2 ** -1022;
 
-/** Sets counts that fall to the count before; true when one fell by more than rounding. */
+/** Raises counts that decrease to the one before; true if one decreased by more than rounding. */
 function makeMonotonic({ counts, length }: BucketCounts): boolean {
   let forced = false;
   let before = counts[0] as number;
@@ -271,7 +273,7 @@ function almostEqual(a: number, b: number): boolean {
   return difference / Math.min(sum, Number.MAX_VALUE) < TOLERANCE;
 }
 
-/** The share of observations in (lower, upper], NaN where there are none. */
+/** The share of observations in (lower, upper]; NaN if there are none. */
 function bucketFraction(lower: number, upper: number, buckets: BucketCounts): number {
   if (!buckets.endsInInfinity || buckets.total === 0) return Number.NaN;
   if (Number.isNaN(lower) || Number.isNaN(upper)) return Number.NaN;
@@ -281,8 +283,8 @@ function bucketFraction(lower: number, upper: number, buckets: BucketCounts): nu
 
 /**
  * Number of observations up to `value`, at most all of them. If the lowest bucket has no lower end
- * (its bound is not positive), all of its observations lie below every value, as those of the
- * highest lie above (since Prometheus 3.6; earlier versions answered NaN).
+ * (its bound is not positive), all of its observations are below every value, as those of the
+ * highest are above (since Prometheus 3.6; earlier versions return NaN).
  */
 function rankOf(value: number, { uppers, counts, length, total }: BucketCounts): number {
   let below = 0;

@@ -12,17 +12,17 @@ import { stringArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
 /**
- * Functions over labels alone; values and absence are shared with the argument. Two series that
- * come to have the same labels are refused.
+ * Functions over labels alone; values and presence are shared with the argument. If two series end
+ * up with the same labels, the call fails.
  */
 export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
   label_replace: (context) => {
     const [target, template, source, pattern] = stringArguments(context);
-    // An expression of 16 KiB can hold hundreds of patterns, each of them milliseconds.
+    // An expression of 16 KiB can hold hundreds of patterns that take milliseconds each.
     context.budget.check();
     const regex = compile(pattern);
     assertLabelName(target, 'destination', 'label_replace');
-    // Label values repeat from series to series. Undefined: no match.
+    // Label values repeat between series. undefined: no match.
     const seen = new Map<string, string | undefined>();
     return relabel(context, (labels) => {
       const text = labels.get(source);
@@ -51,7 +51,7 @@ function* joinedPieces(labels: Labels, sources: readonly string[], separator: st
 
 type Strings = [string, string, string, string, ...string[]];
 
-/** All arguments but the first, which is the vector. */
+/** All arguments except the first, which is the vector. */
 function stringArguments(context: CallContext): Strings {
   return context.call.args.slice(1).map((_, i) => stringArgument(context, i + 1)) as Strings;
 }
@@ -82,18 +82,18 @@ function replacementOf(regex: RE2JS, text: string, template: string): string | u
   return matcher.matches() ? joinLabelValue(expandTemplate(template, matcher)) : undefined;
 }
 
-/** Prometheus 3 takes any UTF-8 text for a label's name, but not an empty one. */
+/** Prometheus 3 accepts any UTF-8 text as a label name, except an empty one. */
 function assertLabelName(name: string, role: 'source' | 'destination', call: string): void {
   if (name !== '' && name.isWellFormed()) return;
   throw new PromqlError('execution', `invalid ${role} label name in ${call}(): ${name}`);
 }
 
-/** `$name` reaches as far as it can: `$1x` is the group called `1x`. */
+/** `$name` extends as far as it can: `$1x` is the group called `1x`. */
 const REFERENCE = /\$(?:(\$)|([\p{L}\p{Nd}_]+)|\{([\p{L}\p{Nd}_]+)\})/gu;
 
 /**
- * The text in pieces: a short template can ask for a long group a thousand times. A group that is
- * not there, or took no part in the match, is empty text.
+ * The text in pieces: a short template can reference a long group a thousand times. A group that
+ * does not exist or did not match is empty text.
  */
 function* expandTemplate(template: string, matcher: Matcher): Generator<string> {
   let end = 0;

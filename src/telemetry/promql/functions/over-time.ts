@@ -1,7 +1,7 @@
 /**
- * The aggregations over time: one value from all samples in a window. Those that are common in
- * dashboards are loops over many steps at once, the others arithmetic over one window (Prometheus
- * 3.5, `promql/functions.go`).
+ * The aggregations over time: one value from all samples in a window. Those common in dashboards
+ * are loops over many steps at once; the others are arithmetic over one window (Prometheus 3.5,
+ * `promql/functions.go`).
  */
 import { KahanSum } from '../kahan.ts';
 import { invalidQuantile, quantileOf } from '../quantile.ts';
@@ -23,8 +23,8 @@ import {
 } from './windows.ts';
 
 /**
- * Aggregations of one series over its window. A window without a sample has no value; they drop the
- * metric's name except where `keepsName` says so.
+ * Aggregations of one series over its window. A window without a sample has no value. They drop the
+ * metric name unless `keepsName` is set.
  */
 export const overTimeFunctions: Readonly<Record<string, PromqlFunction>> = {
   avg_over_time: ofKernel(() => avgKernel),
@@ -100,7 +100,7 @@ function changes({ values, from, to }: Window): number {
   let before = values[from] as number;
   for (let i = from + 1; i < to; i++) {
     const value = values[i] as number;
-    // From NaN to NaN is no change, though they are not equal.
+    // NaN to NaN is not a change, although the two are not equal.
     if (value !== before && !(Number.isNaN(value) && Number.isNaN(before))) count++;
     before = value;
   }
@@ -115,7 +115,7 @@ function resets({ values, from, to }: Window): number {
   return count;
 }
 
-/** Welford's running variance, both of its sums compensated. */
+/** Welford's running variance, with both sums compensated. */
 function varianceFunction(): WindowFunction {
   const mean = new KahanSum();
   const squares = new KahanSum();
@@ -159,9 +159,9 @@ const NONE: Float64Array = new Float64Array(0);
 
 /**
  * sum_over_time and avg_over_time: Kahan-Neumaier summation written out in the loop, because it is
- * most of the work of a dashboard. Windows that overlap much are combined from partial sums.
+ * most of the work of a dashboard. Windows that overlap a lot are combined from partial sums.
  * Nothing is ever subtracted from a sum, because that would keep the rounding error of removed
- * samples. Sums that overflow are computed again with more care.
+ * samples. Sums that overflow are recomputed more carefully.
  */
 const sumKernel: SeriesKernel = summing(false);
 const avgKernel: SeriesKernel = summing(true);
@@ -211,7 +211,7 @@ function addUp(
 function finish(batch: WindowBatch, average: boolean, out: Column, corrections: Float64Array) {
   for (let i = batch.step; i < batch.untilStep; i++) {
     const sum = out.values[i] as number;
-    // An infinite sum stays infinite, or becomes NaN: its correction means nothing.
+    // An infinite sum stays infinite or becomes NaN, so its correction means nothing.
     if (!Number.isFinite(sum)) {
       if (average) out.values[i] = carefulAverage(batch, i);
       continue;
@@ -226,8 +226,8 @@ function samplesAt({ bounds }: { readonly bounds: WindowBounds }, step: number):
 }
 
 /**
- * The mean when the sum exceeds a double but the mean does not: from the sample that makes it
- * overflow, the running mean is kept instead (Prometheus 3.5, `funcAvgOverTime`).
+ * The mean when the sum exceeds a double but the mean does not: the running mean replaces the sum
+ * from the sample that makes it overflow (Prometheus 3.5, `funcAvgOverTime`).
  */
 function carefulAverage({ values, base, bounds }: WindowBatch, step: number): number {
   const from = (bounds.from[step] as number) - base;
@@ -276,10 +276,10 @@ function slideSums(windows: SeriesWindows, average: boolean, out: Column): boole
 
 interface Stacks {
   readonly segments: WindowSegments;
-  /** Sums of stretches, and what they are still to be corrected by. */
+  /** Sums of segments, and their pending corrections. */
   readonly parts: Column;
   readonly corrections: Float64Array;
-  /** Room for the sums of tails. */
+  /** Space for the sums of tails. */
   readonly tails: Float64Array;
   readonly tailCorrections: Float64Array;
 }
@@ -320,14 +320,14 @@ function addStacks(windows: SeriesWindows, stacks: Stacks, average: boolean, out
 }
 
 /**
- * max_over_time and min_over_time. Windows that overlap much are combined from the extremes of
+ * max_over_time and min_over_time. Windows that overlap a lot are combined from the extremes of
  * shared segments, so that each sample is read once. Minima are the maxima of the negated values,
  * which is exact.
  */
 const maxKernel: SeriesKernel = extremeKernel(1);
 const minKernel: SeriesKernel = extremeKernel(-1);
 
-/** NaN is a value only where a window has no other (Prometheus 3.5, `funcMaxOverTime`). */
+/** NaN is the result only if a window has no other value (Prometheus 3.5, `funcMaxOverTime`). */
 function extremeKernel(sign: 1 | -1): SeriesKernel {
   const scan = overRuns(scanKernel(sign));
   return (windows, out) => {
@@ -393,7 +393,7 @@ function slideMaxima(windows: SeriesWindows, scan: SeriesKernel, out: Column): v
   budget.giveBackBytes(heldBytes);
 }
 
-/** NaN is less than any number; of equal ones the first, as 0 and -0 are. */
+/** NaN is less than any number; of equal values, such as 0 and -0, the first is returned. */
 function greaterOf(first: number, second: number): number {
   return second > first || Number.isNaN(first) ? second : first;
 }

@@ -21,7 +21,7 @@ const GAUGE: ChangeOptions = { isCounter: false, perSecond: false };
 
 /**
  * Functions of change. A window with fewer than two samples has no value. Counters (`rate`,
- * `increase`, `irate`) that fall are taken as having been reset to 0.
+ * `increase`, `irate`) that fall are assumed to have been reset to 0.
  */
 export const rateFunctions: Readonly<Record<string, PromqlFunction>> = {
   rate: (context) => counterChange(context, RATE),
@@ -91,7 +91,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
   };
 }
 
-/** The next sample is expected within the average distance; up to a tenth more counts as jitter. */
+/** The next sample is expected within the average distance, plus a tenth for jitter. */
 const TOLERATED_DISTANCE = 1.1;
 
 /**
@@ -128,7 +128,7 @@ function lastChangeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel
       last.moveTo(at);
       const previous = before.value(at - 1);
       const value = last.value(at);
-      // After a reset the counter has come from 0.
+      // After a reset, the counter started from 0.
       const change = isCounter && value < previous ? value : value - previous;
       const seconds = (last.timeMs(at) - before.timeMs(at - 1)) / 1000;
       out.values[step] = perSecond ? change / seconds : change;
@@ -137,12 +137,13 @@ function lastChangeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel
   };
 }
 
-// Another source's counters: how much a counter grew from the last sample of one source to the first of the next
-// is not known, whichever is higher. The difference is taken out of a window; one without any other has no value.
+// Counters of another source: the increase of a counter between the last sample of one source and
+// the first of the next is unknown, whichever is higher. The difference is excluded from the
+// window; a window with no other difference has no value.
 
 const NO_SOURCES: readonly number[] = [];
 
-/** Positions, over all runs, of the first samples of further sources; mostly none. */
+/** Positions, over all runs, of the first samples of further sources; usually none. */
 function newSourcesIn(runs: readonly SampleRun[]): readonly number[] {
   if (!runs.some(({ isOfNewSource }) => isOfNewSource)) return NO_SOURCES;
   const positions: number[] = [];
@@ -154,33 +155,33 @@ function newSourcesIn(runs: readonly SampleRun[]): readonly number[] {
   return positions;
 }
 
-/** Is every two samples of [from, last] that follow each other two sources'? */
+/** True if every two consecutive samples of [from, last] are from two sources. */
 function isAllAcross(sources: readonly number[], from: number, last: number): boolean {
   if (sources.length === 0) return false;
   return sources.filter((at) => at > from && at <= last).length === last - from;
 }
 
-/** Correction at the first sample of a run, for what lies between it and the last one before. */
+/** Correction at the first sample of a run, relative to the last sample before it. */
 function correctionBetween({ values, isOfNewSource }: SampleRun, before: number): number {
   const first = values[0] as number;
   if (isOfNewSource) return Number.isNaN(before) ? 0 : before - first;
   return first < before ? before : 0;
 }
 
-// Counter resets: where a counter falls, which is where it began again at 0. Found once for a run and kept as long
-// as the run's values live: runs come out of a cache and are the same objects from query to query,
-// so that the increase over a window without a reset needs its two ends alone.
+// Counter resets: a counter that falls has restarted at 0. Resets are found once per run and cached
+// as long as the run's values are alive. Runs come from a cache and are the same objects from query
+// to query, so the increase over a window without a reset needs only its two ends.
 
 /** Correction for counter resets between two samples, to add to their difference. */
 interface Corrections {
-  /** Samples that are looked at to know the resets, all windows together. */
+  /** Samples read to find the resets, all windows together. */
   readonly samples: number;
   /**
-   * For a window of samples [from, to), by position over all runs, added to `change` in order.
-   * `from` must not fall from call to call.
+   * Adds the corrections of samples [from, to), by position over all runs, to `change` in order.
+   * `from` must not decrease between calls.
    */
   addTo(change: number, from: number, to: number): number;
-  /** After use. */
+  /** Call after the last use. */
   giveBack(): void;
 }
 
@@ -215,7 +216,7 @@ function resetsOf(values: Float64Array): Int32Array {
   return resets;
 }
 
-/** Position of one reset, and the value lost. */
+/** A reset's position, and the value lost. */
 const RESET_BYTES = 12;
 
 class KnownResets implements Corrections {
@@ -228,7 +229,7 @@ class KnownResets implements Corrections {
   #next = 0;
 
   constructor(runs: readonly SampleRun[], bounds: WindowBounds, budget: Budget) {
-    // One more a run, for a fall from the run before to it.
+    // One more per run, for a drop relative to the run before.
     const most = runs.reduce((sum, { values }) => sum + resetsOf(values).length + 1, -1);
     budget.takeBytes(most * RESET_BYTES);
     this.#positions = new Int32Array(most);
@@ -306,7 +307,7 @@ class WindowScan implements Corrections {
   }
 
   giveBack(): void {
-    // It keeps nothing.
+    // It holds no memory.
   }
 
   #valuesOf(run: number): Float64Array {

@@ -8,15 +8,15 @@ import type { PromqlFunction, Window } from './function.ts';
 import { evaluateWindows, overRuns, perWindow } from './windows.ts';
 
 /**
- * `deriv` in units a second, `predict_linear` in the units of the series. Both need two samples in
- * the window.
+ * `deriv` in units per second, `predict_linear` in the units of the series. Both need two samples
+ * in the window.
  */
 export const regressionFunctions: Readonly<Record<string, PromqlFunction>> = {
   deriv: (context) => {
     const line = new Regression();
     const kernel = perWindow((window) => {
       if (window.to - window.from < 2) return undefined;
-      // The line's origin lies near its samples, so that no digits are lost to large times.
+      // The line's origin is near its samples, so that large times do not cost precision.
       line.fit(window, window.timesMs[window.from] as number);
       return line.slope;
     });
@@ -48,7 +48,7 @@ class Regression {
   readonly #xy = new KahanSum();
   readonly #xx = new KahanSum();
 
-  /** Sets `slope` and `intercept`; at least two samples. */
+  /** Sets `slope` and `intercept`; needs at least two samples. */
   fit({ timesMs, values, from, to }: Window, originMs: number): void {
     const first = values[from] as number;
     let constant = true;

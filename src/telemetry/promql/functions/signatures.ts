@@ -1,7 +1,7 @@
 /**
- * Signatures of the PromQL functions: one row each, read by the checker and by the table of
- * implementations, so that neither can have one that the other lacks. Source: Prometheus 3.5,
- * `promql/parser/functions.go`.
+ * Signatures of the PromQL functions, one row each. Both the checker and the table of
+ * implementations read them, so neither can have a function that the other lacks. Source:
+ * Prometheus 3.5, `promql/parser/functions.go`.
  */
 import type { FunctionSignature, ValueType } from '../ast.ts';
 
@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, ValueType>> = {
   m: 'matrix',
 };
 
-/** Arguments and result by letter, `?` after one that may be left out, `*` after one repeated. */
+/** Arguments and result, one letter each: `?` follows an optional argument, `*` a repeated one. */
 const ROWS: Readonly<Record<string, string>> = {
   'v v': `abs absent acos acosh asin asinh atan atanh ceil cos cosh deg exp floor histogram_avg
     histogram_count histogram_stddev histogram_stdvar histogram_sum ln log10 log2 rad sgn sin sinh
@@ -36,7 +36,7 @@ const ROWS: Readonly<Record<string, string>> = {
   's v': 'vector',
 };
 
-/** Known to Prometheus behind a feature flag, and refused here. */
+/** Functions behind a feature flag in Prometheus, rejected here. */
 export const EXPERIMENTAL_FUNCTIONS: ReadonlySet<string> = new Set([
   'double_exponential_smoothing',
   'info',
@@ -50,7 +50,7 @@ export const EXPERIMENTAL_FUNCTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * By name, as it is called. A name that is missing here is refused as an unknown function before
+ * Signatures by function name. A name missing here is rejected as an unknown function before
  * anything is read.
  */
 export const functionSignatures: ReadonlyMap<string, FunctionSignature> = new Map(

@@ -1,6 +1,6 @@
 /**
- * Every function of PromQL by its name. It throws at start unless it has exactly the functions that
- * the checker knows.
+ * Every function of PromQL by name. Throws at start unless it has exactly the functions that the
+ * checker knows.
  */
 import { absenceFunctions } from './absence.ts';
 import { calendarFunctions } from './calendar.ts';
@@ -15,7 +15,8 @@ import { regressionFunctions } from './regression.ts';
 import { functionSignatures } from './signatures.ts';
 
 /**
- * By name. The keys are those of `functionSignatures`, which is checked when the module is loaded.
+ * Functions by name. The keys are those of `functionSignatures`, which is checked when the module
+ * is loaded.
  */
 export const functionTable: ReadonlyMap<string, PromqlFunction> = new Map(
   [
@@ -36,5 +37,5 @@ assertSameNames([...functionTable.keys()], [...functionSignatures.keys()]);
 function assertSameNames(built: string[], known: string[]): void {
   const difference = new Set(built).symmetricDifference(new Set(known));
   if (difference.size === 0) return;
-  throw new Error(`Not both built and known: ${[...difference].join(', ')}`);
+  throw new Error(`Not both implemented and declared: ${[...difference].join(', ')}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Overlapping windows cut into the segments that they share. Between two neighbouring limits of any
- * windows the samples enter and leave together, so each segment is aggregated once, and a window is
+ * Splits overlapping windows into the segments that they share. Between two adjacent window limits
+ * the same samples belong to the same windows, so each segment is aggregated once, and a window is
  * combined from segments instead of samples.
  *
  *     windows   [-----------)
@@ -11,24 +11,24 @@ import type { Budget } from '../budget.ts';
 import type { WindowBounds } from './windows.ts';
 
 /**
- * Segments of a series's windows: window `i` is the segments `from[i]` to `to[i] - 1`, in the order
+ * Segments of a series' windows: window `i` consists of segments `from[i]` to `to[i] - 1`, in order
  * of time.
  */
 export interface WindowSegments {
-  /** The stretches as windows of their own, none empty. */
+  /** The segments as windows of their own; none is empty. */
   readonly stretches: WindowBounds;
-  /** First stretch of each window. */
+  /** First segment of each window. */
   readonly from: Int32Array;
-  /** One past the last stretch of each window. */
+  /** One past the last segment of each window. */
   readonly to: Int32Array;
-  /** Taken from the budget; to be given back after use. */
+  /** Memory taken from the budget; to be returned after use. */
   readonly heldBytes: number;
 }
 
-/** Of one window: two limits, and where it begins and ends. */
+/** Memory per window: two limits, and its first and last segment. */
 const SEGMENT_BYTES = 4 * Int32Array.BYTES_PER_ELEMENT;
 
-/** Average number of windows per sample from which segments are cheaper. */
+/** Average number of windows per sample above which segments are cheaper. */
 const OVERLAP_MIN = 3;
 
 /**
@@ -39,7 +39,7 @@ export function overlapMuch({ from, to, count, visits }: WindowBounds): boolean 
   return visits > OVERLAP_MIN * ((to[count - 1] as number) - (from[0] as number));
 }
 
-/** Of windows whose limits never fall. */
+/** Segments of windows whose limits never decrease. */
 export function segmentsOf({ from, to, count }: WindowBounds, budget: Budget): WindowSegments {
   const heldBytes = count * SEGMENT_BYTES;
   budget.takeBytes(heldBytes);

@@ -19,7 +19,7 @@ import type { CallContext, Window, WindowFunction } from './function.ts';
 
 const NONE: Float64Array = new Float64Array(0);
 
-/** One series' windows. */
+/** Windows of one series. */
 export interface SeriesWindows {
   readonly runs: readonly SampleRun[];
   readonly bounds: WindowBounds;
@@ -27,14 +27,17 @@ export interface SeriesWindows {
   readonly budget: Budget;
 }
 
-/** Writes an element for each of `bounds.count` windows; takes the samples it visits from the budget. */
+/**
+ * Writes one element for each of `bounds.count` windows; takes the samples it visits from the
+ * budget.
+ */
 export type SeriesKernel = (windows: SeriesWindows, out: Column) => void;
 
-/** Windows [step, untilStep), all within one stretch of samples. One object is used again. */
+/** Windows [step, untilStep), all within one run of samples. The object is reused. */
 export interface WindowBatch {
   timesMs: Float64Array;
   values: Float64Array;
-  /** What to take off a position in `bounds` to get one in the arrays. */
+  /** Offset to subtract from a position in `bounds` to get an array index. */
   base: number;
   bounds: WindowBounds;
   range: RangeValue;
@@ -44,15 +47,15 @@ export interface WindowBatch {
 
 /**
  * Fills `out` at the batch's steps from windows of one run. It sets `present` where the window has
- * a value, and leaves the rest at 0.
+ * a value and leaves the rest at 0.
  */
 export type BatchKernel = (batch: WindowBatch, out: Column) => void;
 
-/** What the driver has to know of a function besides its kernel. */
+/** Properties of a function that the driver needs besides its kernel. */
 export interface WindowOptions {
-  /** `last_over_time` alone is still the metric. */
+  /** True for functions whose result is still the metric, such as `last_over_time`. */
   readonly keepsName?: boolean;
-  /** The answer depends on the step and not on its window alone. */
+  /** The result depends on the step, not only on its window. */
   readonly dependsOnStep?: boolean;
   /** Called for each series with a value at some step. */
   readonly onSeries?: (series: RangeSeries) => void;
@@ -60,7 +63,7 @@ export interface WindowOptions {
 
 /**
  * The columns of `kernel` over all series, without those that have no value at all. Throws
- * `PromqlError` execution where two series are equal without their names, at whatever steps
+ * `PromqlError` execution if two series are equal without their names, even at different steps
  * (Prometheus 3.5, `eval` of a call with a matrix argument).
  */
 export function evaluateWindows(
@@ -105,7 +108,7 @@ function repeatFirst(column: Column): void {
 /** Samples between two checks of the budget. */
 const BATCH_SAMPLES = 50_000;
 
-/** Makes a kernel over parts of single runs work over all runs of a series. */
+/** Extends a kernel over parts of single runs to all runs of a series. */
 export function overRuns(kernel: BatchKernel): SeriesKernel {
   return ({ runs, bounds, range, budget }, out) => {
     const joined = new JoinedWindow(budget);
@@ -166,7 +169,10 @@ class JoinedWindow {
     this.#budget = budget;
   }
 
-  /** Copies `count` samples from position `from`, which lies in `run`, whose first is `base`. */
+  /**
+   * Copies `count` samples from position `from`, which is in `run`; `base` is the position of that
+   * run's first sample.
+   */
   join(runs: readonly SampleRun[], run: number, base: number, from: number, count: number): void {
     if (this.values.length < count) {
       this.giveBack();
@@ -190,7 +196,7 @@ class JoinedWindow {
   }
 }
 
-/** A function given by its arithmetic over one window, as a kernel. */
+/** A kernel from a function's arithmetic over one window. */
 export function perWindow(compute: WindowFunction): BatchKernel {
   const window: Window = { timesMs: NONE, values: NONE, from: 0, to: 0, startMs: 0, endMs: 0 };
   return (batch, out) => {
@@ -211,28 +217,28 @@ export function perWindow(compute: WindowFunction): BatchKernel {
   };
 }
 
-// The samples of a series in each step's window. Found before anything is computed, because
-// the arithmetic is then loops over plain numbers, and series with the same times share the answer.
-// Each end moves by the stride of the step before, which for regular samples is right at once.
+// The samples of a series in each step's window. They are found before anything is computed: the
+// arithmetic is then loops over plain numbers, and series with the same times share the result.
+// Each end advances by the stride of the previous step, which is right at once for regular samples.
 
 /** Sample positions are counted over all runs of the series, from 0. */
 export interface WindowBounds {
-  /** Distinct windows: 1 where all steps look at the same one, else one a step. */
+  /** Number of distinct windows: 1 if all steps look at the same one, otherwise one per step. */
   readonly count: number;
   /** First sample of each window. */
   readonly from: Int32Array;
-  /** One past the last sample; equal to `from` where the window is empty. */
+  /** One past the last sample; equal to `from` if the window is empty. */
   readonly to: Int32Array;
-  /** Samples in all windows together. */
+  /** Total number of samples in all windows. */
   visits: number;
 }
 
-/** Of one window. */
+/** Size of the bounds of one window, bytes. */
 const BOUNDS_BYTES = 2 * Int32Array.BYTES_PER_ELEMENT;
 
 /**
- * Finds the samples of each step's window in a series, moving forward only. Its bounds are taken
- * from the budget until `giveBack`.
+ * Finds the samples of each step's window in a series, moving only forward. Its bounds are charged
+ * to the budget until `giveBack`.
  */
 export class WindowLocator {
   readonly #range: RangeValue;
@@ -240,7 +246,7 @@ export class WindowLocator {
   readonly #bounds: WindowBounds;
   #runs: readonly SampleRun[] = [];
 
-  /** `shared`: whether steps that look at the same window have the same answer. */
+  /** `shared`: steps that look at the same window have the same result. */
   constructor(range: RangeValue, shared: boolean, budget: Budget) {
     const { endsMs } = range;
     const still = shared && endsMs[0] === endsMs[endsMs.length - 1];
@@ -251,12 +257,12 @@ export class WindowLocator {
     this.#bounds = { count, from: new Int32Array(count), to: new Int32Array(count), visits: 0 };
   }
 
-  /** When no bounds are looked at any more. */
+  /** Call when the bounds are no longer read. */
   giveBack(): void {
     this.#budget.giveBackBytes(this.#bounds.count * BOUNDS_BYTES);
   }
 
-  /** Valid until the next call, which writes into the same arrays. */
+  /** Valid until the next call, which overwrites the same arrays. */
   locate(runs: readonly SampleRun[]): WindowBounds {
     const bounds = this.#bounds;
     if (haveSameTimes(runs, this.#runs)) return bounds;
@@ -279,7 +285,7 @@ function haveSameTimes(a: readonly SampleRun[], b: readonly SampleRun[]): boolea
   return true;
 }
 
-/** For each step the number of samples up to `endsMs[step] - backMs`, inclusive. */
+/** For each step, the number of samples up to `endsMs[step] - backMs`, inclusive. */
 function locateAfter(
   runs: readonly SampleRun[],
   endsMs: Float64Array,
@@ -308,7 +314,7 @@ function locateAfter(
 /** Steps tried around the guess before the rest is bisected. */
 const NEAR = 4;
 
-/** The first place at or after `from` later than `limitMs`; there must be one. */
+/** The first index at or after `from` whose time is later than `limitMs`; one must exist. */
 function firstAfter(timesMs: Float64Array, from: number, guess: number, limitMs: number): number {
   let low = from;
   let high = timesMs.length - 1;
@@ -331,7 +337,7 @@ function firstAfter(timesMs: Float64Array, from: number, guess: number, limitMs:
   return low;
 }
 
-/** Reads samples by their index over all runs of a series. It is quickest when indexes rise. */
+/** Reads samples by their index over all runs of a series. Increasing indexes are fastest. */
 export class SampleCursor {
   readonly #runs: readonly SampleRun[];
   #run = 0;
@@ -349,7 +355,7 @@ export class SampleCursor {
     this.#end = first.values.length;
   }
 
-  /** To the run of sample `index`; never back to one before it. */
+  /** Moves to the run of sample `index`, which must not be before the current run. */
   moveTo(index: number): void {
     while (index >= this.#end) {
       const next = this.#runs[++this.#run];
@@ -361,7 +367,7 @@ export class SampleCursor {
     }
   }
 
-  /** Of a sample in the run that the cursor was moved to. */
+  /** Time of a sample in the current run. */
   timeMs(index: number): number {
     return this.#times[index - this.#base] as number;
   }

@@ -1,7 +1,7 @@
 /**
- * The plan of an expression, made before any sample is read: which parts have one value for all
- * steps, so that they are computed at one step and repeated, and which selectors occur more than
- * once, so that they are read once.
+ * The plan of an expression, made before any sample is read: the parts that have one value for all
+ * steps, which are computed once and repeated; and the selectors that occur more than once, which
+ * are read once.
  */
 import {
   type AtModifier,
@@ -12,9 +12,9 @@ import {
 } from '../ast.ts';
 import type { Matcher } from '../matcher.ts';
 
-/** What is known of an expression before it is evaluated. */
+/** Facts known about an expression before it is evaluated. */
 export interface Plan {
-  /** Parts that do not depend on the step; literals are not among them. */
+  /** Parts that do not depend on the step, except literals. */
   readonly invariant: ReadonlySet<Expr>;
   /** `selectorKey`s that occur more than once. */
   readonly repeated: ReadonlySet<string>;
@@ -35,7 +35,7 @@ const TIME_DEPENDENT: ReadonlySet<string> = new Set([
   'year',
 ]);
 
-/** Plans an expression in one pass over its tree. Nothing is evaluated, and nothing is read. */
+/** Plans an expression in one pass over its tree. It evaluates nothing and reads nothing. */
 export function planOf(expr: Expr): Plan {
   const planner = new Planner();
   planner.isInvariant(expr);
@@ -80,7 +80,7 @@ class Planner implements Plan {
         return !TIME_DEPENDENT.has(node.func.name) && args.every(Boolean);
       }
       case 'aggregate':
-        // As in Prometheus the parameter does not count: it is then the one of the first step.
+        // As in Prometheus, the parameter does not count: its value at the first step is used.
         if (node.param !== null) this.isInvariant(node.param);
         return this.isInvariant(node.expr);
       case 'paren':
@@ -100,7 +100,7 @@ export function selectorKey({ matchers, offsetMs, at }: VectorSelector): string 
   return JSON.stringify([matchersKey(matchers), offsetMs, atKey(at)]);
 }
 
-/** Key by which equal sets of matchers are found, whatever their order. */
+/** Key of a set of matchers, regardless of their order. */
 export function matchersKey(matchers: readonly Matcher[]): string {
   return JSON.stringify(matchers.map(({ label, op, value }) => [label, op, value]).sort());
 }

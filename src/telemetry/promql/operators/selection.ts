@@ -1,8 +1,8 @@
 /**
- * Selection: the samples that selectors and subqueries find at each step of a query. In order: the
- * times they read, after `offset` and `@`; the newest sample there (instant vectors); the samples
- * of a window (ranges); the values of an expression as samples (subqueries); the series, each
- * selection requested from the source once.
+ * Selection: the samples that selectors and subqueries find at each step of a query. In order:
+ * evaluation times after `offset` and `@`; the newest sample at each (instant vectors); the samples
+ * of a window (ranges); the values of an expression as samples (subqueries); the series, where each
+ * selection is requested from the source once.
  */
 import type { AtModifier, Subquery } from '../ast.ts';
 import type { Budget } from '../budget.ts';
@@ -26,9 +26,7 @@ import {
 } from '../values.ts';
 import { matchersKey } from './plan.ts';
 
-/**
- * The bounds of the whole query: the meaning of `@ start()` and `@ end()`, also inside subqueries.
- */
+/** Bounds of the whole query: the meaning of `@ start()` and `@ end()`, inside subqueries too. */
 export interface QueryRange {
   readonly startMs: number;
   readonly endMs: number;
@@ -41,7 +39,10 @@ export interface TimeModifiers {
   readonly at: AtModifier | null;
 }
 
-/** Step i looks at `firstMs + i * stepMs`; with `@` every step at the same time, `stepMs` 0. */
+/**
+ * Step i looks at `firstMs + i * stepMs`. With `@`, `stepMs` is 0: every step looks at the same
+ * time.
+ */
 export interface LookTimes {
   readonly firstMs: number;
   readonly stepMs: number;
@@ -49,8 +50,8 @@ export interface LookTimes {
 }
 
 /**
- * The times that a selector reads at for the steps of `grid`: moved by its offset, and one and the
- * same with `@`. `range` is the query's own, for `@ start()` and `@ end()`.
+ * The times at which a selector reads for the steps of `grid`: shifted by its offset; one constant
+ * time with `@`. `range` is the query's own, for `@ start()` and `@ end()`.
  */
 export function lookTimes(
   { offsetMs, at }: TimeModifiers,
@@ -72,34 +73,35 @@ function fixedTime(at: AtModifier, { startMs, endMs }: QueryRange): number {
   return at === 'end' ? endMs : at.ms;
 }
 
-// Instant vector selectors: at each step the newest sample that is not older than the lookback.
-// Steps and samples both go forward in time, so one pointer a series walks along its samples; it
-// doubles its stride where the steps are far apart.
+// Instant vector selectors: at each step, the newest sample within the lookback. Steps and samples
+// both move forward in time, so one pointer per series advances along its samples; it doubles its
+// stride if the steps are far apart.
 
 /**
- * An instant selection: the series that were found, when to look, and what to answer of the sample.
+ * An instant selection: the series found, the times to look at, and which part of the sample to
+ * return.
  */
 export interface VectorSelection {
   readonly series: readonly StoredSeries[];
   readonly look: LookTimes;
-  /** A sample exactly this old is too old, ms. */
+  /** Lookback, ms, exclusive: a sample exactly this old is too old. */
   readonly lookbackMs: number;
-  /** `times`: each value is the time of the sample, seconds, as `timestamp()` wants it. */
+  /** `times`: each value is the time of the sample in seconds, for `timestamp()`. */
   readonly wanted: 'values' | 'times';
-  /** Gets what bridged a gap; absent: nobody asks. */
+  /** Collects bridged gaps. Absent: they are not tracked. */
   readonly bridges?: Bridges;
 }
 
 /**
- * Steps at which a value older than a tolerance stood for a missing one. Prometheus shows such values
- * as the present for as long as the lookback; who reads them has to know.
+ * Steps at which a value older than a tolerance replaced a missing one. Prometheus presents such
+ * values as current for as long as the lookback, so readers need a warning.
  */
 export class Bridges {
   readonly toleranceMs: number;
   readonly #exempt: ReadonlySet<string>;
-  /** Series with such a step. */
+  /** Number of series with such a step. */
   series = 0;
-  /** Age of the oldest value that was used, ms. */
+  /** Age of the oldest value used, ms. */
   oldestMs = 0;
 
   /** `exempt`: names of series whose values are true at any age. */
@@ -115,7 +117,7 @@ export class Bridges {
   }
 }
 
-/** Is there a window with two consecutive samples of a series that lie further apart? */
+/** True if some window has two consecutive samples of a series further apart than the tolerance. */
 export function hasHole({ series, rangeMs, endsMs }: RangeValue, toleranceMs: number): boolean {
   return series.some(({ runs }) => {
     let beforeMs = Number.NaN;
@@ -159,7 +161,7 @@ interface Target {
   readonly present: Uint8Array;
 }
 
-/** Returns how many steps have a value, and the age of the oldest one. */
+/** Returns the number of steps with a value, and the age of the oldest value. */
 function fill(
   target: Target,
   runs: readonly SampleRun[],
@@ -175,7 +177,7 @@ function fill(
   let times: Float64Array = NOTHING;
   let samples: Float64Array = NOTHING;
   let stale: Uint8Array | null = null;
-  /** Samples of the run that are not after the step. */
+  /** Number of samples of the run that are not after the step. */
   let passed = 0;
   let nextRunMs = runs[0]?.timesMs[0] ?? Number.POSITIVE_INFINITY;
   for (let i = 0; i < count; i++) {
@@ -205,17 +207,17 @@ function fill(
 }
 
 const NOTHING = new Float64Array(0);
-/** Samples that are skipped one by one before a search begins. */
+/** Samples skipped one by one before a search begins. */
 const SINGLE_STEPS = 8;
 
-/** Places around the guess that are checked first: sources are sometimes some seconds late. */
+/** Positions around the guess that are checked first: sources are sometimes a few seconds late. */
 const NEAR = 3;
 const GUESSED_MIN = 4 * NEAR;
 
 /**
- * The first index in [from, to) of a time after `timeMs`, else `to`. Samples are almost evenly
- * spaced, so a guess from the ends is wrong by few places, and each place that bisection would read
- * in between costs a wait for memory.
+ * The first index in [from, to) of a time after `timeMs`, otherwise `to`. Samples are almost evenly
+ * spaced, so a guess by interpolation is off by few positions, while each position that bisection
+ * would read costs a cache miss.
  */
 function firstAfter(times: Float64Array, timeMs: number, from: number, to: number): number {
   let low = from;
@@ -238,15 +240,15 @@ function firstAfter(times: Float64Array, timeMs: number, from: number, to: numbe
   return low;
 }
 
-// Range vector selectors: the source's own arrays, cut to what the windows reach, without stale
-// markers. Nothing is copied unless a marker has to come out; the windows themselves are slid by
-// the reader of the range.
+// Range vector selectors: the source's own arrays, cut to the windows' range, without stale
+// markers. Nothing is copied unless a marker has to be removed; the reader of the range slides the
+// windows.
 
 const SAMPLE_BYTES = 16;
-/** Of a series besides its samples: its lists, and views of the source's arrays. */
+/** Memory of a series besides its samples, bytes: its lists, and views of the source's arrays. */
 const RANGE_SERIES_BYTES = 800;
 
-/** A range, and the memory taken for what it alone refers to. */
+/** A range, and the memory taken for the arrays that only it refers to. */
 export interface CopiedRange {
   readonly range: RangeValue;
   readonly copiedBytes: number;
@@ -307,7 +309,7 @@ function cutRun(run: SampleRun, afterMs: number, throughMs: number): SampleRun {
   };
 }
 
-/** null where nothing else is in it. */
+/** The run without its stale markers; null if nothing else is in it. */
 function withoutMarkers(run: SampleRun, budget: Budget): SampleRun | null {
   const { timesMs, values, stale } = run;
   if (timesMs.length === 0) return null;
@@ -321,11 +323,10 @@ function withoutMarkers(run: SampleRun, budget: Budget): SampleRun | null {
   return { timesMs: timesMs.filter(isSample), values: values.filter(isSample), stale: null };
 }
 
-// Subqueries: an instant vector expression, evaluated on a grid of its own and read as a range. The
-// grid lies on whole multiples of the step, so that the same time is evaluated whichever step of
-// the query asks for it.
+// Subqueries: an instant vector expression, evaluated on its own grid and read as a range. The grid
+// is aligned to multiples of the step, so that every step of the query evaluates the same times.
 
-/** null when no multiple of the step lies in any window. Source: Prometheus 3.5, `eval`. */
+/** null if no multiple of the step is in any window. Source: Prometheus 3.5, `eval`. */
 export function subqueryGrid(
   { rangeMs, stepMs }: Subquery,
   look: LookTimes,
@@ -339,8 +340,8 @@ export function subqueryGrid(
 }
 
 /**
- * The columns as series of samples. A column with a value at every step is passed on unchanged,
- * with one array of times for all of them.
+ * The columns as series of samples. A column with a value at every step is passed on unchanged; all
+ * such columns share one array of times.
  */
 export function rangeOfColumns(
   vector: VectorValue | null,
@@ -373,7 +374,7 @@ interface Points {
   readonly present: Uint8Array;
 }
 
-/** The points that are present; views of the arrays where these lie in one stretch. */
+/** The points that are present; views of the arrays if they are contiguous. */
 export function compact({ timesMs, values, present }: Points, budget: Budget): SampleRun {
   const from = present.indexOf(1);
   const to = present.lastIndexOf(1) + 1;
@@ -396,8 +397,8 @@ export function compact({ timesMs, values, present }: Points, budget: Budget): S
 }
 
 /**
- * The series that an expression's selectors find, each selection asked of the source once. In order
- * of labels, so that sums and ties come out the same whatever order the source keeps.
+ * The series found by an expression's selectors. Each selection is requested from the source once.
+ * Series are sorted by labels, so that sums and ties do not depend on the order of the source.
  */
 export class FetchedSeries {
   readonly #source: SeriesSource;

@@ -1,4 +1,4 @@
-/** Context for building a typed tree from a piece's syntax: the tokens of a node, how to refuse. */
+/** Context for building a typed tree from a piece's syntax: the tokens of a node, and errors. */
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
 import { type PromqlError, parseError } from '../errors.ts';
@@ -7,11 +7,12 @@ import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
 /**
- * One piece of an expression while its tree is built. Positions are those of the whole expression.
+ * One piece of an expression while its tree is built. Positions are relative to the whole
+ * expression.
  */
 export class BuildContext {
   readonly text: string;
-  /** Of the whole expression. */
+  /** Budget of the whole expression. */
   readonly regexps: RegexpBudget;
   readonly #tree: SyntaxTree;
 
@@ -25,17 +26,17 @@ export class BuildContext {
     return this.#tree.root;
   }
 
-  /** The token that a node begins with. */
+  /** First token of a node. */
   first(node: SyntaxNode): Token {
     return this.#tree.first(node);
   }
 
-  /** The token that a node ends with. */
+  /** Last token of a node. */
   last(node: SyntaxNode): Token {
     return this.#tree.last(node);
   }
 
-  /** The token in front of a node. */
+  /** Token before a node. */
   before(node: SyntaxNode): Token {
     return this.#tree.before(node);
   }
@@ -48,20 +49,20 @@ export class BuildContext {
     return parseError(this.text, { from, to }, message);
   }
 
-  /** A node that the grammar knows and we do not. */
+  /** The error for a node that the grammar knows and this service does not support. */
   refuseNode(node: SyntaxNode): PromqlError {
     return this.refuse(this.span(node), `${node.name} is not supported`);
   }
 }
 
-/** Named nodes only; marks are none. */
+/** Named nodes only; marks are left out. */
 export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   const children: SyntaxNode[] = [];
   for (let child = node.firstChild; child !== null; child = child.nextSibling) children.push(child);
   return children;
 }
 
-/** The child of one kind, if there is one. */
+/** The child of one kind, if any. */
 export function childOf(node: SyntaxNode, kind: number): SyntaxNode | undefined {
   return childrenOf(node).find((child) => child.type.id === kind);
 }

@@ -1,7 +1,8 @@
 /**
- * Syntax trees to a typed tree. What Prometheus refuses while it reduces a rule (unknown functions,
- * misplaced modifiers, empty durations) is refused here, in the same order: children first, from
- * left to right. A node that this switch does not know is refused, never passed over.
+ * Builds a typed tree from syntax trees. Errors that Prometheus reports while it reduces a rule
+ * (unknown functions, misplaced modifiers, empty durations) are reported here, in the same order:
+ * children first, from left to right. A node that this switch does not know is rejected, never
+ * ignored.
  */
 import type { SyntaxNode } from '@lezer/common';
 import {
@@ -58,7 +59,7 @@ import { functionError } from './syntax-error.ts';
 import type { ParsedExpression } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
-/** Throws `PromqlError` bad_data. Types are not yet checked. */
+/** Throws `PromqlError` bad_data. Types are not checked yet. */
 export function buildExpression(text: string, parsed: ParsedExpression): Expr {
   return new Builder(text, parsed).sequence(parsed.root);
 }
@@ -91,7 +92,7 @@ class Builder {
     const node = onlyChild(context.root);
     return {
       kind: 'binary',
-      // Nothing else has a level in the table of operators.
+      // Only operators have a binding level.
       op: this.#parsed.tokenOf(operator).word as BinaryOp,
       lhs,
       rhs,
@@ -101,7 +102,7 @@ class Builder {
     };
   }
 
-  /** With its modifiers, which the grammar nests around it. */
+  /** An operand with its modifiers, which the grammar nests around it. */
   #operand(piece: Piece): Expr {
     const context = this.#context(piece);
     const modifiers: SyntaxNode[] = [];
@@ -114,15 +115,15 @@ class Builder {
 
 const MODIFIERS = new Set([OffsetExpr, StepInvariantExpr, MatrixSelector, SubqueryExpr]);
 
-/** `inner`: what it has in parentheses. */
+/** `inner`: content of its parentheses. */
 function bareOperand(context: BuildContext, node: SyntaxNode, inner: () => Expr[]): Expr {
   switch (node.type.id) {
     case ParenExpr: {
       const [expr] = inner();
-      if (expr === undefined) throw new Error('Empty parentheses were let through');
+      if (expr === undefined) throw new Error('Empty parentheses were not rejected');
       return { kind: 'paren', expr, span: context.span(node) };
     }
-    // Numbers too: every literal is shown to the grammar as a string.
+    // Numbers too: the grammar sees every literal as a string.
     case StringLiteral: {
       const token = context.first(node);
       return token.kind === 'string' ? stringLiteral(token) : numberLiteral(context, token);
@@ -140,7 +141,8 @@ function bareOperand(context: BuildContext, node: SyntaxNode, inner: () => Expr[
 
 function onlyChild(node: SyntaxNode): SyntaxNode {
   const [child, ...others] = childrenOf(node);
-  if (child === undefined || others.length > 0) throw new Error(`${node.name} has not one child`);
+  if (child === undefined || others.length > 0)
+    throw new Error(`${node.name} does not have exactly one child`);
   return child;
 }
 
@@ -172,9 +174,9 @@ function aggregateOf(context: BuildContext, node: SyntaxNode, inner: () => Expr[
   const args = inner();
   refuseArguments(context, { word, span, given: args.length });
   const expr = args.at(-1);
-  if (expr === undefined) throw new Error('An aggregation of nothing was let through');
+  if (expr === undefined) throw new Error('An empty aggregation was not rejected');
   const param = args.length === 2 ? (args[0] ?? null) : null;
-  // An aggregator of the table of words, of which the experimental two were refused.
+  // A known aggregator; the two experimental ones were rejected above.
   return { kind: 'aggregate', op: word as AggregateOp, expr, param, grouping, without, span };
 }
 
@@ -203,7 +205,7 @@ function selectorOf(context: BuildContext, node: SyntaxNode): SelectorExpr {
   const name = first.text === '{' ? '' : first.text;
   const braces = childOf(node, LabelMatchers);
   const matchers = braces === undefined ? [] : childrenOf(braces).map((m) => matcherOf(context, m));
-  // The name in front comes last, as Prometheus lists it.
+  // The name in front is last, as in Prometheus.
   if (name !== '') matchers.push(createMatcher(METRIC_NAME, '=', name));
   const span = context.span(node);
   return { kind: 'vectorSelector', name, matchers, offsetMs: 0, at: null, span };
@@ -216,8 +218,8 @@ function matcherOf(context: BuildContext, node: SyntaxNode): Matcher {
     case QuotedLabelMatcher:
     case UnquotedLabelMatcher: {
       const [label, op, value] = childrenOf(node).map((child) => context.first(child));
-      if (!label || !op || !value) throw new Error('A matcher is not whole');
-      // The grammar lets only these four stand there.
+      if (!label || !op || !value) throw new Error('A matcher is incomplete');
+      // The grammar allows only these four here.
       return compiled(context, { label, op: op.word as MatchOp, value });
     }
     default:
@@ -241,7 +243,7 @@ function textOf(token: Token): string {
   return token.kind === 'string' ? stringOf(token.text) : token.text;
 }
 
-/** `node` is a `GroupingLabels`. Any text but the empty one may name a label (UTF-8 names). */
+/** `node` is a `GroupingLabels`. Any text except the empty one may name a label (UTF-8 names). */
 function labelsOf(context: BuildContext, node: SyntaxNode): string[] {
   return childrenOf(node).map((child) => {
     const token = context.first(child);
@@ -251,7 +253,9 @@ function labelsOf(context: BuildContext, node: SyntaxNode): string[] {
   });
 }
 
-/** As written; `node` is a `BinaryExpr`. Whether the sides are vectors is seen later. */
+/**
+ * Matching as written; `node` is a `BinaryExpr`. Whether the sides are vectors is checked later.
+ */
 function matchingOf(context: BuildContext, node: SyntaxNode): VectorMatching {
   const clause = childOf(node, MatchingModifierClause);
   if (clause === undefined) {
@@ -273,7 +277,7 @@ function cardinalityOf(clause: SyntaxNode): VectorMatching['cardinality'] {
   return childOf(clause, GroupRight) !== undefined ? 'one-to-many' : 'one-to-one';
 }
 
-/** `node` is the one of the modifier; what it stands after in the tree is not looked at. */
+/** `node` is that of the modifier; its operand is not read from the tree. */
 function withModifier(context: BuildContext, node: SyntaxNode, operand: Expr): Expr {
   switch (node.type.id) {
     case OffsetExpr:
@@ -310,7 +314,7 @@ function asSubquery(context: BuildContext, node: SyntaxNode, expr: Expr): Expr {
   return { kind: 'subquery', expr, rangeMs, stepMs, offsetMs: 0, at: null, span };
 }
 
-/** The durations in brackets, and where the brackets are. */
+/** The durations in brackets, and the position of the brackets. */
 function rangeOf(context: BuildContext, node: SyntaxNode) {
   const [, ...durations] = childrenOf(node);
   const [rangeMs, stepMs] = durations.map((duration) => positiveMs(context, duration));
@@ -357,7 +361,7 @@ interface Moved {
   readonly at: AtModifier | null;
 }
 
-/** What holds the modifiers of an operand that may have some. */
+/** The part of an operand that holds its modifiers; undefined if it may have none. */
 function targetOf(operand: Expr): Moved | undefined {
   if (operand.kind === 'matrixSelector') return operand.selector;
   return operand.kind === 'vectorSelector' || operand.kind === 'subquery' ? operand : undefined;
@@ -374,7 +378,7 @@ function timeOf(context: BuildContext, node: SyntaxNode, operand: Span): AtModif
   const number = childOf(node, NumberDurationLiteral);
   if (number === undefined) {
     const preprocessor = childOf(node, AtModifierPreprocessors);
-    if (preprocessor === undefined) throw new Error('A fixed time has none');
+    if (preprocessor === undefined) throw new Error('A fixed time has no function');
     return context.first(preprocessor).word === 'start' ? 'start' : 'end';
   }
   const isNegative = context.first(number).word === '-';
@@ -385,7 +389,7 @@ function timeOf(context: BuildContext, node: SyntaxNode, operand: Span): AtModif
   throw context.refuse(operand, message);
 }
 
-/** As Go rounds; `Math.round` takes halves up. */
+/** Rounds like Go; `Math.round` rounds halves up. */
 function roundHalfAway(value: number): number {
   return Math.sign(value) * Math.round(Math.abs(value));
 }
@@ -396,7 +400,9 @@ function formatFixed(value: number): string {
   return `${BigInt(value)}.000000`;
 }
 
-/** Of a range or step: more than nothing, and as times are in milliseconds here, one at least. */
+/**
+ * Duration of a range or step: positive, and at least 1 ms, because times are in milliseconds here.
+ */
 function positiveMs(context: BuildContext, node: SyntaxNode): number {
   const ms = toMs(secondsOf(context, node));
   if (ms <= 0) throw context.refuse(context.span(node), 'duration must be greater than 0');
@@ -407,7 +413,10 @@ function toMs(seconds: number): number {
   return Math.trunc(roundHalfAway(seconds * 1e9) / 1e6);
 }
 
-/** `node` is a duration: a number with signs. Arithmetic is refused, as without its flag. */
+/**
+ * `node` is a duration: a number with signs. Arithmetic is rejected, as in Prometheus without the
+ * flag.
+ */
 function secondsOf(context: BuildContext, node: SyntaxNode): number {
   const [first, second, ...others] = childrenOf(node);
   if (first === undefined) throw context.refuseNode(node);

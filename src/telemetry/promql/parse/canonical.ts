@@ -1,30 +1,30 @@
 /**
- * Tokens to words for the editor's grammar, one a token: names become `m`, functions `abs`,
- * literals `""` (which takes no sign, as the grammar would fold one), durations `1`. Only what a
- * word is at its place is decided here, by what stands before it; whether it may stand there is
- * the grammar's to say.
+ * Translates tokens to words for the editor's grammar, one per token: names become `m`, functions
+ * `abs`, durations `1`, and literals `""`, which takes no sign (the grammar would fold one). Only
+ * the role of a word is decided here, from the tokens before it; the grammar decides whether it is
+ * valid there.
  */
 import { LEVEL_OF, mayNameMetric, type Token } from './token.ts';
 
-/** What a token is to the expression that it stands in. */
+/** Role of a token in the expression around it. */
 export type Place =
   | 'operand'
-  /** A binary operator, or one of the keywords and labels that say how it matches. */
+  /** A binary operator, or one of the keywords and labels of its matching. */
   | 'operator'
   | 'matching'
   | 'sign'
-  /** Of an expression in parentheses, or of several with commas between. */
+  /** Opens an expression in parentheses, or several separated by commas. */
   | 'opening'
   | 'comma'
   | 'closing';
 
-/** One token as the grammar reads it, and the kind of place that it stands at. */
+/** One token as the grammar reads it, and its role. */
 export interface CanonicalToken {
   readonly word: string;
   readonly place: Place;
 }
 
-/** Without the end token. */
+/** Excludes the end token. */
 export function canonicalTokens(tokens: readonly Token[]): CanonicalToken[] {
   const writer = new Writer();
   const canonical: CanonicalToken[] = [];
@@ -34,7 +34,7 @@ export function canonicalTokens(tokens: readonly Token[]): CanonicalToken[] {
   return canonical;
 }
 
-/** Keywords that a list of labels in parentheses follows. */
+/** Keywords followed by a list of labels in parentheses. */
 export const LABEL_LISTS: ReadonlySet<string> = new Set([
   'by',
   'without',
@@ -44,21 +44,21 @@ export const LABEL_LISTS: ReadonlySet<string> = new Set([
   'group_right',
 ]);
 const MATCHINGS = new Set(['on', 'ignoring', 'group_left', 'group_right']);
-/** Fits nowhere but at the end of a range. */
+/** Invalid everywhere except at the end of a range. */
 const MISFIT = ']';
 
-/** What a parenthesis encloses: labels after this keyword, a time (or nothing), or expressions. */
+/** Content of a parenthesis: labels after this keyword, a time (or nothing), or expressions. */
 type Paren = { readonly keyword: string } | 'time' | 'expression';
 
 class Writer {
   readonly #parens: Paren[] = [];
   #inBraces = false;
   #inBrackets = false;
-  /** After `@` or `offset`, where a number is a time. */
+  /** True after `@` or `offset`, where a number is a time. */
   #awaitsTime = false;
-  /** Whether an operand has just ended, so that a keyword is one and no name. */
+  /** True if an operand has just ended, so that a keyword is a keyword and not a name. */
   #afterOperand = false;
-  /** After a binary operator, before its right side. */
+  /** True after a binary operator, before its right side. */
   #inOperator = false;
   #previous = '';
 
@@ -85,7 +85,7 @@ class Writer {
     return inLabels || chosen === 'bool' || MATCHINGS.has(chosen) ? 'matching' : 'operand';
   }
 
-  /** What a parenthesis would enclose here. */
+  /** The content of a parenthesis that opened here. */
   #opened(): Paren {
     const isInner = (this.#parens.at(-1) ?? 'expression') !== 'expression';
     if (isInner || this.#awaitsTime || this.#inBrackets) return 'time';

@@ -1,6 +1,7 @@
 /**
- * Types, arguments and matching, in the order and the words of Prometheus 3.5 (`checkAST` of
- * `promql/parser/parse.go`): only its first complaint is ever shown, so the order is part of it.
+ * Checks types, arguments and matching, in the order and with the words of Prometheus 3.5
+ * (`checkAST` of `promql/parser/parse.go`). Only the first error is reported, so the order is part
+ * of the contract.
  */
 import {
   type Aggregate,
@@ -19,7 +20,7 @@ import { goQuote } from '../format-go.ts';
 import { METRIC_NAME } from '../values.ts';
 
 /**
- * The same tree, frozen, with `matching` where both sides are vectors and nowhere else. Throws
+ * Returns the same tree, frozen, with `matching` set only where both sides are vectors. Throws
  * `PromqlError` bad_data.
  */
 export function checkExpression(text: string, expr: Expr): Expr {
@@ -43,7 +44,7 @@ const NAMES: Readonly<Record<ValueType, string>> = {
 };
 const COMPARISONS = new Set(['==', '!=', '<', '>', '<=', '>=']);
 const SET_OPERATORS = new Set(['and', 'or', 'unless']);
-/** Between a left side and its operator. */
+/** Blanks and comments between a left side and its operator. */
 const BLANK = /(?:[ \t\r\n]|#[^\r\n]*)*/y;
 
 class Checker {
@@ -173,7 +174,10 @@ class Checker {
     return checked({ ...binary, ...sides, matching: areVectors ? matching : null }, type);
   }
 
-  /** With the cardinality of set operators; a label is matched by or copied, not both. */
+  /**
+   * The matching, with the cardinality of set operators. A label is either matched or copied, not
+   * both.
+   */
   #matching(binary: Binary): VectorMatching | null {
     const { matching } = binary;
     if (matching === null) return null;
@@ -201,7 +205,7 @@ class Checker {
   }
 }
 
-/** How many arguments a call should have had, if not what it has. */
+/** Expected number of arguments as text; undefined if the call has it. */
 function countProblem({ func, args }: Call): string | undefined {
   const wanted = func.args.length;
   if (func.variadic === 0) return args.length === wanted ? undefined : `${wanted}`;

@@ -13,7 +13,7 @@ import { formatNumber } from './print.ts';
 /** One node as plain JSON, its children nested in it. */
 export type Described = Readonly<Record<string, unknown>>;
 
-/** As deep as the expression: more than `JSON.stringify` can take, for one. */
+/** As deep as the expression, which may exceed the depth that `JSON.stringify` supports. */
 export function describeExpression(root: Expr): Described {
   return foldOperators<Described>(root, {
     leaf: describeLeaf,

@@ -1,21 +1,21 @@
 /**
- * Text to tokens, by the rules of Prometheus 3.5 (`promql/parser/lex.go`), which differ from an
- * editor's: `5.`, `0X1F` and `1_000` are numbers, a string must end on its line, and what is a
- * keyword depends on braces and brackets. It stops at the first fault and keeps what came before,
- * because an earlier word may already be out of place.
+ * Splits text into tokens by the rules of Prometheus 3.5 (`promql/parser/lex.go`), which differ
+ * from an editor's: `5.`, `0X1F` and `1_000` are numbers, a string must end on its line, and
+ * keywords depend on braces and brackets. It stops at the first fault and keeps the tokens before
+ * it, because an earlier token may already be misplaced.
  */
 import { goCodePoint, goQuote } from '../format-go.ts';
 import { kindOfWord, type Token, type TokenKind } from './token.ts';
 
-/** All tokens up to the end or to the first fault. */
+/** All tokens up to the end of the text or the first fault. */
 export interface Lexed {
   readonly tokens: readonly Token[];
-  /** Why and where it stopped, null when the text was read to its end. */
+  /** Reason and position of the fault; null if the whole text was read. */
   readonly fault: { readonly message: string; readonly at: number } | null;
 }
 
 /**
- * Cuts a text into tokens. It throws nothing: the parser decides whether the fault or an earlier
+ * Splits a text into tokens. It never throws: the parser decides whether the fault or an earlier
  * token is reported.
  */
 export function lex(text: string): Lexed {
@@ -31,7 +31,7 @@ const OPERATORS = '*/%+-^<>@';
 const ARITHMETIC = '*/%+-^';
 const REPLACED = '\uFFFD';
 
-/** A character that cannot stand where it does. */
+/** A character that is invalid at its position. */
 class Fault extends Error {
   readonly at: number;
 
@@ -48,7 +48,7 @@ class Lexer {
   #parenDepth = 0;
   #inBraces = false;
   #inBrackets = false;
-  /** Between `[` and its first number, where words mean nothing. */
+  /** True between `[` and its first number, where words mean nothing. */
   #awaitsDuration = false;
   #sawDuration = false;
   #sawColon = false;
@@ -255,21 +255,23 @@ class Lexer {
   }
 }
 
-/** Digits that follow `\x`, `\u` and `\U`. */
+/** Number of digits after `\x`, `\u` and `\U`. */
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 function startsNumber(two: string): boolean {
   return /^\.?[0-9]/.test(two);
 }
 
-/** The whole character at an offset, '' past the end; a half of one counts as unreadable. */
+/** The whole character at an offset, '' past the end. Half a surrogate pair is unreadable. */
 function characterAt(text: string, at: number): string {
   const code = text.codePointAt(at);
   if (code === undefined) return '';
   return code >= 0xd800 && code < 0xe000 ? REPLACED : String.fromCodePoint(code);
 }
 
-/** As Go quotes the character that its reader gives at the end of input. */
+/**
+ * The character in Go's quotes; Go's reader returns a special character at the end of the input.
+ */
 function runeQuote(character: string): string {
   return character === '' ? "'\uFFFD'" : goQuote(character, "'");
 }
@@ -277,7 +279,7 @@ function runeQuote(character: string): string {
 /** Result of scanning a number or duration at one place. */
 export interface Scanned {
   readonly ok: boolean;
-  /** Offset after the last character that was looked at and taken. */
+  /** Offset after the last character accepted. */
   readonly to: number;
 }
 
@@ -312,14 +314,14 @@ function scanNumber(text: string, from: number): Scanned {
     } else if (accept(/_/)) {
       if (accept(/[._eE]/) || at >= text.length) return { ok: false, to: at };
     } else if (accept(digits)) {
-      // The rest of a run, in which `e` is a hexadecimal digit.
+      // Rest of a run of digits; `e` is a digit if they are hexadecimal.
       while (accept(digits));
     } else break;
   }
   return { ok: !/\w/.test(text.charAt(at)), to: at };
 }
 
-/** The rest of a duration whose first digits were read. Units in a wrong order are reported later. */
+/** Rest of a duration whose first digits were read. Units in the wrong order are reported later. */
 function scanDuration(text: string, from: number): Scanned {
   const match = /[smhdwy]s?(?:[0-9]+[smhdw]s?)*/y;
   match.lastIndex = from;

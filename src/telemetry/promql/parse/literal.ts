@@ -5,12 +5,12 @@ import { goQuote } from '../format-go.ts';
 import type { BuildContext } from './build-context.ts';
 import type { Token } from './token.ts';
 
-/** A string token without its quotes, escapes resolved. Within backquotes nothing is an escape. */
+/** A string token without its quotes, escapes resolved. Backquoted strings have no escapes. */
 export function stringLiteral({ text, from, to }: Token): StringLiteral {
   return { kind: 'string', value: stringOf(text), span: { from, to } };
 }
 
-/** Of a number or a duration, which counts in seconds. Throws `PromqlError` bad_data. */
+/** The value of a number, or of a duration in seconds. Throws `PromqlError` bad_data. */
 export function numberLiteral(context: BuildContext, token: Token): NumberLiteral {
   const span = { from: token.from, to: token.to };
   if (token.kind !== 'duration') {
@@ -23,7 +23,7 @@ export function numberLiteral(context: BuildContext, token: Token): NumberLitera
   return { kind: 'number', value: ms / 1000, isDuration: true, span };
 }
 
-/** The value, or why it has none in Go's words. */
+/** The value, or the reason in Go's words why there is none. */
 function numberOf(text: string): number | { readonly fault: string } {
   const lower = text.toLowerCase();
   if (lower === 'inf') return Number.POSITIVE_INFINITY;
@@ -60,9 +60,9 @@ const CONTROL: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text that a string token stands for; its escapes are known to be well formed. `\x` and octal
- * escapes are bytes of UTF-8; a byte that is no text becomes a lone surrogate (U+DC80 to U+DCFF),
- * so that it is not taken for text, and U+FFFD in an answer.
+ * The text of a string token, whose escapes are known to be well formed. `\x` and octal escapes are
+ * bytes of UTF-8. A byte that is not valid UTF-8 becomes a lone surrogate (U+DC80 to U+DCFF), so
+ * that it is not mistaken for text, and U+FFFD in a response.
  */
 export function stringOf(token: string): string {
   const inner = token.slice(1, -1);
@@ -107,10 +107,10 @@ const UNITS_MS: readonly (readonly [string, number])[] = [
   ['s', 1000],
   ['ms', 1],
 ];
-/** Nanoseconds in 63 bits, as of Go. */
+/** Nanoseconds in 63 bits, as in Go. */
 const DURATION_MS_MAX = 2 ** 63 / 1e6;
 
-/** Milliseconds, or what is wrong with it in the words of prometheus/common's `ParseDuration`. */
+/** Milliseconds, or the error in the words of prometheus/common's `ParseDuration`. */
 function parseDuration(text: string): number | { readonly fault: string } {
   if (!/^\d/.test(text)) return { fault: `not a valid duration string: ${goQuote(text)}` };
   let ms = 0;
@@ -130,8 +130,8 @@ function parseDuration(text: string): number | { readonly fault: string } {
 }
 
 /**
- * Shortest form without rounding (`90m` is `1h30m`, `7d` is `1w`, `8d` stays `8d`), as
- * `model.Duration.String` of prometheus/common. `ms` is whole and not negative.
+ * Shortest form without rounding (`90m` is `1h30m`, `7d` is `1w`, `8d` stays `8d`), as in
+ * `model.Duration.String` of prometheus/common. `ms` is an integer and not negative.
  */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s';

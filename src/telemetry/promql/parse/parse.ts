@@ -1,8 +1,8 @@
 /**
- * PromQL text to a checked, frozen tree: tokens, then their pieces and the syntax of each, then values
- * and modifiers, then types. Read in that order: `lexer.ts`, `canonical.ts`, `split.ts`,
- * `syntax-tree.ts`, `build.ts`, `check.ts`. Semantics and
- * words of errors are those of Prometheus 3.5.3 with default flags.
+ * Parses PromQL text to a checked, frozen tree: tokens, then their pieces and the syntax of each,
+ * then values and modifiers, then types. Read in this order: `lexer.ts`, `canonical.ts`,
+ * `split.ts`, `syntax-tree.ts`, `build.ts`, `check.ts`. Semantics and error texts are those of
+ * Prometheus 3.5.3 with default flags.
  */
 import type { Expr } from '../ast.ts';
 import { parseError } from '../errors.ts';
@@ -31,23 +31,23 @@ export function parseExpression(text: string): Expr {
     const unknown = unknownFunction(text, tokens, tokens.length);
     throw unknown ?? parseError(text, span, fault.message);
   }
-  if (!syntax.ok) throw new Error('The grammar gave up after the end of the expression');
+  if (!syntax.ok) throw new Error('The grammar failed after the end of the expression');
   return checkExpression(text, buildExpression(text, syntax.parsed));
 }
 
 /**
- * Pairs of parentheses, and the ranges, modifiers and signs of durations that an operand has, each
- * counted as one. Dashboards stay below 50; a stack holds some thousands.
+ * Maximum nesting: pairs of parentheses, plus the ranges, modifiers and duration signs of an
+ * operand, one each. Dashboards stay below 50; the stack can hold a few thousand.
  */
 export const EXPRESSION_DEPTH_MAX = 500;
 
-/** Throws `PromqlError` bad_data. `canonical`: of the tokens. */
+/** Throws `PromqlError` bad_data. `canonical`: the words of the tokens. */
 function refuseDepth(
   text: string,
   tokens: readonly Token[],
   canonical: readonly CanonicalToken[],
 ): void {
-  /** In each open parenthesis, it and what its last operand nests so far. */
+  /** Depth per open parenthesis: itself, plus the nesting of its last operand so far. */
   const open = [0];
   let depth = 0;
   let inBraces = false;

@@ -1,7 +1,6 @@
 /**
- * The text of an expression in one form for all who wrote it, as Prometheus 3.5 formats it
- * (`promql/parser/printer.go`, `prettier.go`): on one line, and where a part is longer than 100
- * bytes, broken and indented by its nesting.
+ * The canonical text of an expression, as Prometheus 3.5 formats it (`promql/parser/printer.go`,
+ * `prettier.go`): on one line, or broken and indented by nesting where a part exceeds 100 bytes.
  */
 import {
   type Aggregate,
@@ -20,20 +19,20 @@ import { METRIC_NAME } from '../values.ts';
 import { formatDuration } from './literal.ts';
 
 /**
- * What `/api/v1/format_query` answers. Each operator indents what is left of it once more, so that
- * the text of a chain grows with the square of its length: throws `PromqlError` execution where it
- * would be longer than any answer may be.
+ * The result of `/api/v1/format_query`. Each operator indents its left side once more, so the text
+ * of a chain grows with the square of its length. Throws `PromqlError` execution if the text would
+ * exceed the maximum size of a response.
  */
 export function formatExpression(expr: Expr): string {
   return new Printer().pretty(expr);
 }
 
-/** On one line. */
+/** The expression on one line. */
 export function printExpression(expr: Expr): string {
   return new Printer().line(expr).text;
 }
 
-/** A number without exponent, `NaN`, `+Inf`, `-Inf` and `-0` as Go has them. */
+/** A number without an exponent; `NaN`, `+Inf`, `-Inf` and `-0` as in Go. */
 export function formatNumber(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -43,28 +42,28 @@ export function formatNumber(value: number): string {
   return exponent === undefined ? shortest : withoutExponent(digits, Number(exponent));
 }
 
-/** Bytes of a part that stay on one line. */
+/** Maximum size of a part that stays on one line, bytes. */
 const LINE_BYTES_MAX = 100;
 
-/** Characters of a formatted text; an answer holds as many bytes. */
+/** Maximum length of a formatted text, characters; a response holds as many bytes. */
 const FORMATTED_MAX = 4 * 1024 * 1024;
 
 interface Line {
   readonly text: string;
-  /** Counted along, because counting those of each part would take quadratic time. */
+  /** Running count; counting the bytes of each part again would take quadratic time. */
   readonly bytes: number;
 }
 
-/** A part that is still to be laid out. */
+/** A part that has not been laid out yet. */
 interface Part {
   readonly expr: Expr;
   readonly level: number;
-  /** Behind a sign, where its first line is not indented. */
+  /** True after a sign: the first line is not indented. */
   readonly isBare: boolean;
 }
 
 class Printer {
-  /** Each part is asked for by every part around it. */
+  /** Cached, because every enclosing part requests the line of each part. */
   readonly #lines = new Map<Expr, Line>();
 
   line(root: Expr): Line {
@@ -77,7 +76,10 @@ class Printer {
     });
   }
 
-  /** Piece by piece from left to right; a loop, because it may be as deep as it is long. */
+  /**
+   * Lays out the pieces from left to right. It is a loop, because an expression may be as deep as
+   * it is long.
+   */
   pretty(root: Expr): string {
     const texts: string[] = [];
     let length = 0;
@@ -98,7 +100,7 @@ class Printer {
     const { text, bytes } = this.line(expr);
     const indent = '  '.repeat(level);
     const first = isBare ? '' : indent;
-    // A sign and a subquery look at what they stand at, whatever their own length.
+    // A sign and a subquery depend on their operand, not on their own length.
     if (expr.kind === 'unary') return [first + expr.op, { expr: expr.expr, level, isBare: true }];
     const fits = bytes <= LINE_BYTES_MAX;
     if (expr.kind === 'subquery') {
@@ -226,7 +228,7 @@ function aggregateHead({ op, grouping, without }: Aggregate): string {
   return labels.length > 0 ? `${op} by (${labels.join(', ')}) ` : op;
 }
 
-/** Prometheus decides which labels need quotes by the rule for metrics: a colon needs none. */
+/** Prometheus applies the rule for metric names to labels: a colon needs no quotes. */
 function isMetricName(text: string): boolean {
   return /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(text);
 }
@@ -241,7 +243,7 @@ function operatorWith({ op, bool, matching }: Binary): string {
   return text;
 }
 
-/** `digits` with one digit before its point, or none, times a power of ten. */
+/** `digits`, with at most one digit before the point, times a power of ten. */
 function withoutExponent(digits: string, exponent: number): string {
   const sign = digits.startsWith('-') ? '-' : '';
   const [whole = '', fraction = ''] = digits.replace('-', '').split('.');
@@ -249,7 +251,7 @@ function withoutExponent(digits: string, exponent: number): string {
   return `${sign}${whole}${fraction}${'0'.repeat(exponent - fraction.length)}`;
 }
 
-/** Order of UTF-8 bytes, which is that of code points. */
+/** Compares in the order of UTF-8 bytes, which is that of code points. */
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,26 +1,26 @@
 /**
- * An expression cut up into its operators, signs and operands, each to be shown to the grammar by
- * itself: the grammar nests a chain of operators as deep as it is long, and fails. What an
- * operand has in parentheses is cut up in turn, and `""` stands for it.
+ * Splits an expression into its operators, signs and operands, each parsed by the grammar on its
+ * own: the grammar nests a chain of operators as deep as it is long and fails. The content of an
+ * operand's parentheses is split in turn, and `""` replaces it.
  */
 import type { CanonicalToken } from './canonical.ts';
 import { BINDING_LEVELS, LEVEL_OF } from './token.ts';
 
-/** One expression from left to right: of a tree's root, in parentheses, or an argument. */
+/** One expression from left to right: the root, the content of parentheses, or an argument. */
 export interface Sequence {
   readonly pieces: Piece[];
 }
 
-/** One operator, sign or operand, and the text that the grammar is shown for it. */
+/** One operator, sign or operand, and the text that the grammar parses for it. */
 export class Piece {
   readonly role: 'operator' | 'sign' | 'operand';
-  /** Words with blanks between, for the grammar. */
+  /** Words for the grammar, separated by blanks. */
   text = '';
-  /** Offsets of each word in `text`, and the index of the token that it stands for. */
+  /** Offset of each word in `text`, and the index of its token. */
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   readonly indices: number[] = [];
-  /** What its parentheses hold, in the order of the `""` for them. */
+  /** Content of its parentheses, in the order of the `""` that replace them. */
   readonly inner: Sequence[] = [];
   /** Index of the token after it. */
   end = 0;
@@ -38,30 +38,30 @@ export class Piece {
   }
 }
 
-/**
- * An expression in pieces: the sequence at the top, and those in parentheses reached from its
- * pieces.
- */
+/** An expression in pieces: the top sequence; those in parentheses are reached from its pieces. */
 export interface SplitExpression {
   readonly root: Sequence;
-  /** Those of all sequences. */
+  /** Pieces of all sequences. */
   readonly pieces: readonly Piece[];
 }
 
-/** Puts no piece in order: where tokens are out of place, one of the pieces is no expression. */
+/** Does not validate: if tokens are misplaced, one of the pieces is not an expression. */
 export function splitExpression(tokens: readonly CanonicalToken[]): SplitExpression {
   const splitter = new Splitter();
   for (const [index, token] of tokens.entries()) splitter.add(token, index);
   return splitter.finish(tokens.length);
 }
 
-/** Any expression, where one must stand. */
+/** Placeholder for any expression. */
 const ANY = '""';
 
 class Splitter {
   readonly #pieces: Piece[] = [];
   readonly #root: Sequence = { pieces: [] };
-  /** The innermost last; around each, the operand whose parenthesis is open is the last piece. */
+  /**
+   * Open sequences, the innermost last. In each, the last piece is the operand whose parenthesis is
+   * open.
+   */
   readonly #open: Sequence[] = [this.#root];
 
   add({ word, place }: CanonicalToken, index: number): void {
@@ -124,13 +124,15 @@ class Splitter {
     if (last.role === 'operator') last.add(ANY, index);
   }
 
-  /** With an operand that is empty, where there is none behind a sign or an operator. */
+  /** Adds an empty operand if none follows a sign or an operator. */
   #endSequence(index: number): void {
     if (this.#last !== undefined) this.#operand(index);
     this.#endPiece(index);
   }
 
-  /** An expression in parentheses; where there is none, the grammar decides whether it may lack. */
+  /**
+   * Closes an expression in parentheses; if it is empty, the grammar decides whether that is valid.
+   */
   #close(index: number): void {
     this.#endSequence(index);
     const sequence = this.#open.pop();
@@ -141,7 +143,7 @@ class Splitter {
   }
 }
 
-/** What is made of the pieces, in the order in which Prometheus's parser makes it. */
+/** Actions on the pieces, in the order of Prometheus's parser. */
 export interface OperandActions<T> {
   operand(piece: Piece): T;
   signed(sign: Piece, operand: T): T;
@@ -152,7 +154,7 @@ export interface OperandActions<T> {
 
 const POWER = BINDING_LEVELS.length - 1;
 
-/** Of a sign: looser than `^`, tighter than all others. */
+/** Binding level of a sign: looser than `^`, tighter than all others. */
 const SIGN = POWER - 0.5;
 
 /** A loop, because a chain may be thousands long. */
@@ -163,7 +165,7 @@ export function combine<T>(pieces: readonly Piece[], actions: OperandActions<T>)
     if (made.length === 0) throw new Error('An operator has no operand');
     return made.pop() as T;
   };
-  /** Makes what binds as tight as `level` at least. */
+  /** Reduces the operators that bind at least as tightly as `level`. */
   const settle = (level: number): void => {
     for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
       if (last.level < level) return;

@@ -1,7 +1,7 @@
 /**
- * Prometheus's message for a token that cannot stand where it does. It names what it was reading
- * and what it expected for the few constructs whose rules know errors
- * (`promql/parser/generated_parser.y`); the innermost of them that is still open decides.
+ * Prometheus's message for a misplaced token. For the few constructs with error rules
+ * (`promql/parser/generated_parser.y`) it names the construct and the expected token; the innermost
+ * one that is still open decides.
  */
 import { type PromqlError, parseError } from '../errors.ts';
 import { goQuote } from '../format-go.ts';
@@ -11,21 +11,21 @@ import { describeToken, type Token } from './token.ts';
 
 interface Misplaced {
   readonly tokens: readonly Token[];
-  /** Their canonical words. */
+  /** Canonical words of the tokens. */
   readonly words: readonly string[];
-  /** Of the token that is out of place. */
+  /** Index of the misplaced token. */
   readonly index: number;
 }
 
 /**
- * The error for the token that is out of place, worded and placed as Prometheus 3.5 does. It does
- * not throw it.
+ * Returns the error for the misplaced token, with the text and position of Prometheus 3.5. Does not
+ * throw it.
  */
 export function syntaxError(text: string, misplaced: Misplaced): PromqlError {
   const { tokens, words, index } = misplaced;
   const token = tokens[index];
   const before = tokens[index - 1];
-  if (token === undefined) throw new Error('No token is out of place');
+  if (token === undefined) throw new Error('No token is misplaced');
   const frames = framesBefore(misplaced);
   if (before?.word === ',' && ['call', 'aggregation'].includes(frames.at(-1)?.kind ?? '')) {
     return parseError(text, before, 'trailing commas not allowed in function call args');
@@ -35,8 +35,8 @@ export function syntaxError(text: string, misplaced: Misplaced): PromqlError {
 }
 
 /**
- * The first call before `index` that is complete and of a function that does not exist: it is reported
- * before anything that comes after it. Null when there is none.
+ * The first complete call before `index` of a function that does not exist: it is reported before
+ * anything after it. null if there is none.
  */
 export function unknownFunction(
   text: string,
@@ -54,7 +54,7 @@ export function unknownFunction(
   return null;
 }
 
-/** Of a name that is no function, or one behind a feature flag. */
+/** The error for an unknown function, or one behind a feature flag. */
 export function functionError(text: string, name: Token): PromqlError {
   const quoted = goQuote(name.text);
   const isExperimental = EXPERIMENTAL_FUNCTIONS.has(name.text);
@@ -64,7 +64,7 @@ export function functionError(text: string, name: Token): PromqlError {
   return parseError(text, name, message);
 }
 
-/** A bracket that is open, or the whole expression. */
+/** An open bracket, or the whole expression. */
 interface Frame {
   readonly kind:
     | 'expression'
@@ -77,7 +77,7 @@ interface Frame {
     | 'brackets';
   /** Index after the bracket. */
   readonly from: number;
-  /** After an aggregator, until its parenthesis opens. */
+  /** True after an aggregator, until its parenthesis opens. */
   awaitsBody: boolean;
 }
 
@@ -112,7 +112,7 @@ function parenthesisKind(current: Frame, words: readonly string[], at: number): 
   return before === 'abs' ? 'call' : 'expression';
 }
 
-/** The modifier whose duration or time has begun but is not there yet. */
+/** The modifier that still lacks its duration or time. */
 function modifierBefore(words: readonly string[], at: number): 'offset' | 'time' | undefined {
   let i = at - 1;
   while (['+', '-', '(', 'start', 'end'].includes(words[i] ?? '')) i--;

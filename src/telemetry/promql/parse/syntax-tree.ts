@@ -1,8 +1,8 @@
 /**
- * The shape of each piece of an expression, found by the grammar that Prometheus's own editor uses
- * (`@prometheus-io/lezer-promql`). That grammar is an editor's and of a newer Prometheus: it folds
- * signs into numbers, misses formats of numbers, and knows words that 3.5 does not. So it is shown
- * canonical words, and what a leaf says is read from the token at its place.
+ * The syntax of each piece of an expression, found by the grammar of Prometheus's own editor
+ * (`@prometheus-io/lezer-promql`). That grammar is made for an editor and for a newer Prometheus:
+ * it folds signs into numbers, misses some number formats, and knows words that 3.5 does not. So it
+ * parses canonical words, and the content of a leaf is read from its token.
  */
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
@@ -13,11 +13,11 @@ import type { Token } from './token.ts';
 /** The tree of a piece, and the tokens under its nodes. */
 export interface SyntaxTree {
   readonly root: SyntaxNode;
-  /** The token that a node begins with. */
+  /** First token of a node. */
   first(node: SyntaxNode): Token;
-  /** The token that a node ends with. */
+  /** Last token of a node. */
   last(node: SyntaxNode): Token;
-  /** The token in front of a node. */
+  /** Token before a node. */
   before(node: SyntaxNode): Token;
 }
 
@@ -25,25 +25,25 @@ export interface SyntaxTree {
 export interface ParsedExpression {
   readonly root: Sequence;
   treeOf(piece: Piece): SyntaxTree;
-  /** The token that a piece begins with. */
+  /** First token of a piece. */
   tokenOf(piece: Piece): Token;
 }
 
-/** Or the index of the first token that no expression can have at its place. */
+/** The tree, or the index of the first token that is misplaced in any expression. */
 export type ParsedSyntax =
   | { readonly ok: true; readonly parsed: ParsedExpression }
   | { readonly ok: false; readonly index: number };
 
-/** Gives up at the first error instead of mending the tree around it. */
+/** Gives up at the first error instead of repairing the tree around it. */
 const strict = parser.configure({ strict: true });
 
-/** Where tokens were cut off by a fault (no end token), the index may be their number. */
+/** If a lexical fault cut off the tokens (no end token), the index may equal their number. */
 export function parseSyntax(
   tokens: readonly Token[],
   canonical: readonly CanonicalToken[],
 ): ParsedSyntax {
   const { root, pieces } = splitExpression(canonical);
-  /** Of pieces that read the same, as most of a long chain do. */
+  /** Shapes by text: most pieces of a long chain have the same text. */
   const shapes = new Map<string, SyntaxNode | number>();
   const roots = new Map<Piece, SyntaxNode>();
   let index = Number.POSITIVE_INFINITY;
@@ -60,7 +60,7 @@ export function parseSyntax(
   return { ok: true, parsed: { root, treeOf, tokenOf } };
 }
 
-/** Of the token that begins at an offset of the piece's text or after it. */
+/** Index of the token that begins at or after an offset of the piece's text. */
 function indexAt({ starts, indices, end }: Piece, offset: number): number {
   const at = starts.findIndex((start) => start >= offset);
   return indices[at] ?? end;
@@ -83,16 +83,17 @@ function treeOfPiece(
 
 function tokenAt(tokens: readonly Token[], index = -1): Token {
   const token = tokens[index];
-  if (token === undefined) throw new Error('A node of the syntax tree lies between tokens');
+  if (token === undefined)
+    throw new Error('A node of the syntax tree is not aligned with the tokens');
   return token;
 }
 
-/** The expression that the text is, or the offset before which everything was in place. */
+/** The tree of the text, or the offset up to which it is valid. */
 function shapeOf(text: string): SyntaxNode | number {
   try {
     return strict.parse(text).topNode;
   } catch (error) {
-    // A strict parser reports its position only so.
+    // A strict parser reports its position only in the message.
     const place = error instanceof SyntaxError ? /\d+$/.exec(error.message)?.[0] : undefined;
     if (place === undefined) throw error;
     return Number(place);

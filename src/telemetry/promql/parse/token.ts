@@ -1,16 +1,16 @@
 /**
  * The words of PromQL, as Prometheus 3.5 distinguishes them. Its keywords are not reserved: `sum`,
- * `by` or `start` may name a metric or label too, so a token keeps its text beside its kind.
+ * `by` or `start` may name a metric or label too, so a token keeps its text along with its kind.
  */
 import { goQuote } from '../format-go.ts';
 
 /**
- * What a token is, as far as it can be seen without what stands around it, braces and brackets
- * apart.
+ * Kind of a token, as far as its text determines it without context, except for braces and
+ * brackets.
  */
 export type TokenKind =
   | 'identifier'
-  /** A name with a colon in it, which no label or function may have. */
+  /** A name with a colon, which no label or function may have. */
   | 'metricIdentifier'
   | 'number'
   | 'duration'
@@ -27,9 +27,9 @@ export type TokenKind =
 /** One word of an expression. */
 export interface Token {
   readonly kind: TokenKind;
-  /** Canonical spelling of anything that has one (keywords in lower case), else as `text`. */
+  /** Canonical spelling, if it has one (keywords in lower case); otherwise equal to `text`. */
   readonly word: string;
-  /** As it was written. */
+  /** Text as written. */
   readonly text: string;
   /** Offsets into the expression, `to` exclusive. */
   readonly from: number;
@@ -45,18 +45,18 @@ const WORDS: ReadonlyMap<string, TokenKind> = new Map([
   ...words('number', 'inf nan'),
 ]);
 
-/** What a word outside of braces is. */
+/** Kind of a word outside of braces. */
 export function kindOfWord(text: string): TokenKind {
   const kind = WORDS.get(text.toLowerCase());
   if (kind !== undefined) return kind;
   return text.includes(':') ? 'metricIdentifier' : 'identifier';
 }
 
-/** Keywords that may stand where a metric's name does. */
+/** Keywords that may be used as a metric name. */
 const NAMELIKE = new Set(['and', 'or', 'unless', 'offset', 'by', 'without']);
 
 /**
- * True for a token that may stand as a metric's name: aggregators and most keywords may, as in
+ * True for a token that may be used as a metric name: aggregators and most keywords may, as in
  * Prometheus.
  */
 export function mayNameMetric({ kind, word }: Token): boolean {
@@ -100,17 +100,17 @@ function shortened(text: string): string {
   return `${goQuote([...text].slice(0, SHOWN_MAX).join(''))}...`;
 }
 
-/** Bytes of a token's text beyond which only as many characters are shown. */
+/** A longer token is cut to this many characters; compared with its length in bytes. */
 const SHOWN_MAX = 10;
 
 function words(kind: TokenKind, list: string): [string, TokenKind][] {
   return list.split(' ').map((word) => [word, kind]);
 }
 
-/** Binary operators by how tight they bind, the loosest first (`generated_parser.y`). */
+/** Binary operators by binding level, the loosest first (`generated_parser.y`). */
 export const BINDING_LEVELS = ['or', 'and unless', '== != < > <= >=', '+ -', '* / % atan2', '^'];
 
-/** How tight a binary operator binds. */
+/** Binding level of a binary operator. */
 export const LEVEL_OF: ReadonlyMap<string, number> = new Map(
   BINDING_LEVELS.flatMap((operators, level) =>
     operators.split(' ').map((op) => [op, level] as const),

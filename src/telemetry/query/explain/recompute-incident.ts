@@ -1,7 +1,7 @@
 /**
  * Recomputes the decision of an incident from stored samples and compares the two. Runs in a query
- * thread, 10 s at most. A difference is a sentence. What can no longer be checked is reported as
- * that, and never as agreement.
+ * thread, at most 10 s. A difference is a sentence. Facts that can no longer be checked are
+ * reported as such, never as agreement.
  */
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
@@ -28,45 +28,45 @@ import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts
 import { readFromMs } from '../preview/alert-preview.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 
-/** What is asked; plain data, because it goes to a thread. Times are Unix ms. */
+/** Request to recompute; plain data, because it is sent to a thread. Times are Unix ms. */
 export interface RecomputeRequest {
-  /** As it was when the incident fired. */
+  /** The rule as it was when the incident fired. */
   readonly rule: EvaluationRule;
   /** '' for a condition of a whole data center. */
   readonly vm: string;
   readonly labels: string;
-  /** VMs of a data center's condition that were silent, a bounded part of them. */
+  /** VMs of a data center's condition that were silent, a bounded subset. */
   readonly heldVms: readonly string[];
   readonly startedMs: number;
   readonly firedObservedMs: number;
-  /** When it was decided. */
+  /** Time of the decision. */
   readonly firedMs: number;
   readonly window: readonly ObservedValue[];
-  /** Nothing older is in history. */
+  /** Retention bound: history has nothing older. */
   readonly retainedFromMs: number;
 }
 
-/** What stored samples say of an incident's decision. `detail` is a sentence for people. */
+/** What stored samples show about an incident's decision. `detail` is a sentence for people. */
 export interface Recomputation {
   readonly status: 'AGREES' | 'DIFFERS' | 'NOT_POSSIBLE';
   readonly detail: string;
-  /** Of the firing that stored samples lead to. */
+  /** Start of the firing derived from stored samples. */
   readonly startedMs?: number;
   readonly firedObservedMs?: number;
-  /** The observation before the run, where it was so long before that the run started again. */
+  /** The observation before the run, if it was so much earlier that the run restarted. */
   readonly before?: { readonly observedMs: number };
 }
 
 type Reader = Pick<HistoryView, 'read'>;
 
-/** Throws `ReadCancelled` when `isCancelled` answers true. */
+/** Throws `ReadCancelled` if `isCancelled` returns true. */
 export function recomputeIncident(
   history: Reader,
   request: RecomputeRequest,
   isCancelled: () => boolean,
 ): Recomputation {
   if (request.startedMs < request.retainedFromMs) {
-    const detail = 'Its samples are older than history keeps them';
+    const detail = 'Its samples are older than the retention of history';
     return { status: 'NOT_POSSIBLE', detail };
   }
   try {
@@ -74,7 +74,7 @@ export function recomputeIncident(
     return recomputeVm(history, request, isCancelled);
   } catch (error) {
     if (!(error instanceof HistoryError)) throw error;
-    return { status: 'NOT_POSSIBLE', detail: 'History of its time cannot be read' };
+    return { status: 'NOT_POSSIBLE', detail: 'History of that time cannot be read' };
   }
 }
 
@@ -96,7 +96,7 @@ function recomputeVm(
   const checkpoint = (): void => {
     if (isCancelled()) throw new ReadCancelled();
   };
-  // A moment later: silence is past its time only after it.
+  // 1 ms later: silence exceeds its limit only after it.
   const elapsedMs = isAge ? untilMs + 1 : untilMs;
   const firings = recomputeFirings({ rule, vm, labels, columns, untilMs: elapsedMs, checkpoint });
   const compared = compare(request, firings);
@@ -118,7 +118,11 @@ function compare(request: RecomputeRequest, firings: readonly RecomputedFiring[]
     valueDifference(request.window, firing.window),
   ].filter((one) => one !== undefined);
   if (differences.length > 0) {
-    return { status: 'DIFFERS', detail: `By stored samples ${differences.join('; ')}`, ...found };
+    return {
+      status: 'DIFFERS',
+      detail: `According to stored samples, ${differences.join('; ')}`,
+      ...found,
+    };
   }
   return { status: 'AGREES', detail: 'Stored samples lead to the same decision', ...found };
 }
@@ -128,7 +132,7 @@ function instantDifference(what: string, recorded: number, found: number): strin
   return `${what} ${utcTime(found)}, ${duration(Math.abs(found - recorded) / 1000)} ${found < recorded ? 'earlier' : 'later'}`;
 }
 
-/** Only times that both have are compared: long windows are thinned. */
+/** Compares only times that both have: long windows are thinned. */
 function valueDifference(
   recorded: readonly ObservedValue[],
   found: readonly ObservedValue[],
@@ -144,7 +148,7 @@ function valueDifference(
   return `${count} another value, the first at ${utcTime(first.observedMs)}`;
 }
 
-/** The row with readings before the run, if the silence after it was longer than the tolerance. */
+/** The row with readings before the run, if the silence after it exceeded the tolerance. */
 function gapBefore(columns: VmColumns, startedMs: number): { observedMs: number } | undefined {
   const { timesMs, series } = columns;
   for (let row = timesMs.length - 1; row >= 0; row--) {
@@ -156,7 +160,7 @@ function gapBefore(columns: VmColumns, startedMs: number): { observedMs: number 
   return undefined;
 }
 
-/** Of silence of many: was each of them silent when it was decided? */
+/** Silence of many VMs: was each of them silent at the time of the decision? */
 function recomputeDatacenter(
   history: Reader,
   request: RecomputeRequest,
@@ -164,7 +168,7 @@ function recomputeDatacenter(
 ): Recomputation {
   const { rule, heldVms, startedMs, firedMs } = request;
   if (heldVms.length === 0) {
-    return { status: 'NOT_POSSIBLE', detail: 'Which VMs were silent is not known any more' };
+    return { status: 'NOT_POSSIBLE', detail: 'The silent VMs are no longer known' };
   }
   const heard = heldVms.filter((vm) => {
     if (isCancelled()) throw new ReadCancelled();
@@ -172,12 +176,16 @@ function recomputeDatacenter(
     return history.read({ project: rule.project, vm, ...range }, isCancelled).timesMs.length > 0;
   });
   const tolerance = duration(GAP_TOLERANCE_MS / 1000);
-  const before = `the ${tolerance} before it was decided`;
-  const looked = `${heldVms.length} of its silent VMs`;
+  const before = `the ${tolerance} before the decision`;
+  const looked = `the ${heldVms.length} checked silent VMs`;
   if (heard.length === 0) {
-    return { status: 'AGREES', detail: `Nothing is stored of ${looked} in ${before}`, startedMs };
+    return {
+      status: 'AGREES',
+      detail: `No samples of ${looked} are stored for ${before}`,
+      startedMs,
+    };
   }
-  const detail = `Of ${looked} ${heard.length} have stored samples of ${before}`;
+  const detail = `Samples of ${heard.length} of ${looked} are stored for ${before}`;
   return { status: 'DIFFERS', detail };
 }
 
@@ -192,14 +200,15 @@ export const recomputeMethods = (history: HistoryView): Readonly<Record<string, 
 });
 
 /**
- * Recomputing, as the main thread calls it: requests go to the query threads, 10 s each (LIMIT-03).
+ * Recomputation as the main thread calls it: requests go to the query threads, 10 s each
+ * (LIMIT-03).
  */
 export interface IncidentRecomputations {
   /**
    * Throws a `Refusal` (RESPONSE_TOO_LARGE, QUERY_TIMEOUT), or the reason of `signal`.
    */
   recompute(request: RecomputeRequest, signal: AbortSignal): Promise<Recomputation>;
-  /** The path of any instance. Throws the same, and a `HistoryError`. */
+  /** The path of any instance. Throws the same, plus a `HistoryError`. */
   path(request: InstancePathRequest, signal: AbortSignal): Promise<RecomputedPath>;
 }
 
@@ -208,7 +217,7 @@ export interface IncidentRecomputationsDeps {
   readonly clock: Clock;
 }
 
-/** Wraps the query threads. It holds nothing of its own, so that it needs no close. */
+/** Wraps the query threads. It owns nothing, so it needs no close. */
 export function createIncidentRecomputations({
   threads,
   clock,
@@ -219,7 +228,7 @@ export function createIncidentRecomputations({
     signal: AbortSignal,
   ): Promise<unknown> =>
     runQuery({ threads, clock }, { project: argument.rule.project, method, argument, signal });
-  // The threads run our own file, whose methods answer so.
+  // The threads run this program's file; its methods return these types.
   return {
     recompute: (request, signal) =>
       run('recomputeIncident', request, signal) as Promise<Recomputation>,
@@ -228,21 +237,21 @@ export function createIncidentRecomputations({
   };
 }
 
-/** The request, checked; plain data, because it goes to a thread. Times are Unix ms. */
+/** The checked request; plain data, because it is sent to a thread. Times are Unix ms. */
 export interface InstancePathRequest {
-  /** As it is evaluated now. */
+  /** The rule as it is evaluated now. */
   readonly rule: EvaluationRule;
   readonly vm: string;
-  /** Canonical label part, '' = of the VM. */
+  /** Canonical label part; '' = the VM itself. */
   readonly labels: string;
-  /** The stretch, (fromMs, toMs]. */
+  /** The time range, (fromMs, toMs]. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Nothing older is read. */
+  /** Retention bound: nothing older is read. */
   readonly retainedFromMs: number;
 }
 
-/** Throws `ReadCancelled` when `isCancelled` answers true, and a `HistoryError`. */
+/** Throws `ReadCancelled` if `isCancelled` returns true, or a `HistoryError`. */
 function recomputeInstancePath(
   history: Pick<HistoryView, 'read' | 'newestTime'>,
   request: InstancePathRequest,

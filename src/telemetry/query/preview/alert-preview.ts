@@ -1,8 +1,8 @@
 /**
- * Previews of alert rules: a rule over the stored history of its VMs, one VM after another. It
- * shows what the rule would have done, and how much of the expected samples was there to judge it
- * by. Runs in a query thread, 10 s at most; the thread holds one VM's columns of the rule's metric
- * at a time.
+ * Previews of alert rules: a rule over the stored history of its VMs, one VM after another. The
+ * result lists what the rule would have done, and how many of the expected samples were available.
+ * Runs in a query thread, at most 10 s; the thread holds one VM's columns of the rule's metric at a
+ * time.
  */
 
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
@@ -39,23 +39,23 @@ import {
 } from '../threads/limits.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 
-/** What is asked, checked; plain data, because it goes to a thread. Times are Unix ms. */
+/** The checked request; plain data, because it is sent to a thread. Times are Unix ms. */
 export interface AlertPreviewRequest {
   readonly rule: EvaluationRule;
   /** The window, (fromMs, toMs]. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Nothing older is read. */
+  /** Retention bound: nothing older is read. */
   readonly retainedFromMs: number;
-  /** true: `instances` are listed. Default false. */
+  /** true: list `instances`. Default false. */
   readonly withInstances?: boolean;
-  /** The series to answer `trace` for; labels are canonical. */
+  /** The series to trace in `trace`; labels are canonical. */
   readonly traced?: { readonly vm: string; readonly labels: string };
 }
 
 /**
- * What a rule would have done over the window. `queryStatus` says whether all VMs could be read,
- * `historyStatus` whether their history covers the window; counts are of samples of the rule's
+ * Simulated result of a rule over the window. `queryStatus`: whether all VMs could be read;
+ * `historyStatus`: whether their history covers the window. Counts are of samples of the rule's
  * metric.
  */
 export interface AlertPreview {
@@ -65,13 +65,13 @@ export interface AlertPreview {
   readonly expectedSamples: number;
   /** VM by VM, oldest first. */
   readonly firings: readonly (PreviewedFiring & { readonly vm: string })[];
-  /** There were more. */
+  /** True if there were more. */
   readonly truncated: boolean;
-  /** VMs whose history could not be read, and why the first of them: for the log. */
+  /** VMs whose history could not be read, with the error of the first of them: for the log. */
   readonly unreadable: { readonly vms: number; readonly first?: VmFailure };
-  /** VMs of which no value is known, some by name. */
+  /** VMs without any known value, some by name. */
   readonly unknown: { readonly vms: number; readonly names: readonly string[] };
-  /** Those that would have fired first; `omitted` were too many. */
+  /** Instances that would have fired first; `omitted` counts those beyond the limit. */
   readonly instances: { readonly listed: readonly PreviewedInstance[]; readonly omitted: number };
   readonly trace?: RecomputedPath;
 }
@@ -79,13 +79,13 @@ export interface AlertPreview {
 /** One series of one VM over the window. */
 export interface PreviewedInstance {
   readonly vm: string;
-  /** Canonical label part, '' = of the VM. */
+  /** Canonical label part; '' = the VM itself. */
   readonly labels: string;
-  /** How often it would have fired. */
+  /** Number of times it would have fired. */
   readonly firings: number;
-  /** The newest ones, without a break. */
+  /** The newest segments, without a gap between them. */
   readonly segments: readonly PathSegment[];
-  /** There were older ones. */
+  /** True if there were older ones. */
   readonly truncated: boolean;
 }
 
@@ -96,20 +96,20 @@ interface VmFailure {
 
 type PreviewedHistory = Pick<HistoryView, 'read' | 'newestTime'>;
 
-/** A VM of the project, as its record says. */
+/** A VM of the project, according to its record. */
 export interface PreviewedVm {
   readonly id: string;
-  /** When its first row came, Unix ms. */
+  /** Time of its first row, Unix ms. */
   readonly registeredMs: number;
   /** When it was retired, Unix ms. */
   readonly retiredMs?: number;
-  /** When it was last retired, Unix ms; what was observed until then is of the VM before. */
+  /** Time at which it was last retired, Unix ms; earlier observations are of the previous VM. */
   readonly generationMs?: number;
 }
 
 /**
- * Throws a `Refusal` TOO_MANY_POINTS before anything is read, and `ReadCancelled` when
- * `isCancelled` answers true; a VM that cannot be read is part of the answer.
+ * Throws a `Refusal` TOO_MANY_POINTS before anything is read, and `ReadCancelled` if `isCancelled`
+ * returns true. A VM that cannot be read is part of the result.
  *
  * @param known all VMs of the project
  */
@@ -143,12 +143,12 @@ function checkSize(vms: number, { fromMs, toMs }: AlertPreviewRequest): void {
   const samples = vms * Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS);
   if (samples <= PREVIEW_SAMPLES_MAX) return;
   const seconds = Math.round((toMs - fromMs) / 1000);
-  const message = `${vms} VMs have ${samples} samples in ${seconds} seconds; ${PREVIEW_SAMPLES_MAX} at most: preview a shorter history, or fewer VMs`;
+  const message = `${vms} VMs have ${samples} samples in ${seconds} seconds, more than ${PREVIEW_SAMPLES_MAX}: preview a shorter history or fewer VMs`;
   const limit = String(PREVIEW_SAMPLES_MAX);
   throw new Refusal('TOO_MANY_POINTS', message, { points: String(samples), limit });
 }
 
-/** As far as the VM was there: nothing from before it came back, nothing from after it went. */
+/** Range in which the VM existed: after its previous retirement and until its own. */
 function lifeOf(
   request: AlertPreviewRequest,
   { retiredMs, generationMs }: PreviewedVm,
@@ -191,9 +191,9 @@ function previewOne(
     if (isCancelled()) throw new ReadCancelled();
   };
   const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint, withPaths });
-  // Rows that had been buffered are older than the VM's registration.
+  // Buffered rows may be older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
-  // With the VM end its alerts.
+  // A VM's alerts end with the VM.
   const firings =
     toMs === retiredMs
       ? preview.firings.map((one) => ({ endedMs: toMs, ...one }))
@@ -208,7 +208,7 @@ function previewOne(
   };
 }
 
-/** Where the samples must begin that decide the window, Unix ms. */
+/** Time of the first sample that can affect the window, Unix ms. */
 export function readFromMs(
   history: Pick<HistoryView, 'newestTime'>,
   { rule, fromMs, retainedFromMs }: Pick<AlertPreviewRequest, 'rule' | 'fromMs' | 'retainedFromMs'>,
@@ -224,7 +224,7 @@ export function readFromMs(
   return Math.max(retainedFromMs, neededMs);
 }
 
-/** The parts added up. */
+/** Sum of the parts. */
 class Sum {
   readonly #vms: number;
   readonly #firings: (PreviewedFiring & { vm: string })[] = [];
@@ -239,7 +239,7 @@ class Sum {
   readonly #instances: PreviewedInstances | undefined;
   trace: RecomputedPath | undefined;
 
-  /** @param vms how many there will be */
+  /** @param vms number of VMs to add */
   constructor(vms: number, withInstances: boolean) {
     this.#vms = vms;
     this.#instances = withInstances ? new PreviewedInstances() : undefined;
@@ -254,7 +254,7 @@ class Sum {
       return;
     }
     this.#evaluated += part.evaluatedSamples;
-    // Of telemetry silence is what is known.
+    // For silence conditions, missing samples are not unknown: silence is the value.
     if (part.evaluatedSamples === 0 && part.firings.length === 0) this.#addUnknown(vm);
     this.#instances?.add(vm, part);
     if (part.reachesBack) this.#reachingBack++;
@@ -294,7 +294,10 @@ class Sum {
   }
 }
 
-/** Instances with their paths, as many as an answer may list; those that would have fired come first. */
+/**
+ * Instances with their paths, up to the limit of a response; those that would have fired precede
+ * the others.
+ */
 class PreviewedInstances {
   readonly #fired: PreviewedInstance[] = [];
   readonly #quiet: PreviewedInstance[] = [];
@@ -318,7 +321,7 @@ class PreviewedInstances {
   }
 }
 
-/** What comes back: refusals, which a thread's faults do not carry, come as values. */
+/** Result of a thread: refusals are values, because exceptions do not carry them across threads. */
 export type PreviewReply =
   | { readonly kind: 'preview'; readonly preview: AlertPreview }
   | {
@@ -357,7 +360,7 @@ function replyOf(make: () => AlertPreview): PreviewReply {
   }
 }
 
-/** Previews, as the main thread calls them: one query thread each, 10 s at most (LIMIT-03). */
+/** Previews as the main thread calls them: one query thread each, at most 10 s (LIMIT-03). */
 export interface AlertPreviews {
   /**
    * Throws a `Refusal` (TOO_MANY_POINTS, RESPONSE_TOO_LARGE, QUERY_TIMEOUT), a
@@ -375,8 +378,8 @@ export interface AlertPreviewsDeps {
 }
 
 /**
- * Wraps the query threads. VMs that cannot be read are counted and logged here, and are a part of
- * the answer.
+ * Wraps the query threads. VMs that cannot be read are counted and logged here, and are part of the
+ * result.
  */
 export function createAlertPreviews(deps: AlertPreviewsDeps): AlertPreviews {
   const { threads, clock, log, failures } = deps;
@@ -387,7 +390,7 @@ export function createAlertPreviews(deps: AlertPreviewsDeps): AlertPreviews {
         { threads, clock },
         { project, method: 'alertPreview', argument: request, signal },
       );
-      // The threads run our own file, whose method answers so.
+      // The threads run this program's file, whose method returns this type.
       const answer = reply as PreviewReply;
       if (answer.kind === 'refused') {
         throw new Refusal(answer.reason, answer.message, answer.metadata);

@@ -1,7 +1,7 @@
 /**
- * Evaluation of one PromQL request in a query thread, from the request to the bytes of its answer,
- * and the parsed expressions that the thread keeps. A fault of an expression or its data is an
- * answer. What is thrown is a fault of history or of ours.
+ * Evaluation of one PromQL request in a query thread, from the request to the bytes of its
+ * response, and the thread's cache of parsed expressions. A fault of an expression or its data is a
+ * response. Exceptions are faults of history or bugs.
  */
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
@@ -36,10 +36,10 @@ import type { PromqlAnswer, QueryOperation, ScheduledQueryRequest } from './quer
 
 const LIMITS: BudgetLimits = { bytesMax: QUERY_BYTES_MAX, samplesMax: QUERY_SAMPLES_MAX };
 
-/** Smaller answers gain less from packing than it costs. */
+/** For smaller responses compression costs more than it gains. */
 const PACKED_BYTES_MIN = 1024;
 
-/** The first levels take most of what can be saved of numbers as text, in a tenth of the time. */
+/** Low levels achieve most of the compression of numeric text in a tenth of the time. */
 const GZIP_LEVEL = 1;
 
 const ZSTD_LEVEL = 1;
@@ -66,7 +66,7 @@ export const promqlMethods = (
   };
 };
 
-/** The time of an observation is true however long ago it was; it is there to be compared with now. */
+/** The time of an observation stays true however old it is: it is meant to be compared with now. */
 const AGELESS: ReadonlySet<string> = new Set(['svc_vm_last_observation_timestamp_seconds']);
 
 interface EvaluationDeps extends QueryDeps {
@@ -142,7 +142,7 @@ class QueryEvaluation {
     return encodeTexts([...texts].sort(), this.#options());
   }
 
-  /** Of all selectors together, each once; without a selector all there are. */
+  /** Label sets of all selectors together, each once; all label sets if there is no selector. */
   #labelSets({ matches, startMs, endMs }: MetadataRange): Labels[] {
     const { source, budget } = this.#deps;
     const stretch = { fromMs: startMs, toMs: endMs };
@@ -165,13 +165,13 @@ class QueryEvaluation {
   }
 
   #matchers(text: string): readonly Matcher[] {
-    // Hundreds of selectors fit into a request, and the patterns of each take milliseconds.
+    // A request can hold hundreds of selectors, whose patterns take milliseconds each.
     this.#deps.budget.check();
     const expr = this.#deps.parse(text);
     if (expr.kind === 'vectorSelector' && expr.offsetMs === 0 && expr.at === null) {
       return expr.matchers;
     }
-    const message = `1:1: parse error: expected a selector alone, as in up{job="x"}, got ${text}`;
+    const message = `1:1: parse error: expected only a selector such as up{job="x"}, got ${text}`;
     throw new PromqlError('bad_data', message);
   }
 
@@ -179,7 +179,7 @@ class QueryEvaluation {
     return { limit: this.#scheduled.request.limit, notices: this.#notices() };
   }
 
-  /** What was changed of the request; and a stale data center's series are history, not the present. */
+  /** Changes made to the request, and stale data centers: their series are history, not current. */
   #notices(): string[] {
     const { source } = this.#deps;
     const { staleDatacenters, request } = this.#scheduled;
@@ -205,11 +205,11 @@ function pack(body: Uint8Array<ArrayBuffer>, encoding: PromqlAnswer['encoding'])
     encoding === 'gzip'
       ? gzipSync(body, { level: GZIP_LEVEL })
       : zstdCompressSync(body, { params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } });
-  // Copied: what is handed over must not share its memory with anything that stays.
+  // A copy: a transferred buffer must not share memory with anything that stays.
   return { status: 200, body: new Uint8Array(packed), encoding };
 }
 
-/** Of a tree, for each character of its text: measured on a heap. */
+/** Memory of a tree per character of its text, measured on a heap. */
 const CHARACTER_BYTES = 100;
 
 class ParsedExpression implements Weighed {
@@ -231,8 +231,8 @@ class ParsedExpression implements Weighed {
 const PARSED_LIMITS = { bytesMax: PARSED_BYTES_MAX, projectBytesMax: PROJECT_PARSED_BYTES_MAX };
 
 /**
- * Checked trees by their text and project: dashboards send the same few expressions all day. Those
- * used longest ago go first; faults are not kept.
+ * Checked trees by text and project: dashboards send the same few expressions all day. The least
+ * recently used are evicted first; faults are not cached.
  */
 export class ParsedExpressions {
   readonly #kept: ProjectCache<ParsedExpression>;
@@ -241,7 +241,7 @@ export class ParsedExpressions {
     this.#kept = new ProjectCache(limits);
   }
 
-  /** Memory of what is kept, about, bytes. */
+  /** Approximate memory of the cache, bytes. */
   get bytes(): number {
     this.#kept.settle();
     return this.#kept.bytes;

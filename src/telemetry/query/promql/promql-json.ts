@@ -1,7 +1,7 @@
 /**
- * Answers of the PromQL URL as bytes: the envelope of Prometheus's HTTP API
- * (`web/api/v1`, `util/jsonutil`), `resultType` before `result`, empty lists as `[]`. Pure, and
- * made for the query threads: text is built without objects in between, labels once a series.
+ * Responses of the PromQL endpoints as bytes: the envelope of Prometheus's HTTP API (`web/api/v1`,
+ * `util/jsonutil`), `resultType` before `result`, empty lists as `[]`. Pure, and made for the query
+ * threads: text is built without intermediate objects, labels once per series.
  */
 import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { QueryResult, ResultData, ResultSeries } from '../../promql/engine/engine.ts';
@@ -9,27 +9,30 @@ import { PromqlError, type PromqlErrorKind } from '../../promql/errors.ts';
 import type { Labels } from '../../promql/values.ts';
 import type { QueryOperation } from './query-request.ts';
 
-/** Warnings, and infos, in one answer; more where the service's own alone are more. */
+/**
+ * Maximum number of warnings, and of infos, in one response; more if the service's own alone exceed
+ * it.
+ */
 const NOTES_MAX = 10;
 const TRUNCATED = 'results truncated due to limit';
 
-/** Annotations of an evaluation, which the envelope shows beside the data. */
+/** Annotations of an evaluation, returned in the envelope along with the data. */
 export interface AnswerNotes {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
 }
 
-/** Bounds of the answer, and what the service adds to it. */
+/** Bounds of the response, and what the service adds to it. */
 export interface EncodingOptions {
-  /** Elements of the answer at most; the rest falls out with a warning. 0 = all. */
+  /** Maximum number of elements in the response; the rest is left out with a warning. 0 = all. */
   readonly limit?: number;
   /** Default `ANSWER_BYTES_MAX`. */
   readonly bytesMax?: number;
-  /** Warnings of the service itself; they come first, all of them. */
+  /** Warnings of the service itself; all of them are included, first. */
   readonly notices?: readonly string[];
 }
 
-/** `errorType` of an error answer (Prometheus, `web/api/v1`). */
+/** `errorType` of an error response (Prometheus, `web/api/v1`). */
 export type PromqlErrorType =
   | 'bad_data'
   | 'execution'
@@ -43,7 +46,7 @@ export type PromqlErrorType =
   | 'forbidden'
   | 'too_many_requests';
 
-/** A query's answer. Throws `PromqlError` execution when it passes the size limit. */
+/** A query's response. Throws `PromqlError` execution if it exceeds the size limit. */
 export function encodeResult(
   { data, warnings, infos }: QueryResult,
   options: EncodingOptions = {},
@@ -56,7 +59,7 @@ export function encodeResult(
   });
 }
 
-/** A list of label sets, as of `series`. Throws as `encodeResult` does. */
+/** A list of label sets, as for `series`. Throws like `encodeResult`. */
 export function encodeLabelSets(
   sets: readonly Labels[],
   options: EncodingOptions = {},
@@ -64,7 +67,7 @@ export function encodeLabelSets(
   return encodeList(sets, labelsText, options);
 }
 
-/** A list of texts, as of `labels` and label values. Throws as `encodeResult` does. */
+/** A list of texts, as for `labels` and label values. Throws like `encodeResult`. */
 export function encodeTexts(
   texts: readonly string[],
   options: EncodingOptions = {},
@@ -72,12 +75,12 @@ export function encodeTexts(
   return encodeList(texts, (text) => JSON.stringify(text), options);
 }
 
-/** Any JSON value as `data`, however deep. Throws as `encodeResult` does. */
+/** Any JSON value as `data`, however deep. Throws like `encodeResult`. */
 export function encodeData(data: unknown, options: EncodingOptions = {}): Uint8Array<ArrayBuffer> {
   return encodeEnvelope(NO_NOTES, false, options, (text) => appendJson(text, data));
 }
 
-/** The envelope of a refused or failed query, UTF-8. The HTTP status is the caller's to set. */
+/** The envelope of a rejected or failed query, UTF-8. The caller sets the HTTP status. */
 export function encodeError(errorType: PromqlErrorType, error: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify({ status: 'error', errorType, error }));
 }
@@ -114,11 +117,11 @@ function encodeEnvelope(
 }
 
 function tooLarge(bytesMax: number): PromqlError {
-  const message = `the answer would be larger than ${bytesMax} bytes: ask for a shorter range, a larger step or fewer series`;
+  const message = `the response would exceed ${bytesMax} bytes: use a shorter range, a larger step or fewer series`;
   return new PromqlError('execution', message);
 }
 
-/** More than fit are counted in the last one, in Prometheus's words. */
+/** The last text counts those that do not fit, in Prometheus's words. */
 function firstNotes(
   notes: readonly string[],
   kind: 'warning' | 'info',
@@ -183,10 +186,13 @@ function appendMatrix(text: BoundedText, series: readonly ResultSeries[]): void 
   text.append(']');
 }
 
-/** Points between two looks at the size: 16 KiB at most. */
+/** Points between two checks of the size: at most 16 KiB. */
 const POINTS_AT_ONCE = 256;
 
-/** Points from `from` on. The comma in front of the first of all is where its list begins. */
+/**
+ * Appends the points from `from` on. The comma in front of the first point is replaced by the start
+ * of the list.
+ */
 function appendPoints(text: BoundedText, { timesMs, values }: ResultSeries, from: number): void {
   const to = Math.min(timesMs.length, from + POINTS_AT_ONCE);
   text.appendBytes((to - from) * POINT_BYTES_MAX, (bytes, start) => {
@@ -231,7 +237,10 @@ const STATUS: Readonly<Record<PromqlErrorKind, number>> = {
   canceled: 499,
 };
 
-/** `operation`: whose expression or selectors the error is about; undefined when about neither. */
+/**
+ * `operation`: the operation whose expression or selectors caused the error; undefined if neither
+ * did.
+ */
 export function errorAnswer(
   { kind, message }: Pick<PromqlError, 'kind' | 'message'>,
   operation?: QueryOperation,
@@ -247,7 +256,7 @@ function parameterOf(operation: QueryOperation): 'query' | 'match[]' {
 
 type Piece = { readonly text: string } | { readonly value: unknown };
 
-/** As `JSON.stringify` writes plain objects, arrays, texts, numbers, booleans and null. */
+/** Like `JSON.stringify` for plain objects, arrays, texts, numbers, booleans and null. */
 function appendJson(text: BoundedText, root: unknown): void {
   const pending: Piece[] = [{ value: root }];
   for (let piece = pending.pop(); piece !== undefined; piece = pending.pop()) {
@@ -269,10 +278,10 @@ function piecesOf(value: object): Piece[] {
   return pieces;
 }
 
-/** Chars joined before they are encoded. */
+/** Characters joined before they are encoded. */
 const PENDING_CHARS_MAX = 8_192;
 const BYTES_AT_FIRST = 4_096;
-/** Of a UTF-16 code unit; a pair of surrogates takes four together. */
+/** Maximum bytes per UTF-16 code unit; a surrogate pair takes four together. */
 const UTF8_BYTES_A_CHAR_MAX = 3;
 
 class BoundedText {
@@ -282,7 +291,7 @@ class BoundedText {
   #length = 0;
   #pending = '';
 
-  /** `tooLong` makes the error that is thrown past `bytesMax`. */
+  /** `tooLong` creates the error that is thrown beyond `bytesMax`. */
   constructor(bytesMax: number, tooLong: () => Error) {
     this.#bytesMax = bytesMax;
     this.#tooLong = tooLong;
@@ -294,8 +303,8 @@ class BoundedText {
   }
 
   /**
-   * Bytes that the caller writes: `write` is handed an array with room for `bytesMax` more from
-   * `at` on, and returns where it ended.
+   * Bytes that the caller writes: `write` gets an array with space for `bytesMax` more bytes from
+   * `at` on, and returns its end position.
    */
   appendBytes(bytesMax: number, write: (bytes: Uint8Array, at: number) => number): void {
     if (this.#pending !== '') this.#encodePending();
@@ -304,7 +313,7 @@ class BoundedText {
     if (this.#length > this.#bytesMax) throw this.#tooLong();
   }
 
-  /** The bytes in an array of their own, UTF-8. */
+  /** A copy of the bytes, UTF-8. */
   toBytes(): Uint8Array<ArrayBuffer> {
     this.#encodePending();
     return new Uint8Array(this.#buffer.subarray(0, this.#length));
@@ -328,11 +337,11 @@ class BoundedText {
   }
 }
 
-// The points of a matrix as bytes: most of a large answer. Each is `,[<seconds>,"<value>"]`. Whole
-// numbers and those of up to three decimals, which most readings are, are written digit by digit,
-// several times faster than through a string; all others as `valueText` has them.
+// The points of a matrix as bytes: most of a large response. Each is `,[<seconds>,"<value>"]`.
+// Integers and numbers of up to three decimals, which most readings are, are written digit by
+// digit, several times faster than through a string; all others are formatted by `valueText`.
 
-/** A time of 18 characters, a value of 24, six signs between them, and some. */
+/** A time of 18 characters, a value of 24, six characters between them, and some spare. */
 export const POINT_BYTES_MAX = 64;
 
 const QUOTE = 0x22;
@@ -342,7 +351,7 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const CLOSE = 0x5d;
 
-/** Ends the point of a value, at `at`: `<value>"]`. Returns where it ended. */
+/** Ends the point with its value, at `at`: `<value>"]`. Returns the end position. */
 export function writeValue(bytes: Uint8Array, at: number, value: number): number {
   let end = writeShortDecimal(bytes, at, value);
   if (end === at) end = writeText(bytes, at, valueText(value));
@@ -351,12 +360,15 @@ export function writeValue(bytes: Uint8Array, at: number, value: number): number
   return end + 2;
 }
 
-/** Whole numbers up to here are exact. */
+/** Integers up to here are exact. */
 const WHOLE_MAX = Number.MAX_SAFE_INTEGER;
-/** With three decimals 15 digits: a double has no second number of so few, so this is the shortest. */
+/**
+ * With three decimals 15 digits: no other decimal with so few digits is the same double, so this is
+ * the shortest.
+ */
 const DECIMAL_MAX = 1e12;
 
-/** Returns `at` when the value is not of this kind. */
+/** Returns `at` if the value is not of this kind. */
 function writeShortDecimal(bytes: Uint8Array, at: number, value: number): number {
   const size = Math.abs(value);
   const whole = Math.floor(size);
@@ -375,7 +387,7 @@ function writeMinus(bytes: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** `.5`, `.25`, `.125`: of 1 to 999 thousandths. */
+/** `.5`, `.25`, `.125`: decimals for 1 to 999 thousandths. */
 function writeDecimals(bytes: Uint8Array, at: number, thousandths: number): number {
   bytes[at] = POINT;
   writeDigits(bytes, at + 1, thousandths, 3);
@@ -394,7 +406,7 @@ function writeWhole(bytes: Uint8Array, at: number, whole: number): number {
   return writeDigits(bytes, end, whole - billions * BILLION, 9);
 }
 
-/** Exactly `count` digits, with zeros in front. */
+/** Exactly `count` digits, zero-padded. */
 function writeDigits(bytes: Uint8Array, at: number, number: number, count: number): number {
   let rest = number | 0;
   for (let i = at + count - 1; i >= at; i--) {
@@ -405,7 +417,7 @@ function writeDigits(bytes: Uint8Array, at: number, number: number, count: numbe
   return at + count;
 }
 
-/** Of a whole number below a billion. */
+/** Number of digits of an integer below a billion. */
 function digitsOf(number: number): number {
   let count = 1;
   for (let bound = 10; number >= bound; bound *= 10) count++;
@@ -417,7 +429,7 @@ function writeText(bytes: Uint8Array, at: number, text: string): number {
   return at + text.length;
 }
 
-/** Begins a point: `,[<seconds>,"`, with as many decimals as needed. Needs whole ms. */
+/** Begins a point: `,[<seconds>,"`, with as many decimals as needed. Needs integer ms. */
 function writeTime(bytes: Uint8Array, at: number, timeMs: number): number {
   bytes[at] = COMMA;
   bytes[at + 1] = OPEN;
@@ -428,13 +440,13 @@ function writeTime(bytes: Uint8Array, at: number, timeMs: number): number {
   return end + 2;
 }
 
-/** From here down to 0, and from 1e21 up, both languages write an exponent. */
+/** Below this, and from 1e21 up, both languages write an exponent. */
 const EXPONENT_BELOW = 1e-6;
 const EXPONENT_FROM = 1e21;
 
 /** `1.5`, `NaN`, `+Inf`, `-0`, `1e-07`: a value in a vector or a matrix. */
 export function valueText(value: number): string {
-  // The common case first: this runs for each point of an answer.
+  // The common case first: this runs for each point of a response.
   if (value >= EXPONENT_BELOW && value < EXPONENT_FROM) return `${value}`;
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';
   if (!Number.isFinite(value)) return nonFiniteText(value);
@@ -443,7 +455,7 @@ export function valueText(value: number): string {
 
 const ONE_DIGIT_EXPONENT = /(e[+-])(\d)$/;
 
-/** A scalar: as `valueText`, but never with an exponent. */
+/** A scalar: like `valueText`, but never with an exponent. */
 function scalarText(value: number): string {
   if (!Number.isFinite(value)) return nonFiniteText(value);
   if (Object.is(value, -0)) return '-0';
@@ -465,7 +477,7 @@ function shifted(digits: string, by: number): string {
   return `${sign}${whole}${fraction.padEnd(by, '0')}`;
 }
 
-/** Unix ms as seconds with as many decimals as needed, three at most. Needs whole ms. */
+/** Unix ms as seconds with as many decimals as needed, at most three. Needs integer ms. */
 function secondsText(timeMs: number): string {
   return `${timeMs / 1000}`;
 }

@@ -1,6 +1,6 @@
 /**
- * PromQL queries on the main thread: each runs in a query thread, until its deadline or until the
- * client has gone. `promql-evaluation.ts` bounds what a query may use.
+ * PromQL queries on the main thread: each runs in a query thread until its deadline or until the
+ * client disconnects. `promql-evaluation.ts` bounds the resources of a query.
  */
 
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -24,17 +24,17 @@ export interface PromqlQueriesDeps {
   readonly clock: Clock;
   /** Changes whenever a record of one of the project's VMs does. */
   readonly recordsRevision: (project: string) => number;
-  /** Alerts of a project that are below firing now; asked for by queries that name alerts. */
+  /** Alerts of a project that are below firing now; called for queries that name alert series. */
   readonly pendingAlerts: (project: string) => readonly PendingAlert[];
   /** Names of the data centers that are stale now. */
   readonly staleDatacenters: () => readonly string[];
-  /** Look-back of a project's queries that name none, ms. */
+  /** Default lookback of a project's queries, ms. */
   readonly lookbackMs: (project: string) => number;
   readonly log: Log;
 }
 
 const STORAGE_FAILED =
-  'Storage does not answer; the service log says why. Send the same request again';
+  'Storage is not responding; the service log has the reason. Retry the request';
 
 const TIMED_OUT = {
   kind: 'timeout',
@@ -44,11 +44,11 @@ const TIMED_OUT = {
 const OUT_OF_MEMORY = {
   kind: 'execution',
   message:
-    'query processing needs more memory than a query may have: ask for a shorter range, a larger step or fewer series',
+    'query processing needs more memory than a query may use: use a shorter range, a larger step or fewer series',
 } as const;
 
 /**
- * Wraps the query threads. A fault of a thread becomes an answer in Prometheus's form; only the
+ * Wraps the query threads. A fault of a thread becomes a response in Prometheus's format; only the
  * client's own abort is thrown.
  */
 export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
@@ -84,7 +84,7 @@ async function ask(
       ? deps.pendingAlerts(request.project)
       : [],
   });
-  // The threads run our own file, whose answer to `promql` is this.
+  // The threads run this program's file; its method `promql` returns this type.
   return (await threads.call(request.project, 'promql', scheduled, signal)) as PromqlAnswer;
 }
 
@@ -94,8 +94,8 @@ function textsOf(operation: QueryOperation): readonly string[] {
 }
 
 /**
- * What is no fault of the expression, as an answer or a `Refusal`. Throws a fault of ours as it is:
- * the route logs it with the request id that the caller gets.
+ * A fault that the expression did not cause, as a response or a `Refusal`. Rethrows a bug
+ * unchanged: the route logs it with the request id that the caller gets.
  */
 function faultAnswer(error: unknown, log: Log): PromqlAnswer {
   if (error instanceof Refusal && error.reason === 'QUERY_TIMEOUT') {
@@ -122,11 +122,11 @@ function faultAnswer(error: unknown, log: Log): PromqlAnswer {
 /** Queries run in threads of their own. */
 export interface PromqlQueries {
   /**
-   * Every fault of the expression or its data is an answer with a status. Throws a `Refusal`
-   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the client has gone, or a
-   * `HistoryError` DAMAGED or FAULT, which are for the log alone.
+   * Every fault of the expression or its data is a response with a status. Throws a `Refusal`
+   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` if the client disconnected, or a
+   * `HistoryError` DAMAGED or FAULT, which are only for the log.
    */
   run(request: QueryRequest, signal: AbortSignal): Promise<PromqlAnswer>;
-  /** Look-back of a project's queries that name none, ms. */
+  /** Default lookback of a project's queries, ms. */
   lookbackMs(project: string): number;
 }

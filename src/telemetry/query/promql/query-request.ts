@@ -1,14 +1,14 @@
 /**
- * A PromQL query on its whole way, from the HTTP route to a query thread: plain data, authenticated
- * and with its parameters parsed. The answer is bytes, because writing the JSON of a large result
- * would block the thread that takes samples in.
+ * A PromQL query on its way from the HTTP route to a query thread: plain data, authenticated and
+ * with its parameters parsed. The response is bytes, because writing the JSON of a large result
+ * would block the thread that receives samples.
  */
 
 import type { SeriesFacts } from '../series/series-thread.ts';
 
 /**
- * What is asked, one kind for each endpoint of Prometheus's HTTP API. Times are Unix ms, both ends
- * inclusive.
+ * The requested operation, one kind for each endpoint of Prometheus's HTTP API. Times are Unix ms,
+ * both ends inclusive.
  */
 export type QueryOperation =
   | { readonly kind: 'instant'; readonly expression: string; readonly timeMs: number }
@@ -28,41 +28,41 @@ export type QueryOperation =
 
 interface MetadataRange {
   readonly matches: readonly string[];
-  /** Both inclusive, Unix ms; may lie far outside of retention. */
+  /** Both inclusive, Unix ms; may be far outside of retention. */
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** One request on its whole way. It is copied to a thread, and so holds plain data alone. */
+/** One request. It is copied to a thread, so it holds only plain data. */
 export interface QueryRequest {
-  /** The one project whose series exist for this request. */
+  /** The only project whose series exist for this request. */
   readonly project: string;
   readonly operation: QueryOperation;
-  /** Elements of the answer at most; 0 = all. */
+  /** Maximum number of elements in the response; 0 = all. */
   readonly limit: number;
-  /** Of `lookback_delta`; undefined = the project's. */
+  /** Value of `lookback_delta`, ms; undefined = the project's. */
   readonly lookbackMs?: number;
-  /** Of `timeout`: less than the service's own limit, ms. */
+  /** Value of `timeout`, ms: less than the service's own limit. */
   readonly timeoutMs?: number;
-  /** How the answer may be packed. */
+  /** Accepted encoding of the response. */
   readonly encoding: 'identity' | 'gzip' | 'zstd';
-  /** Said in the answer beside its data: what of the request was changed. */
+  /** Notices for the response, along with its data: changes made to the request. */
   readonly notices?: readonly string[];
 }
 
-/** The answer as it leaves the service, for a good query and for a refused one. */
+/** The final response, for a valid query and for a rejected one. */
 export interface PromqlAnswer {
   /** HTTP status. */
   readonly status: number;
-  /** The JSON envelope, packed as `encoding` says. */
+  /** The JSON envelope, encoded as in `encoding`. */
   readonly body: Uint8Array<ArrayBuffer>;
   readonly encoding: 'identity' | 'gzip' | 'zstd';
 }
 
-/** A query that has got its turn in a thread: the argument of the method `promql`. */
+/** A query that has been scheduled on a thread: the argument of the method `promql`. */
 export interface ScheduledQueryRequest extends SeriesFacts {
   readonly request: QueryRequest;
-  /** How long the evaluation may take from now, ms. */
+  /** Maximum duration of the evaluation from now, ms. */
   readonly remainingMs: number;
   /** Data centers that are stale now. */
   readonly staleDatacenters: readonly string[];

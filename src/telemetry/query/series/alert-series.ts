@@ -1,7 +1,8 @@
 /**
  * The series `ALERTS` and `ALERTS_FOR_STATE` of one project, as Prometheus writes them for its own
- * rules: made for each query from the records of incidents, with the runs that are below firing now.
- * Nothing is made up: a run that never fired left no record, and has no series once it is over.
+ * rules. They are built for each query from the records of incidents and the runs that are below
+ * firing now. Nothing is invented: a run that never fired left no record and has no series once it
+ * is over.
  */
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
@@ -13,12 +14,12 @@ import { type LabelPair, Labels, STORED_SERIES_BYTES } from '../../promql/values
 
 /** Name of the series with value 1 while an alert is pending or firing. */
 const ALERTS = 'ALERTS';
-/** Name of the series whose value is when the alert became active, Unix seconds. */
+/** Name of the series whose value is the time at which the alert became active, Unix seconds. */
 const ALERTS_FOR_STATE = 'ALERTS_FOR_STATE';
 
-/** An alert's facts that its labels are made of. */
+/** Facts of an alert from which its labels are made. */
 export interface AlertFacts {
-  /** Id of the rule: two rules may have one name. */
+  /** Rule id: two rules may share a name. */
   readonly rule: string;
   readonly ruleDisplayName: string;
   readonly severity: string;
@@ -30,18 +31,18 @@ export interface AlertFacts {
   readonly labels: string;
 }
 
-/** An alert whose condition holds, and not yet for long enough. */
+/** An alert whose condition holds, but not for long enough yet. */
 export interface PendingAlert extends AlertFacts {
   /** First breaching observation, Unix ms. */
   readonly sinceMs: number;
 }
 
-/** Names of VMs, for the label `vm_name`. '' = unknown. */
+/** Names of VMs for the label `vm_name`; '' = unknown. */
 export type VmNameOf = (vm: string) => string;
 
 /**
- * Labels of an alert, without `__name__` and `alertstate`. Those that say what the alert is about win
- * over labels of the rule with the same name.
+ * Labels of an alert, without `__name__` and `alertstate`. Labels that identify the alert take
+ * precedence over labels of the rule with the same name.
  */
 export function alertLabels(project: string, alert: AlertFacts, vmName: VmNameOf): LabelPair[] {
   return [
@@ -57,7 +58,7 @@ export function alertLabels(project: string, alert: AlertFacts, vmName: VmNameOf
   ];
 }
 
-/** Does an expression ask for alerts by name? Then runs below firing are worth collecting. */
+/** True if an expression names alert series, so that runs below firing must be collected. */
 export function asksForAlerts(expression: string): boolean {
   return expression.includes(ALERTS);
 }
@@ -67,18 +68,18 @@ export interface AlertSeriesOptions {
   readonly records: Pick<RecordReader, 'read'>;
   readonly pending: readonly PendingAlert[];
   readonly vmName: VmNameOf;
-  /** No sample is earlier, Unix ms. */
+  /** Earliest time of a sample, Unix ms. */
   readonly retainedFromMs: number;
-  /** No sample is later, Unix ms. */
+  /** Latest time of a sample, Unix ms. */
   readonly nowMs: number;
 }
 
-/** How often Prometheus would write a sample; far below every lookback, ms. */
+/** Interval at which Prometheus would write samples, ms; far below every lookback. */
 const SAMPLE_MS = 30_000;
-/** Of a sample: time, value, stale marker. */
+/** Size of a sample: time, value, stale marker. */
 const SAMPLE_BYTES = 17;
 
-/** A stretch in which a series has one value; after its end the series is stale. */
+/** A time range in which a series has one value; after its end the series is stale. */
 interface Stretch {
   readonly fromMs: number;
   /** Exclusive; `Infinity` while it lasts. */
@@ -88,11 +89,11 @@ interface Stretch {
 
 interface AlertSeriesOf {
   readonly labels: Labels;
-  /** In order, not overlapping. */
+  /** In order of time; they do not overlap. */
   readonly stretches: Stretch[];
 }
 
-/** Made for one query, and read at the first selector that can match an alert. */
+/** Built for one query and read at the first selector that can match an alert. */
 export class AlertSeries {
   readonly #options: AlertSeriesOptions;
   #series: readonly AlertSeriesOf[] | undefined;
@@ -101,7 +102,7 @@ export class AlertSeries {
     this.#options = options;
   }
 
-  /** Throws `PromqlError` when the samples are more than a query may have. */
+  /** Throws `PromqlError` if the samples exceed the limit of a query. */
   select({ matchers, afterMs, throughMs }: Selection, budget: Budget): readonly StoredSeries[] {
     const { retainedFromMs, nowMs } = this.#options;
     const fromMs = Math.max(afterMs + 1, retainedFromMs);
@@ -117,7 +118,7 @@ export class AlertSeries {
     return found;
   }
 
-  /** Label sets of series with a sample in the stretch, both ends inclusive. */
+  /** Label sets of series with a sample in the time range, both ends inclusive. */
   labelSets(
     matchers: readonly Matcher[],
     { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
@@ -176,7 +177,7 @@ function seriesOf(options: AlertSeriesOptions): AlertSeriesOf[] {
   return [...all.values()];
 }
 
-/** Samples at the begin of each stretch and on a grid of 30 s, and a stale marker at its end. */
+/** Samples at the start of each range and on a grid of 30 s, and a stale marker at its end. */
 function sampled(
   stretches: readonly Stretch[],
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
@@ -186,7 +187,7 @@ function sampled(
   const values: number[] = [];
   const stale: number[] = [];
   const add = (timeMs: number, value: number, isStale: boolean): void => {
-    // Late samples can move the begin of an incident before the end of the one before it.
+    // Late samples can move the start of an incident before the end of the previous one.
     if (timeMs < fromMs || timeMs > toMs || timeMs <= (times.at(-1) ?? -1)) return;
     times.push(timeMs);
     values.push(value);

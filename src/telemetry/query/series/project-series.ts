@@ -1,6 +1,6 @@
 /**
- * The series of one project, as one thread keeps them from query to query: its VMs with the labels
- * of their present records, label sets, and for each selector its matchers and what it found last.
+ * The series of one project, as one thread caches them between queries: its VMs with the labels of
+ * their current records, label sets, and for each selector its matchers and its last result.
  * Projects share only decoded columns, which are reached through a VM.
  */
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
@@ -18,7 +18,7 @@ import type { StoredSeries } from '../../promql/series-source.ts';
 import { type LabelPair, Labels } from '../../promql/values.ts';
 import type { ReadableKey, ReadableKeys } from './readable-series.ts';
 
-/** What a VM's labels are made of, and when its counters became another source's. */
+/** Sources of a VM's labels, and when its counters became another source's. */
 type VmNames = Pick<VmBody, 'displayName' | 'datacenter' | 'reportedBy'>;
 
 const NO_TURNS: readonly number[] = [];
@@ -30,13 +30,13 @@ export class LabelledVm {
   /** Sorted by name. */
   readonly labels: readonly LabelPair[];
   readonly datacenter: string;
-  /** First rows of further sources, oldest first, Unix ms: their counters begin anew. */
+  /** First rows of further sources, oldest first, Unix ms: their counters start anew. */
   readonly turnsMs: readonly number[];
   readonly #displayName: string;
   readonly #sets = new Map<ReadableKey, Labels>();
   readonly #onSet: () => void;
 
-  /** `onSet`: a label set was made, and is kept. */
+  /** `onSet`: called when a label set was created and cached. */
   constructor(history: VmHistory, names: VmNames, onSet: () => void) {
     const { displayName, datacenter, reportedBy } = names;
     this.history = history;
@@ -52,12 +52,12 @@ export class LabelledVm {
     ];
   }
 
-  /** Label sets that are kept. */
+  /** Number of cached label sets. */
   get labelSets(): number {
     return this.#sets.size;
   }
 
-  /** Has its record changed in nothing that its series depend on? */
+  /** True if nothing in its record that its series depend on has changed. */
   isNamed({ displayName, datacenter, reportedBy }: VmNames): boolean {
     const { turnsMs = NO_TURNS } = reportedBy ?? {};
     return (
@@ -78,17 +78,17 @@ export class LabelledVm {
   }
 }
 
-/** What the projects of one thread share. */
+/** Dependencies shared by the projects of one thread. */
 export interface ProjectSeriesDeps {
   readonly view: ColumnView;
   readonly records: RecordReader;
   readonly keys: ReadableKeys;
-  /** Of all projects of the thread. */
+  /** Plans of all projects of the thread. */
   readonly plans: ProjectCache<PlannedSelector>;
 }
 
 /**
- * VMs and label sets of one project. They are kept from query to query, until the thread needs the
+ * VMs and label sets of one project. They are cached between queries until the thread needs the
  * memory for other projects.
  */
 export class ProjectSeries {
@@ -105,12 +105,12 @@ export class ProjectSeries {
     this.#deps = deps;
   }
 
-  /** Label sets that are kept, of all VMs. */
+  /** Number of cached label sets of all VMs. */
   get labelSets(): number {
     return this.#labelSets;
   }
 
-  /** Display name of a VM; '' where there is none. */
+  /** Display name of a VM; '' if there is none. */
   nameOf(vm: string): string {
     return this.#names.get(vm)?.displayName ?? '';
   }
@@ -120,7 +120,7 @@ export class ProjectSeries {
     if (revision === this.#revision) return;
     const records = recordsOf(this.#deps.records, this.project, 'vm');
     this.#names = new Map(records.map(({ id, body }) => [id, body]));
-    // A VM that joins a large project must not cost what is known of all the others.
+    // A VM that joins a large project must not invalidate the other VMs.
     for (const vm of this.#vms.values()) if (!vm.isNamed(this.#namesOf(vm.history))) this.#drop(vm);
     this.#deps.plans.recount();
     this.#revision = revision;
@@ -170,12 +170,12 @@ export class ProjectSeries {
   }
 }
 
-/** Labels that every series of a VM has, and none of its own can take the place of. */
+/** Labels that every series of a VM has; labels of the series itself cannot replace them. */
 export const VM_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
 /**
- * The matchers of one selector, split into those about the VM and those about its series, so that a
- * VM that does not match is never looked into.
+ * The matchers of one selector, split into those on the VM and those on its series, so that the
+ * series of a VM that does not match are never read.
  */
 export class MatchPlan {
   readonly #keys: ReadableKeys;
@@ -194,7 +194,7 @@ export class MatchPlan {
     return matchesAll(this.#ofVm, labels);
   }
 
-  /** The series that match, of rows with these columns. */
+  /** The matching series of rows with these columns. */
   keysIn(layout: ColumnLayout): readonly ReadableKey[] {
     let matched = this.#matched.get(layout);
     if (matched === undefined) {
@@ -205,8 +205,9 @@ export class MatchPlan {
   }
 
   /**
-   * The columns that those are made of, as far as the rows have them. Also of what can be computed
-   * only together with other rows of the time: rows that came late have perhaps a part of it.
+   * The columns from which those series are made, as far as the rows have them. Includes columns of
+   * series that can be computed only together with other rows of the time: late rows may hold a
+   * part of them.
    */
   columnsIn = (layout: ColumnLayout): readonly string[] => {
     let columns = this.#columns.get(layout);
@@ -233,12 +234,12 @@ function matchesAll(matchers: readonly Matcher[], labels: readonly LabelPair[]):
   });
 }
 
-/** Of the objects, and of the plan's lists of what it matches in each layout of rows. */
+/** Memory of the objects, and of the plan's lists of matches in each layout of rows. */
 const PLAN_BYTES = 2_000;
 
 /**
- * A selector's plan and what it found last, kept between queries for as long as the memory of its
- * project allows.
+ * A selector's plan and its last result, cached between queries as far as the memory of its project
+ * allows.
  */
 export class PlannedSelector implements Weighed {
   readonly plan: MatchPlan;
@@ -255,12 +256,12 @@ export class PlannedSelector implements Weighed {
   }
 }
 
-/** What a find was made of. */
+/** Inputs of a result. */
 export interface FindBasis {
   readonly segments: readonly Segment[];
-  /** Index of the first segment that is read: one before it is only there to reach back from. */
+  /** Index of the first segment to read; the segment before it is only there to look back. */
   readonly first: number;
-  /** Nothing older exists, Unix ms; only where something would. */
+  /** Retention bound, Unix ms: nothing older exists. Set only if the data goes back further. */
   readonly cutMs: number | undefined;
 }
 
@@ -268,11 +269,11 @@ interface Find extends FindBasis {
   readonly versions: readonly number[];
   readonly keys: readonly ReadableKey[];
   readonly series: readonly StoredSeries[];
-  /** Of columns that no other bound covers: rows of the head, as they were then. */
+  /** Memory of columns that no other bound covers, bytes: rows of the head as they were then. */
   readonly columnBytes: number;
 }
 
-/** Of the objects: measured on a heap. */
+/** Memory of the objects, measured on a heap. */
 const FIND_BYTES = 400;
 const SERIES_BYTES = 250;
 
@@ -280,18 +281,18 @@ class VmFinds {
   readonly #finds = new Map<LabelledVm, Find>();
   #bytes = 0;
 
-  /** Memory that it holds on to, about, bytes; but for what the cache of columns counts. */
+  /** Approximate memory it retains, bytes, excluding what the column cache counts. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Forgets everything: what was found holds on to columns that the cache lets go. */
+  /** Drops all results: they retain columns that the cache evicts. */
   clear(): void {
     this.#finds.clear();
     this.#bytes = 0;
   }
 
-  /** Forgets what was found in a VM that gets new labels. */
+  /** Drops the result of a VM that gets new labels. */
   drop(vm: LabelledVm): void {
     const known = this.#finds.get(vm);
     if (known === undefined) return;
@@ -299,7 +300,7 @@ class VmFinds {
     this.#bytes -= bytesOf(known);
   }
 
-  /** The series found on the same basis; their columns count as used. */
+  /** The series found with the same inputs; their columns count as used. */
   find(vm: LabelledVm, basis: FindBasis): readonly StoredSeries[] | undefined {
     const known = this.#finds.get(vm);
     if (known === undefined || !isSame(known, basis)) return undefined;
@@ -337,41 +338,41 @@ function isSame(known: Find, basis: FindBasis): boolean {
   );
 }
 
-// A cache with a bound in bytes, in all and for each project: a project that asks for ever new
-// things evicts its own entries and not the others'. The least recently used go first.
+// A cache bounded in bytes, in total and per project: a project with ever-changing queries evicts
+// its own entries, not those of others. The least recently used entries are evicted first.
 
 /** Anything whose memory is counted. */
 export interface Weighed {
-  /** Memory it takes now, about, bytes; may rise while it is in use. */
+  /** Approximate current memory, bytes; may grow while in use. */
   readonly bytes: number;
 }
 
 interface Entry<V> {
   readonly value: V;
-  /** As counted; less than it is while it is in use. */
+  /** Memory at the last count; outdated while the entry is in use. */
   counted: number;
 }
 
 interface Share<V> {
-  /** What was used longest ago first. */
+  /** Least recently used first. */
   readonly entries: Map<string, Entry<V>>;
   bytes: number;
 }
 
-/** Bounds of a cache, of memory as its entries report it. */
+/** Bounds of a cache, in the memory that its entries report. */
 export interface ProjectCacheOptions {
   readonly bytesMax: number;
-  /** Of one project. */
+  /** Bound per project. */
   readonly projectBytesMax: number;
 }
 
 /**
- * A cache of several projects: each within a bound of its own, and all of them within another. What
- * was used longest ago goes first.
+ * A cache of several projects: each has its own bound, and all together have another. The least
+ * recently used entries are evicted first.
  */
 export class ProjectCache<V extends Weighed> {
   readonly #options: ProjectCacheOptions;
-  /** The project that asked longest ago first; none is empty. */
+  /** The least recently used project first; none is empty. */
   readonly #shares = new Map<string, Share<V>>();
   #bytes = 0;
   #inUse: { readonly project: string; readonly key: string } | undefined;
@@ -380,12 +381,12 @@ export class ProjectCache<V extends Weighed> {
     this.#options = options;
   }
 
-  /** Of everything that is kept, as far as it was counted: all but what is in use. */
+  /** Memory of all entries as last counted, bytes; excludes the entry in use. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** In use until the next call, which counts its size at that time. */
+  /** The entry is in use until the next call, which counts its size at that time. */
   get(project: string, key: string): V | undefined {
     this.settle();
     const entry = this.#shares.get(project)?.entries.get(key);
@@ -394,7 +395,7 @@ export class ProjectCache<V extends Weighed> {
     return entry.value;
   }
 
-  /** Keeps it as far as there is room; in use until the next call. */
+  /** Caches the value as far as memory allows; it is in use until the next call. */
   put(project: string, key: string, value: V): void {
     this.settle();
     this.#drop(project, key);
@@ -404,7 +405,7 @@ export class ProjectCache<V extends Weighed> {
     this.#makeRoom(project);
   }
 
-  /** Counts what was in use as it is now, and drops what there is no room for. */
+  /** Counts the entry in use at its current size, and evicts entries beyond the bounds. */
   settle(): void {
     if (this.#inUse === undefined) return;
     const { project, key } = this.#inUse;
@@ -415,7 +416,7 @@ export class ProjectCache<V extends Weighed> {
     this.#makeRoom(project);
   }
 
-  /** Everything that is kept, of one project or of all. */
+  /** All entries, of one project or of all. */
   *values(project?: string): Iterable<V> {
     for (const [name, { entries }] of this.#shares) {
       if (project !== undefined && project !== name) continue;
@@ -423,7 +424,7 @@ export class ProjectCache<V extends Weighed> {
     }
   }
 
-  /** Counts everything again, after something outside has made it lighter. */
+  /** Counts all entries again, after something else has reduced their size. */
   recount(): void {
     for (const [project, { entries }] of this.#shares) {
       for (const entry of entries.values()) this.#count(project, entry);

@@ -1,7 +1,7 @@
 /**
  * The series that readers see of a VM: stored ones by their key, and those derived from a row's
- * time, vCPUs and state or from other series. One rule holds wherever a series is read: a series
- * that a source has sent is as it was sent, but for readings that cannot be: they are left out.
+ * time, vCPUs and state or from other series. One rule applies wherever a series is read: a series
+ * sent by a source is returned as sent, without impossible readings.
  */
 import {
   BOOT_ORIGINS,
@@ -35,14 +35,14 @@ import { type LabelPair, METRIC_NAME } from '../../promql/values.ts';
  */
 export type ReadableKind = 'stored' | 'observed' | 'vcpus' | 'running' | 'utilization' | 'memory';
 
-/** One series that a reader can select, with the columns that it takes. */
+/** One series that a reader can select, with the columns that it needs. */
 export interface ReadableKey {
   readonly kind: ReadableKind;
-  /** Labels of the series without those of its VM, `__name__` included. */
+  /** Labels of the series without those of its VM; includes `__name__`. */
   readonly pairs: readonly LabelPair[];
-  /** Columns it is made of; what the source itself sends of it first. */
+  /** Source columns; the column that the source itself sends for it is first. */
   readonly columns: readonly string[];
-  /** Those of `columns` that are there, and what was computed of them: in use when it is. */
+  /** Columns that exist, and computed values in the cache: in use whenever the series is. */
   readonly uses: readonly string[];
 }
 
@@ -61,7 +61,7 @@ const observed = keyOf('observed', 'svc_vm_last_observation_timestamp_seconds', 
   ROW_COLUMNS.observed,
 ]);
 
-/** Those that are not simply stored. */
+/** Keys of series that are not simply stored. */
 const computedKeys: ReadonlyMap<SeriesKey, ReadableKey> = new Map([
   ['svc_vm_last_observation_timestamp_seconds', observed],
   ...COMPUTED.map(([kind, columns]) => {
@@ -72,13 +72,16 @@ const computedKeys: ReadonlyMap<SeriesKey, ReadableKey> = new Map([
 
 const rowColumns: ReadonlySet<string> = new Set(Object.values(ROW_COLUMNS));
 
-/** Keys by their text, each the same as long as anybody has it: label sets are grouped by identity. */
+/**
+ * Keys by their text; the same object as long as anything refers to it: label sets are grouped by
+ * identity.
+ */
 export class ReadableKeys {
-  /** Those that are not simply stored, whatever rows have of their columns. */
+  /** Keys of series that are not simply stored, whether or not rows have their columns. */
   readonly computed: readonly ReadableKey[] = [...computedKeys.values()];
   readonly #stored = new WeakValues<SeriesKey, ReadableKey>();
 
-  /** What can be read of rows with these columns. */
+  /** Keys that can be read from rows with these columns. */
   of({ keys }: ColumnLayout): ReadableKey[] {
     const found: ReadableKey[] = [];
     for (const key of keys) {
@@ -105,12 +108,12 @@ function keyOf(kind: ReadableKind, key: SeriesKey, columns: readonly string[]): 
   return { kind, pairs, columns, uses: [...columns, computedName(kind)] };
 }
 
-/** Name of what was computed; no column has such a name. */
+/** Cache name of a computed series; no column has such a name. */
 function computedName(kind: ReadableKind): string {
   return `\ncomputed ${kind}`;
 }
 
-/** Can rows with these columns have it at all? */
+/** True if rows with these columns can have the series at all. */
 function isIn({ kind, columns }: ReadableKey, keys: ReadonlySet<string>): boolean {
   const [sent = '', ...from] = columns.filter((column) => column !== ROW_COLUMNS.boot);
   if (keys.has(sent)) return true;
@@ -119,18 +122,21 @@ function isIn({ kind, columns }: ReadableKey, keys: ReadonlySet<string>): boolea
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
 
-/** A segment, and the one before it: a utilization looks back to the observation before. */
+/** A segment and the one before it: a utilization looks back to the previous observation. */
 export interface Place {
   readonly segment: Segment;
   readonly before: Segment | undefined;
 }
 
-/** What making a run takes: memory is asked for before it is used, so that a budget can refuse. */
+/**
+ * Dependencies of making a run: memory is requested before it is used, so that a budget can reject
+ * it.
+ */
 export interface RunDeps {
   readonly take: TakeBytes;
 }
 
-/** undefined = no sample. Throws as `Segment.load` does. */
+/** undefined = no sample. Throws like `Segment.load`. */
 export function readableRun(key: ReadableKey, place: Place, deps: RunDeps): ColumnRun | undefined {
   const { segment } = place;
   const [sent = '', ...from] = key.columns;
@@ -158,8 +164,8 @@ function running({ timesMs, values }: ColumnRun): ColumnRun {
 }
 
 /**
- * The stored readings of a loaded column without those that cannot be. A copy is made, and kept, only
- * where there are some.
+ * The stored readings of a loaded column without the impossible ones. A copy is made, and cached,
+ * only if there are any.
  */
 function possibleRun(key: SeriesKey, segment: Segment, deps: RunDeps): ColumnRun | undefined {
   const run = segment.run(key);
@@ -182,7 +188,7 @@ function possibleRun(key: SeriesKey, segment: Segment, deps: RunDeps): ColumnRun
   });
 }
 
-/** Total less free where both were observed; what cannot be says nothing of usage. */
+/** Total minus free where both were observed; an impossible difference gives no reading. */
 function less(total: ColumnRun, free: ColumnRun): ColumnRun | undefined {
   const values = new Float64Array(total.values.length);
   const freeAt = new Cursor(free);
@@ -222,7 +228,7 @@ function utilizationRun(
   });
 }
 
-/** One row that is written over again and again. */
+/** One row, overwritten again and again. */
 interface Row extends InputRow {
   readonly row: {
     observedMs: number;
@@ -238,7 +244,7 @@ function newRow(input: InputRow['input']): Row {
   return { row: { observedMs: 0, boot: '', vcpus: none, state: 0, values: [none, none] }, input };
 }
 
-/** `inputs`: gauge, counter, vCPUs and boot; values before `fromMs` only lead up to the first. */
+/** `inputs`: gauge, counter, vCPUs and boot. Values before `fromMs` only lead up to the first. */
 function utilization(
   inputs: readonly (ColumnRun | undefined)[],
   fromMs: number,
@@ -270,7 +276,7 @@ function utilization(
   return runOf(timesMs, values);
 }
 
-/** As a derivation compares boots: the same text for the same number, '' for none. */
+/** Boot for the comparison in a derivation: the same text for the same number, '' for none. */
 function bootText(boot: number, before: string): string {
   if (Number.isNaN(boot)) return '';
   if (Number(before) === boot) return before;
@@ -278,7 +284,7 @@ function bootText(boot: number, before: string): string {
   return origin === 0 ? String(boot) : bootOf(String(boot), String(origin));
 }
 
-/** Times at which one of the two was observed. */
+/** Times at which either of the two was observed. */
 function timesOf(a: ColumnRun | undefined, b: ColumnRun | undefined): Float64Array {
   const merged = mergeRuns([a, b].filter((run) => run !== undefined));
   if (a === undefined || b === undefined) return merged?.timesMs ?? new Float64Array(0);
@@ -289,7 +295,7 @@ function mergeTimes(a: ColumnRun, b: ColumnRun): Float64Array {
   return Float64Array.from(new Set([...a.timesMs, ...b.timesMs])).sort();
 }
 
-/** Values by time, for times that only rise. */
+/** Values by time, for increasing times. */
 class Cursor {
   readonly #run: ColumnRun | undefined;
   #at = 0;
@@ -298,7 +304,7 @@ class Cursor {
     this.#run = run;
   }
 
-  /** NaN where nothing was observed at this very time. */
+  /** NaN if nothing was observed at exactly this time. */
   valueAt(timeMs: number): number {
     if (this.#run === undefined) return Number.NaN;
     const { timesMs, values } = this.#run;

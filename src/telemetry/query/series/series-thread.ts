@@ -1,6 +1,7 @@
 /**
- * Everything that one thread keeps to read series: the columns of history and, for each project,
- * what is made of them. All of it is bounded; the projects that were queried longest ago go first.
+ * Everything that one thread caches to read series: the columns of history and the series that each
+ * project derives from them. All of it is bounded; the least recently queried projects are evicted
+ * first.
  */
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import type { PickColumns } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
@@ -31,20 +32,23 @@ import {
 } from './project-series.ts';
 import { type ReadableKey, ReadableKeys, type RunDeps, readableRun } from './readable-series.ts';
 
-/** What the main thread knows of a project's series at the begin of a query. */
+/** Facts of the main thread about a project's series at the start of a query. */
 export interface SeriesFacts {
   /** Changes whenever a record of one of the project's VMs does. */
   readonly recordsRevision: number;
-  /** Samples before it do not exist, Unix ms. */
+  /** Retention bound, Unix ms: samples before it do not exist. */
   readonly retainedFromMs: number;
-  /** Alerts below firing, where the query asks for alerts. */
+  /** Alerts below firing, if the query names alert series. */
   readonly pendingAlerts: readonly PendingAlert[];
 }
 
-/** Label sets that a thread keeps for all projects, some 250 bytes each: a fifth of its heap. */
+/**
+ * Maximum number of label sets that a thread caches for all projects, about 250 bytes each: a fifth
+ * of its heap.
+ */
 const LABEL_SETS_MAX = 400_000;
 
-/** Bounds are of the thread, over all its projects. `cacheBytesMax` is of decoded columns. */
+/** Bounds of the thread, over all its projects. `cacheBytesMax` bounds decoded columns. */
 export interface SeriesThreadOptions {
   readonly share: HistoryShare;
   readonly records: RecordReader;
@@ -54,15 +58,15 @@ export interface SeriesThreadOptions {
 }
 
 /**
- * One for each query thread, for its whole life. A thread has one query at a time, so that nothing
- * in it is locked.
+ * One per query thread, for its whole life. A thread runs one query at a time, so nothing is
+ * locked.
  */
 export class SeriesThread {
   readonly #view: ColumnView;
   readonly #records: RecordReader;
   readonly #keys = new ReadableKeys();
   readonly #labelSetsMax: number;
-  /** Asked for longest ago first. */
+  /** Least recently queried first. */
   readonly #projects = new Map<string, ProjectSeries>();
   readonly #plans = new ProjectCache<PlannedSelector>({
     bytesMax: PLANS_BYTES_MAX,
@@ -77,9 +81,7 @@ export class SeriesThread {
     this.#records = records;
   }
 
-  /**
-   * The series of one project, for one query.
-   */
+  /** The series of one project, for one query. */
   open(project: string, scheduled: SeriesFacts): HistorySeriesSource {
     const { recordsRevision, retainedFromMs, pendingAlerts } = scheduled;
     const { cache } = this.#view;
@@ -112,7 +114,7 @@ export class SeriesThread {
     return new HistorySeriesSource({ view: this.#view, project: series, alerts, retainedFromMs });
   }
 
-  /** Between two queries: whole projects until there is room, the one that is asked for last. */
+  /** Between two queries: evicts whole projects until the bound holds, the requested one last. */
   #letGo(asked: string): void {
     let count = 0;
     for (const { labelSets } of this.#projects.values()) count += labelSets;
@@ -121,7 +123,7 @@ export class SeriesThread {
       if (count <= this.#labelSetsMax) return;
       count -= this.#projects.get(project)?.labelSets ?? 0;
       this.#projects.delete(project);
-      // What they found names VMs that are no longer known.
+      // Their results name VMs that are no longer known.
       this.#plans.forget(project);
     }
   }
@@ -131,23 +133,23 @@ export class SeriesThread {
   }
 }
 
-// Samples of history for the PromQL engine, confined to one project at construction: VMs of others
-// are never looked at, so no expression can name them. Made for each query over what the thread
-// keeps.
+// Samples of history for the PromQL engine, confined to one project at construction: VMs of other
+// projects are never read, so no expression can name them. Created for each query over the caches
+// of the thread.
 
 export interface HistorySeriesSourceOptions {
   readonly view: ColumnView;
   readonly project: ProjectSeries;
   readonly alerts: AlertSeries;
-  /** Samples before it do not exist, Unix ms. */
+  /** Retention bound, Unix ms: samples before it do not exist. */
   readonly retainedFromMs: number;
 }
 
-/** Every so many VMs it is looked whether the query is still wanted. */
+/** Number of VMs between two checks for cancellation. */
 const VMS_A_CHECK = 16;
 
 /**
- * Series of one query, over the columns of history. Nothing older than the retention is given out,
+ * Series of one query, over the columns of history. Nothing older than the retention is returned,
  * though it may still be on disk.
  */
 export class HistorySeriesSource implements SeriesSource {
@@ -164,12 +166,12 @@ export class HistorySeriesSource implements SeriesSource {
     this.#retainedFromMs = retainedFromMs;
   }
 
-  /** Data centers of the series that were handed out so far. */
+  /** Data centers of the series returned so far. */
   get datacenters(): ReadonlySet<string> {
     return this.#used;
   }
 
-  /** Throws `HistoryError` INCOMPLETE, as all that reads samples here. */
+  /** Throws `HistoryError` INCOMPLETE, like everything here that reads samples. */
   select(selection: Selection, budget: Budget): readonly StoredSeries[] {
     const { afterMs, throughMs } = selection;
     const stored = this.#whole(afterMs, throughMs, () => this.#select(selection, budget));
@@ -198,8 +200,8 @@ export class HistorySeriesSource implements SeriesSource {
   }
 
   /**
-   * Label sets of series that may have samples in the stretch, both ends inclusive: all those whose
-   * VM has rows of a chunk that touches it.
+   * Label sets of series that may have samples in the time range, both ends inclusive: all those
+   * whose VM has rows in a chunk that touches it.
    */
   labelSets(
     matchers: readonly Matcher[],
@@ -231,8 +233,8 @@ export class HistorySeriesSource implements SeriesSource {
   }
 
   /**
-   * Values that VMs with rows in the stretch have of a label; undefined when it is not a label that
-   * every series of a VM has. Found without looking at a single series.
+   * Values of a label among the VMs with rows in the time range, found without reading any series;
+   * undefined for a label that some series of a VM may lack.
    */
   vmLabelValues(
     label: string,
@@ -271,9 +273,9 @@ export class HistorySeriesSource implements SeriesSource {
     return newest >= this.#retainedFromMs ? newest : undefined;
   }
 
-  /** VMs that match, their part of the head read, and then the directory of chunks. */
+  /** Matching VMs. Reads their part of the head and then the directory of chunks. */
   #matching(plan: MatchPlan, budget: Budget): readonly LabelledVm[] {
-    // Once before: VMs that are only in chunks are found by it.
+    // Done first: it finds VMs that are only in chunks.
     this.#view.refreshStored();
     const matching: LabelledVm[] = [];
     let looked = 0;
@@ -291,7 +293,7 @@ export class HistorySeriesSource implements SeriesSource {
     return vm.history.segments(Math.max(fromMs, this.#retainedFromMs), toMs);
   }
 
-  /** Without the one before, which is only there to reach back from. */
+  /** Excludes the segment before the range, which is only there to look back. */
   #touching(vm: LabelledVm, stretch: { fromMs: number; toMs: number }): readonly Segment[] {
     const fromMs = Math.max(stretch.fromMs, this.#retainedFromMs);
     return this.#segments(vm, stretch).filter(({ endMs }) => endMs >= fromMs);
@@ -338,19 +340,19 @@ export class HistorySeriesSource implements SeriesSource {
     return series;
   }
 
-  /** What is older than retention does not exist, though its chunk may still be there. */
+  /** Cuts samples older than the retention, though their chunk may still be stored. */
   #cut(run: ColumnRun | undefined): ColumnRun | undefined {
     if (run === undefined || startOf(run) >= this.#retainedFromMs) return run;
     const cut = runFrom(run, this.#retainedFromMs);
     const before = cuts.get(run);
-    // The same object while no sample has fallen out: the engine remembers what it knows of one.
+    // The same object as long as no sample was cut: the engine caches facts per object.
     if (cut !== undefined && before?.timesMs.length === cut.timesMs.length) return before;
     if (cut !== undefined) cuts.set(run, cut);
     return cut;
   }
 }
 
-/** The runs, parted where another source began: see `SampleRun`. Mostly there is one source. */
+/** The runs, split where another source began: see `SampleRun`. Usually there is one source. */
 function bySource(runs: readonly ColumnRun[], turnsMs: readonly number[]): readonly SampleRun[] {
   if (turnsMs.length === 0) return runs;
   const parted: SampleRun[] = [];

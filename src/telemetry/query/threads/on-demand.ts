@@ -1,4 +1,4 @@
-/** Methods of a thread whose code is loaded with the first call that needs it. */
+/** Methods of a thread whose code is loaded by the first call that needs it. */
 
 import type {
   SlowThreadMethod,
@@ -6,8 +6,8 @@ import type {
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 
 /**
- * Methods that `load` brings, when the first of them is called. A load that fails fails its call
- * alone: the next one loads again.
+ * Methods loaded by `load` when the first of them is called. A failed load fails only its own call:
+ * the next call loads again.
  */
 export function onDemand(
   names: readonly string[],
@@ -21,7 +21,7 @@ export function onDemand(
         throw error;
       });
       const method = (await loaded)[name];
-      if (method === undefined) throw new Error(`What was loaded has no method ${name}`);
+      if (method === undefined) throw new Error(`The loaded module has no method ${name}`);
       return method(argument, isCancelled);
     };
   };

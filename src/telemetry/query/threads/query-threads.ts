@@ -1,8 +1,8 @@
 /**
- * The query threads and their queue. A thread works on one query at a time. `ThreadTurns` decides
- * which query is next and which one makes room (TEN-21). A query whose client has gone leaves the
- * queue or is cancelled; a thread that does not notice is ended and replaced. A query has 10 s from
- * the moment that it may begin (LIMIT-03).
+ * The query threads and their queue. A thread runs one query at a time. `ThreadTurns` decides which
+ * query is next and which one yields (TEN-21). A query whose client disconnects leaves the queue or
+ * is cancelled; a thread that does not react is ended and replaced. A query has 10 s from the
+ * moment it may begin (LIMIT-03).
  */
 
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -22,9 +22,12 @@ import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
 import { ThreadTurns, type Turn } from './thread-turns.ts';
 
-/** Most waiting queries over all projects; `ProjectGate` bounds the share of each project. */
+/**
+ * Maximum number of waiting queries of all projects; `ProjectGate` bounds the share of each
+ * project.
+ */
 const WAITING_MAX = 4096;
-/** Time that a cancelled query has to stop before its thread is ended, ms. It checks once a series. */
+/** Time for a cancelled query to stop before its thread is ended, ms. It checks once per series. */
 const HARD_STOP_MS = 2_000;
 const MIB = 1024 * 1024;
 /**
@@ -33,10 +36,10 @@ const MIB = 1024 * 1024;
  */
 const YOUNG_BYTES_MAX = 16 * MIB;
 
-/** What a query thread is started with. */
+/** Start parameters of a query thread. */
 export interface QueryThreadData {
   readonly history: HistoryShare;
-  /** Path of `control.db`, which the threads read VM records from. */
+  /** Path of `control.db`, from which the threads read VM records. */
   readonly controlPath: string;
 }
 
@@ -44,79 +47,79 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly clock: Clock;
   /** Default `THREADS`. */
   readonly threads?: number;
-  /** Heap of each, bytes; default `HEAP_BYTES_MAX`. Columns lie outside of it. */
+  /** Heap of each, bytes; default `HEAP_BYTES_MAX`. Columns are outside of it. */
   readonly heapBytesMax?: number;
-  /** What they are, in messages and in a debugger; default `query thread`. */
+  /** Name in messages and in a debugger; default `query thread`. */
   readonly name?: string;
-  /** The thread's file. */
+  /** File of the thread. */
   readonly entry: URL;
   /** Default: worker threads of Node. */
   readonly startWorker?: StartWorker | undefined;
-  /** Called when a thread ends without being asked to. */
+  /** Called when a thread exits unexpectedly. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
 
-/** How the threads are now, and what has happened to them since the start: for `/metrics`. */
+/** Current state of the threads, and counters since the start: for `/metrics`. */
 export interface QueryThreadCounts {
   readonly running: number;
   readonly waiting: number;
-  /** Threads that died without being asked to. */
+  /** Threads that died unexpectedly. */
   readonly crashes: number;
-  /** Threads that were ended because they did not give a query up. */
+  /** Threads that were ended because they did not stop a query. */
   readonly hardStops: number;
-  /** Queries that failed by a mistake of ours. */
+  /** Queries that failed because of a bug. */
   readonly faults: number;
-  /** Queries that ran out of memory: each is also one of the crashes. */
+  /** Queries that ran out of memory; each is also counted as a crash. */
   readonly outOfMemory: number;
-  /** Queries that made room for another project and started again. */
+  /** Queries that yielded to another project and restarted. */
   readonly moved: number;
-  /** Queries that were ended because another project that used far less waited. */
+  /** Queries that were ended because another project with far lower usage waited. */
   readonly ended: number;
 }
 
-/** A query on its way to a thread. */
+/** A query that waits for a thread or runs. */
 interface Waiting {
-  /** The thread that works for it now. */
+  /** The thread that runs it now. */
   thread: SupervisedThread | undefined;
-  /** Settles when the query gets a thread; replaced when it has to wait again. */
+  /** Settles when the query gets a thread; replaced if it has to wait again. */
   started: PromiseWithResolvers<SupervisedThread>;
-  /** Aborts what runs for the query. */
+  /** Aborts the current run of the query. */
   run: AbortController;
 }
 
 function startOfTurn(): PromiseWithResolvers<SupervisedThread> {
   const started = Promise.withResolvers<SupervisedThread>();
-  // At the end of the service it fails also where its query has ended for another reason.
+  // On shutdown it rejects even if its query has ended for another reason.
   started.promise.catch(() => {});
   return started;
 }
 
-/** The thread made room: its query starts again. */
-const MOVED = new Error('The query starts again on another thread');
+/** The query yielded and restarts. */
+const MOVED = new Error('The query restarts on another thread');
 
-/** Seconds until what the threads remember of a project is mostly forgotten. */
+/** Time until most of a project's recorded usage has decayed, seconds. */
 const ENDED_RETRY_SECONDS = 30;
 
 function endedForOthers(): Refusal {
   const message =
-    'The query was ended: its project has used the query threads far more than another one that waits. Ask for less, or again later';
+    'The query was ended: its project has used the query threads far more than another project that is waiting. Request less data, or retry later';
   const retryAfterSeconds = String(ENDED_RETRY_SECONDS);
   return new Refusal('TOO_MANY_REQUESTS', message, { limit: 'concurrency', retryAfterSeconds });
 }
 
 /**
  * Threads of one kind and their queue. A crash ends the query that caused it, and a new thread
- * takes the place.
+ * replaces the dead one.
  */
 export class QueryThreads {
   readonly #clock: Clock;
   readonly #threads: readonly SupervisedThread[];
   readonly #turns: ThreadTurns<Waiting>;
-  /** Threads at work, each with the turn that it works for. */
+  /** Busy threads, each with the turn that it runs. */
   readonly #busy = new Map<SupervisedThread, Turn<Waiting>>();
   readonly #waiting = new Set<Waiting>();
   readonly #closing = new AbortController();
-  /** Cancels the next look at who is to make room. */
+  /** Cancels the next check for queries that must yield. */
   #cancelLook = (): void => {};
   #faults = 0;
   #outOfMemory = 0;
@@ -166,11 +169,11 @@ export class QueryThreads {
   }
 
   /**
-   * Runs a method of the threads' registry when it is the project's turn. `argument` is made when
-   * the turn comes, since what is left of a deadline is known only then; a query that makes room
-   * starts again with a new one. Throws `HistoryError` (of the method; UNAVAILABLE when the thread
-   * dies or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED), a `Refusal` TOO_MANY_REQUESTS when
-   * the query was ended for others, or the reason of `signal`.
+   * Runs a method of the threads' registry when it is the project's turn. `argument` is created at
+   * that time, because the remaining time of a deadline is known only then; a query that yields
+   * restarts with a new one. Throws `HistoryError` (of the method; UNAVAILABLE if the thread dies
+   * or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED), a `Refusal` TOO_MANY_REQUESTS if the query
+   * was ended for others, or the reason of `signal`.
    */
   async call(
     project: string,
@@ -189,9 +192,9 @@ export class QueryThreads {
     this.#waiting.add(waiting);
     try {
       this.#settle();
-      // Threads that are free take what waits, so the bound is on what found none.
+      // Free threads have taken what they can, so the bound applies to queries that found none.
       if (this.#turns.waiting > WAITING_MAX && this.#turns.leave(turn)) {
-        throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries are already waiting`);
       }
       for (;;) {
         const thread = waiting.thread ?? (await this.#started(turn, signal));
@@ -207,12 +210,12 @@ export class QueryThreads {
       }
     } finally {
       this.#waiting.delete(waiting);
-      // It may have been answered in the moment in which it was to make room.
+      // It may have finished at the moment at which it had to yield.
       this.#turns.leave(turn);
     }
   }
 
-  /** Gives up what is under way and ends the threads. */
+  /** Aborts running and waiting queries and ends the threads. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#cancelLook();
@@ -220,7 +223,7 @@ export class QueryThreads {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  /** Resolves with the thread that works for the query now. */
+  /** Resolves with the thread that runs the query now. */
   async #started(turn: Turn<Waiting>, signal: AbortSignal): Promise<SupervisedThread> {
     const { started } = turn.payload;
     const leave = () => {
@@ -238,22 +241,22 @@ export class QueryThreads {
     return error;
   }
 
-  /** Makes room and starts what may start, now and whenever that may have changed by itself. */
+  /** Yields and starts what it can, now and again at the next time at which that may change. */
   #settle(): void {
     if (this.#closing.signal.aborted) return;
     this.#cancelLook();
     const nowMs = this.#clock.elapsed();
-    // A thread that starts cannot make room for others, so only the first query waits for one.
+    // A starting thread cannot be yielded to, so only the first query waits for one.
     this.#turns.ready = Math.max(1, this.#threads.filter(({ isReady }) => isReady).length);
     for (let turn = this.#turns.start(nowMs); turn; turn = this.#turns.start(nowMs)) {
-      // As many turns run as there are threads at most.
+      // There are at most as many running turns as threads.
       const thread = this.#free();
       if (thread === undefined) break;
       this.#busy.set(thread, turn);
       turn.payload.thread = thread;
       turn.payload.started.resolve(thread);
     }
-    // Where several projects ask, one more is ready before it is needed.
+    // If several projects have demand, one more thread is ready before it is needed.
     const spare = this.#turns.projects > 1 && this.#turns.running > 0 ? 1 : 0;
     this.#startThreads(this.#turns.waiting + spare);
     this.#makeRoom(nowMs);
@@ -263,7 +266,7 @@ export class QueryThreads {
     }
   }
 
-  /** Sees to it that so many threads beside the busy ones are ready, or start. */
+  /** Ensures that this many threads besides the busy ones are ready or starting. */
   #startThreads(wanted: number): void {
     const unused = this.#threads.filter((thread) => !this.#busy.has(thread));
     for (const thread of unused.slice(0, wanted)) thread.start();
@@ -287,8 +290,8 @@ export class QueryThreads {
   }
 
   /**
-   * The first free one that is ready: its cache is the warmest. A thread that cannot start is picked
-   * only if none can.
+   * The first free thread that is ready: its cache is the warmest. A thread that failed to start is
+   * picked only if no other is free.
    */
   #free(): SupervisedThread | undefined {
     const free = this.#threads.filter((thread) => !this.#busy.has(thread));
@@ -297,7 +300,7 @@ export class QueryThreads {
     );
   }
 
-  /** Hands the thread on once it has given up its cancelled call. */
+  /** Frees the thread once it has stopped its cancelled call. */
   async #release(thread: SupervisedThread, turn: Turn<Waiting>): Promise<void> {
     await thread.idle();
     this.#busy.delete(thread);
@@ -310,19 +313,19 @@ function closed(): HistoryError {
   return new HistoryError('CLOSED', 'Queries are closed');
 }
 
-/** What ends a query before it has answered. */
+/** Conditions that end a query early. */
 export interface QueryDeadlineOptions {
   readonly clock: Clock;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   /** Default 10 s. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Runs `work` until it ends, its time is over or the client has gone. The work may be slow to notice
- * the last two; the caller is not. Throws a `Refusal` QUERY_TIMEOUT, what `work` throws, or the
- * reason of `signal`.
+ * Runs `work` until it ends, its time is up or the client disconnects. `work` may be slow to notice
+ * the last two; the caller is not affected. Throws a `Refusal` QUERY_TIMEOUT, the error of `work`,
+ * or the reason of `signal`.
  */
 export async function withQueryDeadline<T>(
   { clock, timeoutMs = QUERY_MS_MAX, signal }: QueryDeadlineOptions,
@@ -334,7 +337,7 @@ export async function withQueryDeadline<T>(
 }
 
 function timedOut(timeoutMs: number): Refusal {
-  const message = `The query took longer than ${timeoutMs / 1000} seconds: ask for less`;
+  const message = `The query took longer than ${timeoutMs / 1000} seconds: request less data`;
   return new Refusal('QUERY_TIMEOUT', message);
 }
 
@@ -344,14 +347,14 @@ export interface ThreadRequest {
   readonly method: string;
   /** Plain data: it is copied to the thread. */
   readonly argument: unknown;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Calls a method of the threads within the time and the memory that a query may have. Throws a
- * `Refusal` (QUERY_TIMEOUT; RESPONSE_TOO_LARGE, because the same request would run out of memory a
- * second time), a `HistoryError`, or the reason of `signal`.
+ * Calls a method of the threads within the time and memory limits of a query. Throws a `Refusal`
+ * (QUERY_TIMEOUT; RESPONSE_TOO_LARGE, because the same request would run out of memory again), a
+ * `HistoryError`, or the reason of `signal`.
  */
 export async function runQuery(
   { threads, clock }: { readonly threads: Pick<QueryThreads, 'call'>; readonly clock: Clock },
@@ -363,7 +366,7 @@ export async function runQuery(
     );
   } catch (error) {
     if (!(error instanceof HistoryError) || error.reason !== 'OUT_OF_MEMORY') throw error;
-    const message = 'The answer needs more memory than a query may have: ask for less';
+    const message = 'The response needs more memory than a query may use: request less data';
     throw new Refusal('RESPONSE_TOO_LARGE', message);
   }
 }

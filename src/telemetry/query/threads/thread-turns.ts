@@ -1,28 +1,30 @@
 /**
- * Which query gets a thread, and which one makes room. Fairness counts the thread time that projects
- * used lately. A pure structure: it reads no clock, and the times handed in never decrease.
+ * Decides which query gets a thread and which one yields. Fairness counts the thread time that
+ * projects used recently. A pure structure: it reads no clock, and the times passed in never
+ * decrease.
  *
  * - Order: the project that used the least is next (start-time fair queueing).
- * - Room: queries of projects that used much leave one thread to the others.
- * - A query that has run on this thread for `RUN_MS`, while another project that used little waits,
- *   is moved: it starts again on one of the other threads, at most once.
- * - If those are all held, and a project that holds none has waited for `RUN_MS`, the query of the
- *   project that used the most is ended, if that is more by the time of two queries.
+ * - Reserve: queries of projects with high usage leave one thread to the others.
+ * - A query that has run on this thread for `RUN_MS` while another project with low usage waits is
+ *   moved: it restarts on one of the other threads, at most once.
+ * - If all of those are held, and a project that holds none has waited for `RUN_MS`, the query of
+ *   the project with the highest usage is ended, if it exceeds the other's by the time of two
+ *   queries.
  */
 import { QUERY_MS_MAX, RUN_MS, SLICE_MS } from './limits.ts';
 
-/** Time in which half of a project's used time is forgotten, ms: three of the longest queries. */
+/** Half-life of a project's used time, ms: three of the longest queries. */
 const HALF_LIFE_MS = 3 * QUERY_MS_MAX;
 /**
- * How much more a project must have used than the one that waits before its query is ended, ms: two
- * of the longest queries. Projects that ask for the same differ by less, so they end nothing.
+ * Excess usage over the waiting project from which a query is ended, ms: two of the longest
+ * queries. Projects with equal demand differ by less, so they end nothing.
  */
 const EXCESS_MS = 2 * QUERY_MS_MAX;
-/** A project that used no more than this lately used little, ms: two slices. */
+/** Recent usage up to this is low, ms: two slices. */
 const LITTLE_MS = 2 * SLICE_MS;
-/** It also used little if the project that used the most used this many times as much. */
+/** Usage is also low if the project with the highest usage used this many times as much. */
 const LITTLE_FACTOR = 4;
-/** Idle projects are looked through once there are so many records. */
+/** Number of records from which idle projects are swept. */
 const RECORDS_SWEPT_FROM = 256;
 
 /** A query that waits for a thread, or holds one. */
@@ -31,24 +33,24 @@ export interface Turn<T> {
   readonly payload: T;
 }
 
-/** How a query makes room: `moved` starts again by itself, `ended` is refused. */
+/** How a query yields: `moved` restarts by itself, `ended` is rejected. */
 export type GivenUp = 'moved' | 'ended';
 
 interface Entry<T> extends Turn<T> {
   waitsSinceMs: number;
   startedMs: number;
-  /** It takes one of the threads that heavy queries may have. */
+  /** It occupies one of the threads that heavy queries may use. */
   isHeavy: boolean;
   wasMoved: boolean;
   givenUp: GivenUp | undefined;
-  /** Its caller has gone: it never waits again. */
+  /** Its caller disconnected: it never waits again. */
   isGone: boolean;
 }
 
-/** What one project holds, asks for and has used. */
+/** Threads held, waiting queries and usage of one project. */
 class Usage<T> {
   readonly running = new Set<Entry<T>>();
-  /** Oldest first; moved ones go before those that never ran. */
+  /** Oldest first; moved ones precede those that never ran. */
   readonly moved = new Set<Entry<T>>();
   readonly fresh = new Set<Entry<T>>();
   #usedMs = 0;
@@ -63,17 +65,20 @@ class Usage<T> {
     return this.moved.size + this.fresh.size > 0;
   }
 
-  /** Thread time used lately, ms, with what runs now: half of it is forgotten in `HALF_LIFE_MS`. */
+  /** Recently used thread time, ms, including running queries; halved every `HALF_LIFE_MS`. */
   usedMs(nowMs: number): number {
     return this.#endedMs(nowMs) + this.#runningMs(nowMs);
   }
 
-  /** Place in the order: all thread time used while it asked for any, ms, with what runs now. */
+  /**
+   * Position in the order: thread time used while the project had demand, ms, including running
+   * queries.
+   */
   passMs(nowMs: number): number {
     return this.#passMs + this.#runningMs(nowMs);
   }
 
-  /** An idle project that asks again keeps no more than one slice of what it did not use. */
+  /** An idle project with new demand keeps at most one slice of unused time. */
   resume(leastPassMs: number): void {
     this.#passMs = Math.max(this.#passMs, leastPassMs - SLICE_MS);
   }
@@ -98,7 +103,7 @@ class Usage<T> {
   }
 }
 
-/** Turns at the threads of one kind. */
+/** Turns on the threads of one kind. */
 export class ThreadTurns<T> {
   readonly #threads: number;
   #ready: number;
@@ -111,12 +116,12 @@ export class ThreadTurns<T> {
     this.#ready = threads;
   }
 
-  /** Threads that queries may get now: others have not started yet. Default all, at least 1. */
+  /** Threads that queries may get now; the others have not started yet. Default all, at least 1. */
   set ready(count: number) {
     this.#ready = count;
   }
 
-  /** Projects that asked for a thread, but for those that were forgotten. */
+  /** Projects with recorded demand that have not been swept. */
   get projects(): number {
     return this.#projects.size;
   }
@@ -126,12 +131,12 @@ export class ThreadTurns<T> {
     return this.#waiting;
   }
 
-  /** Threads that are held, by queries that were given up and have not stopped included. */
+  /** Threads in use, including those of yielding queries that have not stopped yet. */
   get running(): number {
     return this.#running.size;
   }
 
-  /** Puts a query into the line of its project. */
+  /** Enqueues a query of a project. */
   add(project: string, payload: T, nowMs: number): Turn<T> {
     const entry: Entry<T> = {
       project,
@@ -151,8 +156,8 @@ export class ThreadTurns<T> {
   }
 
   /**
-   * The caller of a query has gone. True if the query waits, or was moved and would wait again: it
-   * never starts then. False if it runs.
+   * Called when the caller of a query has disconnected. True if the query waits, or was moved and
+   * would wait again: it never starts then. False if it runs.
    */
   leave(turn: Turn<T>): boolean {
     const entry = turn as Entry<T>;
@@ -165,7 +170,7 @@ export class ThreadTurns<T> {
     return entry.givenUp === 'moved';
   }
 
-  /** The next query to start, if one may: it holds a thread from now on. */
+  /** The next query to start, if any may: it holds a thread from now on. */
   start(nowMs: number): Turn<T> | undefined {
     if (this.#running.size >= this.#ready) return undefined;
     const littleMs = this.#littleMs(nowMs);
@@ -182,7 +187,7 @@ export class ThreadTurns<T> {
     return entry;
   }
 
-  /** The next one for the threads that every query may have. */
+  /** The next query for the threads that every query may use. */
   #nextHeavy(nowMs: number) {
     if (this.#heavy() >= this.#heavyMax) return undefined;
     return this.#first(nowMs, ({ running, moved, fresh }) => {
@@ -190,7 +195,7 @@ export class ThreadTurns<T> {
     });
   }
 
-  /** The thread of a query is free again. A query that was moved waits again. */
+  /** Frees the thread of a query. A query that was moved waits again. */
   end(turn: Turn<T>, nowMs: number): void {
     const entry = turn as Entry<T>;
     if (!this.#running.delete(entry)) return;
@@ -204,7 +209,7 @@ export class ThreadTurns<T> {
     this.#waiting++;
   }
 
-  /** A query that is to make room now. It holds its thread until `end` is called. */
+  /** A query that must yield now. It holds its thread until `end` is called. */
   giveUp(nowMs: number): { readonly turn: Turn<T>; readonly how: GivenUp } | undefined {
     if (this.#waiting === 0) return undefined;
     const entry = this.#toMove(nowMs) ?? this.#toEnd(nowMs);
@@ -213,7 +218,7 @@ export class ThreadTurns<T> {
     return { turn: entry, how: entry.givenUp };
   }
 
-  /** Time after which `giveUp` may answer something else, ms; undefined = nothing waits. */
+  /** Time after which `giveUp` may return something else, ms; undefined = nothing waits. */
   lookAgainMs(nowMs: number): number | undefined {
     if (this.#waiting === 0) return undefined;
     let leastMs = RUN_MS;
@@ -224,7 +229,7 @@ export class ThreadTurns<T> {
     return leastMs;
   }
 
-  /** Threads that heavy queries may hold together, and that one project may hold. */
+  /** Maximum number of threads for heavy queries together, and for one project. */
   get #heavyMax(): number {
     return Math.max(1, this.#threads - 1);
   }
@@ -235,14 +240,14 @@ export class ThreadTurns<T> {
     return count;
   }
 
-  /** The next one of a project that used little. */
+  /** The next query of a project with low usage. */
   #nextLittle(nowMs: number, littleMs: number) {
     return this.#first(nowMs, ({ running, fresh }, usedMs) => {
       return running.size < this.#heavyMax && usedMs <= littleMs ? first(fresh) : undefined;
     });
   }
 
-  /** A query that has held the thread of those who used little long enough, while one waits. */
+  /** A query that has run long enough on the thread for low usage, while such a project waits. */
   #toMove(nowMs: number): Entry<T> | undefined {
     if (this.#running.size < this.#ready || this.#isStopping(false)) return undefined;
     const entry = this.#mostUsed(nowMs, ({ isHeavy }) => !isHeavy);
@@ -272,7 +277,7 @@ export class ThreadTurns<T> {
     });
   }
 
-  /** A query of this kind has been given up and still holds its thread. */
+  /** True if a query of this kind yields and still holds its thread. */
   #isStopping(isHeavy: boolean): boolean {
     for (const entry of this.#running) {
       if (entry.givenUp !== undefined && entry.isHeavy === isHeavy) return true;
@@ -280,7 +285,7 @@ export class ThreadTurns<T> {
     return false;
   }
 
-  /** Of the queries that have run long enough, the one whose project used the most. */
+  /** Among the queries that have run long enough, the one whose project used the most. */
   #mostUsed(nowMs: number, isMeant: (entry: Entry<T>) => boolean): Entry<T> | undefined {
     let most: { readonly entry: Entry<T>; readonly usedMs: number } | undefined;
     for (const entry of this.#running) {
@@ -292,7 +297,7 @@ export class ThreadTurns<T> {
     return most?.entry;
   }
 
-  /** Of the waiting projects with an entry to pick, the first in order. */
+  /** The first in order of the waiting projects with an entry to pick. */
   #first(nowMs: number, pick: (usage: Usage<T>, usedMs: number) => Entry<T> | undefined) {
     let best: { usage: Usage<T>; entry: Entry<T>; passMs: number; usedMs: number } | undefined;
     for (const usage of this.#projects.values()) {
@@ -306,7 +311,7 @@ export class ThreadTurns<T> {
     return best;
   }
 
-  /** Of the projects that hold or want threads; 0 = there are none. */
+  /** Minimum over the projects that hold or want threads; 0 if there are none. */
   #leastPassMs(nowMs: number): number {
     let leastMs = Infinity;
     for (const usage of this.#projects.values()) {
@@ -315,7 +320,7 @@ export class ThreadTurns<T> {
     return leastMs === Infinity ? 0 : leastMs;
   }
 
-  /** Most that a project used if it used little, ms. */
+  /** Upper bound of low usage, ms. */
   #littleMs(nowMs: number): number {
     let mostMs = 0;
     for (const usage of this.#projects.values()) mostMs = Math.max(mostMs, usage.usedMs(nowMs));
@@ -331,7 +336,7 @@ export class ThreadTurns<T> {
     return usage;
   }
 
-  /** Forgets projects that used nothing lately. */
+  /** Drops the records of projects without recent usage. */
   #sweep(nowMs: number): void {
     for (const [project, usage] of this.#projects) {
       if (usage.isIdle && usage.usedMs(nowMs) < 1) this.#projects.delete(project);

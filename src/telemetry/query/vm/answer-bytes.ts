@@ -1,8 +1,8 @@
 /**
- * Answers as the bytes that leave the service, in proto3 JSON or in protobuf: what the RPC
- * framework would make of the message, made in the thread that has the points. Points are most of
- * an answer and all alike, so that their JSON is put together as text, five times as quick as
- * through messages; the rest goes through the schema.
+ * Responses as the bytes that leave the service, in proto3 JSON or protobuf: the same as the RPC
+ * framework would produce, but encoded in the thread that has the points. Points are most of a
+ * response and all alike, so their JSON is concatenated as text, five times as fast as through
+ * messages. The rest goes through the schema.
  */
 
 import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
@@ -29,7 +29,7 @@ import type { FailureReason, MetricAnswer } from './quality.ts';
 /** Format of a response message, by the content type of its request: `json` is proto3 JSON. */
 export type AnswerFormat = 'json' | 'binary';
 
-/** Least bytes of a point: an answer with more points than fit is refused before it is made. */
+/** Minimum bytes per point: a response with more points than fit is rejected before it is built. */
 const POINT_BYTES_MIN = { json: 35, binary: 17 } as const;
 /** Implicit defaults are written (`vms: []`), as everywhere in the API. */
 const JSON_OPTIONS = { alwaysEmitImplicit: true } as const;
@@ -101,7 +101,7 @@ function seriesJson({ metricId, series }: Series): string[] {
     for (const { timeMs, value, min, max } of points) {
       const separator = text === '' ? '' : ',';
       const extremes = min === undefined ? '' : `,"min":${min},"max":${max}`;
-      // A number in text is JSON as it stands: values are finite, and -0 is written as 0.
+      // A number is valid JSON as text: values are finite, and -0 is written as 0.
       text += `${separator}{"timeUnix":"${Math.floor(timeMs / 1000)}","value":${value}${extremes}}`;
     }
     return `${head},"points":[${text}]}`;
@@ -127,11 +127,11 @@ function bounded(bytes: Uint8Array<ArrayBuffer>, points: number): Uint8Array<Arr
 }
 
 function tooLarge(points: number): Refusal {
-  const message = `An answer of ${points} points or rows exceeds 4 MiB: ask for fewer`;
+  const message = `A response with ${points} points or rows exceeds 4 MiB: request fewer`;
   return new Refusal('RESPONSE_TOO_LARGE', message);
 }
 
-/** The whole answer as a message. */
+/** The whole response as a message. */
 export function answerMessage(answer: VmAnswer): QueryVMMonitoringResponse {
   const { range, metrics } = answer;
   return create(QueryVMMonitoringResponseSchema, {

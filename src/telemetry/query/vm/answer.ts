@@ -1,7 +1,7 @@
 /**
- * The history of one VM's metrics, read and worked out: one read of the rows that all the metrics
- * need, each metric's points, and what is to be known about them. Runs in a query thread; what is
- * not in history (what the VM's record, its data center and its clock say) comes with the request.
+ * The history of one VM's metrics: one read of the rows that all the metrics need, the points of
+ * each metric, and their quality. Runs in a query thread. Facts that are not in history (from the
+ * VM's record, its data center and its clock) are part of the request.
  */
 import type { RowsRequest } from '../../../../sqlite/telemetry/history/chunk/chunk-reader.ts';
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -22,7 +22,7 @@ import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts
 import { type MetricAnswer, qualityOf, type RangeQuality, type VmReason } from './quality.ts';
 import type { QueryRange } from './range.ts';
 
-/** A query, checked; plain data, because it goes to a thread. */
+/** A checked query; plain data, because it is sent to a thread. */
 export interface VmQuery {
   readonly project: string;
   readonly vm: string;
@@ -32,22 +32,22 @@ export interface VmQuery {
   readonly nowMs: number;
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
-  /** What its clock did in the range. */
+  /** Reasons due to its clock in the range. */
   readonly notedReasons: readonly Exclude<VmReason, 'FROZEN' | 'STORE_FULL'>[];
 }
 
 /**
- * One VM's metrics over a range, before they are encoded. A metric that failed is among `metrics`,
- * marked, and the others stand.
+ * One VM's metrics over a range, before they are encoded. A metric that failed is marked in
+ * `metrics`; the others are unaffected.
  */
 export interface VmAnswer {
   readonly range: QueryRange;
   readonly metrics: readonly MetricAnswer[];
   readonly quality: RangeQuality;
   readonly datacenter: 'live' | 'stale';
-  /** Newest observation of the VM, Unix ms; absent = none within retention, or not known. */
+  /** Newest observation of the VM, Unix ms; absent = none within retention, or unknown. */
   readonly lastObservedMs: number | undefined;
-  /** Why metrics are answered as failed: for the log, not for the caller. */
+  /** Causes of failed metrics: for the log, not for the caller. */
   readonly failures: readonly MetricFailure[];
 }
 
@@ -57,14 +57,14 @@ export interface MetricFailure {
   readonly message: string;
 }
 
-/** History as far as a query looks. */
+/** The part of history that a query reads. */
 export type VmHistory = Pick<HistoryView, 'read' | 'newestTime'> &
   Partial<Pick<HistoryView, 'lost'>>;
 
 /**
- * Throws what reading throws when no metric could be answered, and `ReadCancelled` when
- * `isCancelled` answers true; one metric's failure alone is part of the answer, and so are samples
- * that are not readable yet.
+ * Throws the read error if no metric could be computed, and `ReadCancelled` if `isCancelled`
+ * returns true. The failure of one metric is part of the result, and so are samples that are not
+ * readable yet.
  */
 export function answerVmQuery(
   history: VmHistory,
@@ -112,12 +112,12 @@ function answerMetrics(
   return { metrics, failures };
 }
 
-/** Samples were accepted and are not readable yet: an answer, unlike storage that fails. */
+/** Accepted samples that are not readable yet are part of the result, unlike storage failures. */
 function isIncomplete(error: unknown): boolean {
   return error instanceof HistoryError && error.reason === 'INCOMPLETE';
 }
 
-/** `unknown`: rows that were accepted and cannot be read yet may be newer. */
+/** `unknown`: accepted rows that cannot be read yet may be newer. */
 function known<T>(find: () => T): T | 'unknown' {
   try {
     return find();
@@ -129,7 +129,7 @@ function known<T>(find: () => T): T | 'unknown' {
 
 const AGE = 'telemetry_age_seconds';
 
-/** Reads the rows that a query needs: all at once, or metric by metric when that fails. */
+/** Reads the rows that a query needs: all at once, or metric by metric if that fails. */
 class RangeReader {
   readonly #history: VmHistory;
   readonly #query: VmQuery;
@@ -143,7 +143,7 @@ class RangeReader {
     this.#isCancelled = isCancelled;
   }
 
-  /** Throws what the read throws. */
+  /** Throws the error of the read. */
   columnsFor(metricId: string): VmColumns {
     const { metricIds } = this.#query;
     if (!this.#allFailed && this.#all === undefined) this.#all = this.#tryAll(metricIds);
@@ -158,8 +158,8 @@ class RangeReader {
   }
 
   /**
-   * Did the VM's readings stand still for an hour that reaches into the range? The series that were
-   * asked for are looked at first: only when none of them moved the others are read too.
+   * True if the VM's readings did not change for an hour that reaches into the range. The requested
+   * series are checked first; the others are read only if none of them changed.
    */
   isFrozen(): boolean {
     const inRange = ({ endMs, startMs }: Stretch): boolean =>
@@ -178,7 +178,7 @@ class RangeReader {
     try {
       return this.#read([...new Set(metricIds.flatMap(seriesNamesOf))]);
     } catch (error) {
-      // With one metric there is no part that could be answered; with more, each is tried alone.
+      // With one metric nothing else could succeed; with several, each is tried separately.
       if (metricIds.length === 1 || error instanceof ReadCancelled) throw error;
       this.#allFailed = true;
       return undefined;

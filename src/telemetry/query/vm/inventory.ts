@@ -1,6 +1,6 @@
 /**
- * One VM in the inventory: its record, how fresh its telemetry is, and its newest values where they
- * are recent. The last readings of a stale data center are not shown as the present.
+ * One VM in the inventory: its record, the freshness of its telemetry, and its newest values if
+ * they are recent. The last readings of a stale data center are not presented as current.
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
@@ -12,18 +12,18 @@ import { VM_STATES, type VmState } from '../../../../streams/telemetry/samples/b
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
 import { isLive } from './quality.ts';
 
-/** Absent values were not observed, or not lately. */
+/** Absent values were not observed, or not recently. */
 export interface InventoryEntry {
   readonly id: string;
   readonly displayName: string;
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly expanded: Expanded;
-  /** UNKNOWN once it was observed more than 90 s ago. */
+  /** UNKNOWN if the last observation is more than 90 s old. */
   readonly state: VmState;
-  /** The last state that was observed, however old; never UNKNOWN. */
+  /** The last observed state, however old; never UNKNOWN. */
   readonly lastState?: VmState;
-  /** When that was, Unix ms. */
+  /** Time of that observation, Unix ms. */
   readonly stateObservedMs?: number;
   readonly telemetry: 'LIVE' | 'STALE' | 'NEVER' | 'ERROR';
   /** Unix ms. */
@@ -42,7 +42,7 @@ export interface Expanded {
   readonly lastObservedMs?: number;
 }
 
-/** A VM as its record and its data center say. */
+/** A VM according to its record and its data center. */
 export interface KnownVm {
   readonly id: string;
   readonly displayName: string;
@@ -53,8 +53,8 @@ export interface KnownVm {
 }
 
 /**
- * The entry of a VM as of `nowMs`; `latest`: its newest row, `unreadable` where storage failed: then
- * nothing is known but that it is not live; `inventoryOnly`: without metrics.
+ * The entry of a VM as of `nowMs`. `latest` is its newest row, or `unreadable` if storage failed:
+ * then the only known fact is that the VM is not live. `inventoryOnly`: without metrics.
  */
 export function inventoryEntry(
   { datacenterState, ...named }: KnownVm,
@@ -80,7 +80,7 @@ export function inventoryEntry(
 
 const EXPANDED = [...metricCatalogue.values()].filter(({ expanded }) => expanded);
 
-/** What the newest rows hold of the guest: they are a few of each source. */
+/** Adds the guest's observations in the newest rows, which are a few of each source. */
 function withObserved(expanded: Expanded, { columns }: LatestRow): Expanded {
   if (expanded.state === 'OFF') return expanded;
   const times = EXPANDED.flatMap(({ derivation }) => [
@@ -91,8 +91,8 @@ function withObserved(expanded: Expanded, { columns }: LatestRow): Expanded {
 }
 
 /**
- * How a VM is: its state as far as it is known now, and how fresh its telemetry is. A state has the
- * age of the row that reported it: a guest's agent that goes on does not keep it alive.
+ * Status of a VM: its state as far as it is known now, and the freshness of its telemetry. A state
+ * has the age of the row that reported it: rows from a guest's agent do not keep it alive.
  */
 export function statusOf(
   latest: LatestRow | 'unreadable' | undefined,
@@ -116,7 +116,7 @@ function newestValues(latest: LatestRow, nowMs: number) {
   };
 }
 
-/** The metric's newest value if it was observed within the gap tolerance. */
+/** The metric's newest value, if it was observed within the gap tolerance. */
 function newestValue({ columns }: LatestRow, metricId: string, nowMs: number): number | undefined {
   const derivation = metricCatalogue.get(metricId)?.derivation;
   const [series] = derivation ? deriveColumns(columns, derivation) : [];

@@ -1,6 +1,6 @@
 /**
- * Quality of an answer besides its points: how fresh it is, how much of what would
- * have been sampled was observed, and why the rest is missing. Pure: freshness comes in as facts.
+ * Quality of a response: how fresh it is, how many of the expected samples were observed, and why
+ * the rest is missing. Pure: freshness is passed in as facts.
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
@@ -12,22 +12,24 @@ import type {
 } from '../../../../streams/telemetry/metrics/query.ts';
 import type { QueryRange } from './range.ts';
 
-/** State of an answer as a whole, and of each metric in it; `reasons` say why it is not LIVE. */
+/**
+ * State of a response as a whole and of each metric in it; `reasons` explain why it is not LIVE.
+ */
 export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
 
-/** What became of one metric of a query. */
+/** Outcome of one metric of a query. */
 export type MetricAnswer =
   | (MetricRange & { readonly metricId: string })
-  /** It could not be read or worked out. */
+  /** It could not be read or computed. */
   | { readonly metricId: string; readonly failed: FailureReason };
 
-/** `STORE_FULL`: samples that were accepted are not readable yet. `READ_FAILED`: anything else. */
+/** `STORE_FULL`: accepted samples are not readable yet. `READ_FAILED`: anything else. */
 export type FailureReason = 'READ_FAILED' | 'STORE_FULL';
 
 /**
- * Reasons that hold for the VM as a whole, beside those that follow from its samples. `STORE_FULL`:
- * newer rows may have been accepted than can be read, so that it is not known how fresh it is.
- * `REPORTED_ELSEWHERE`: another collector has the VM too, and its rows are refused.
+ * Reasons that apply to the VM as a whole, besides those derived from its samples. `STORE_FULL`:
+ * newer rows may have been accepted than can be read, so its freshness is unknown.
+ * `REPORTED_ELSEWHERE`: another collector reports the VM too, and its rows are rejected.
  */
 export type VmReason =
   | 'STORE_FULL'
@@ -36,29 +38,29 @@ export type VmReason =
   | 'CLOCK_AHEAD'
   | 'REPORTED_ELSEWHERE';
 
-/** Facts on the VM, whatever the range. */
+/** Facts about the VM, whatever the range. */
 export interface Freshness {
   readonly nowMs: number;
-  /** Unix ms; absent = never observed, or not known (`STORE_FULL`). */
+  /** Unix ms; absent = never observed, or unknown (`STORE_FULL`). */
   readonly lastObservedMs: number | undefined;
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
-  /** Of the range that was asked for. */
+  /** Reasons within the requested range. */
   readonly vmReasons: readonly VmReason[];
-  /** Stretches of which this service has lost rows for good, Unix ms; absent: none. */
+  /** Time ranges whose rows this service has lost for good, Unix ms; absent: none. */
   readonly lost?: readonly { readonly fromMs: number; readonly toMs: number }[];
 }
 
-/** Quality of all of an answer's metrics together; `metrics` has it of each. */
+/** Quality of all metrics of a response together; `metrics` has that of each. */
 export interface RangeQuality {
   readonly state: QualityState;
   readonly expectedSamples: number;
   readonly observedSamples: number;
-  /** Of all the metrics, oldest first; equal ones once. */
+  /** Gaps of all metrics, oldest first; equal ones once. */
   readonly gaps: readonly QualityGap[];
   readonly metrics: readonly MetricQuality[];
   readonly reasons: readonly string[];
-  /** Values that were observed and cannot be, with their metric. */
+  /** Observed but impossible values, with their metric. */
   readonly impossible: readonly (ImpossibleReading & { readonly metricId: string })[];
 }
 
@@ -72,11 +74,11 @@ export interface QualityGap {
 interface MetricQuality {
   readonly metricId: string;
   readonly state: QualityState;
-  /** '' = nothing to say. */
+  /** '' = no reason to report. */
   readonly reason: string;
 }
 
-/** Is the newest observation recent enough to be read as live, and its data center not stale? */
+/** True if the newest observation is recent enough to be live and its data center is not stale. */
 export function isLive({
   nowMs,
   lastObservedMs,
@@ -89,7 +91,7 @@ export function isLive({
   );
 }
 
-/** The quality of the answers to one query. */
+/** The quality of the results of one query. */
 export function qualityOf(
   answers: readonly MetricAnswer[],
   range: QueryRange,
@@ -102,7 +104,7 @@ export function qualityOf(
   return {
     state: overall(metrics.map(({ state }) => state)),
     expectedSamples: expected * answers.length,
-    // Of the part that is retained no more than is expected of it.
+    // At most as many as expected in the retained part.
     observedSamples: judged.reduce((sum, one) => sum + Math.min(one.observedSamples, expected), 0),
     gaps: distinct(judged.flatMap(({ gaps }) => gaps)),
     metrics,
@@ -115,7 +117,7 @@ export function qualityOf(
   };
 }
 
-/** Reasons that hold whatever was asked. */
+/** Reasons that apply to every request. */
 function always({ vmReasons, datacenter }: Freshness): string[] {
   return [...vmReasons, ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : [])];
 }
@@ -137,14 +139,14 @@ function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
   return { gaps, observedSamples: answer.observedSamples, reasons, quality };
 }
 
-/** Whose silence it is when rows came and the metric was not in them. */
+/** Cause of silence if rows arrived without the metric. */
 function missingReason(metricId: string, { expandedMonitoring }: Freshness): string {
   const descriptor = metricCatalogue.get(metricId);
   if (descriptor?.expanded && !expandedMonitoring) return 'EXPANDED_MONITORING_OFF';
   return descriptor?.reportedByGuest ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
 }
 
-/** What lies before retention is not missing: it is no longer kept. */
+/** Samples before the retention are not missing: they are no longer kept. */
 function withinRetention(gap: MetricGap, range: QueryRange, missing: string): QualityGap[] {
   const startMs = Math.max(gap.startMs, range.retainedFromMs);
   if (gap.endMs - startMs <= GAP_TOLERANCE_MS) return [];
@@ -153,7 +155,7 @@ function withinRetention(gap: MetricGap, range: QueryRange, missing: string): Qu
   ];
 }
 
-/** What was lost here is no silence of a source: of a gap over a lost stretch that part says so. */
+/** Rows lost here are not a source's silence: the lost part of a gap gets that reason. */
 function withLosses(gap: QualityGap, lost: NonNullable<Freshness['lost']>): QualityGap[] {
   if (gap.reason !== 'NO_SAMPLES') return [gap];
   for (const { fromMs, toMs } of lost) {
@@ -176,7 +178,7 @@ function stateOf(
 ): QualityState {
   if (series.length === 0) return 'NO_DATA';
   if (freshness.vmReasons.includes('STORE_FULL')) return 'ERROR';
-  // Before PARTIAL: old samples must not be read as live, whatever else is to be said of them.
+  // Before PARTIAL: old samples must not be read as live, whatever other reasons apply.
   if (!isLive(freshness)) return 'STALE';
   return gaps.length > 0 ? 'PARTIAL' : 'LIVE';
 }
@@ -189,8 +191,8 @@ interface Judgement {
 }
 
 /**
- * All that is to be said of one metric, what limits its reading most first: why it is missing, why
- * it is old, what is doubtful in its values, what is doubtful in the VM's clock or readings.
+ * All reasons for one metric, the most limiting first: why it is missing, why it is old, what is
+ * doubtful in its values, what is doubtful in the VM's clock or readings.
  */
 function reasonsOf(
   { flags, series, absentNow }: MetricRange,
@@ -214,7 +216,7 @@ function reasonsOf(
   return [...new Set(reasons)];
 }
 
-/** Reasons of gaps that say what came, or have a place of their own; the others are causes. */
+/** Gap reasons that describe received data or are reported separately; the others are causes. */
 const PLAIN_GAPS: ReadonlySet<string> = new Set([
   'NO_SAMPLES',
   'NOT_RUNNING',
@@ -223,7 +225,7 @@ const PLAIN_GAPS: ReadonlySet<string> = new Set([
   'HISTORY_LOST',
 ]);
 
-/** Some without data are a part that is missing; all without are none; a failure comes first. */
+/** Some metrics without data: PARTIAL; all without: NO_DATA; a failure takes precedence. */
 function overall(states: readonly QualityState[]): QualityState {
   if (states.includes('ERROR')) return 'ERROR';
   if (states.every((state) => state === 'NO_DATA')) return 'NO_DATA';

@@ -8,19 +8,19 @@ import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { POINTS_MAX, STEP_MS_MIN } from '../threads/limits.ts';
 
-/** As asked. Times are Unix seconds; absent = not sent. */
+/** The range as requested. Times are Unix seconds; absent = not sent. */
 export interface RequestedRange {
   readonly startSeconds: number | undefined;
   readonly endSeconds: number | undefined;
   readonly stepSeconds: number;
 }
 
-/** As used: first and last point, both inclusive, Unix ms. */
+/** The range in effect: first and last point, both inclusive, Unix ms. */
 export interface QueryRange {
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
-  /** Nothing older is read, Unix ms. */
+  /** Retention bound: nothing older is read, Unix ms. */
   readonly retainedFromMs: number;
 }
 
@@ -28,7 +28,7 @@ const STEP_SECONDS_MIN = STEP_MS_MIN / 1000;
 const STEP_SECONDS_MAX = 7 * 86_400;
 
 /**
- * The range that is answered: the start clamped to retention, the end to now and then to the last
+ * The range in effect: the start is clamped to the retention, the end to now and then to the last
  * point of the grid that begins at the start. Throws a `Refusal`: INVALID_FIELD, TOO_MANY_POINTS.
  */
 export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
@@ -39,7 +39,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
     const bounds = `${STEP_SECONDS_MIN} to ${STEP_SECONDS_MAX}`;
     throw invalidField(
       'stepSeconds',
-      `stepSeconds is ${stepSeconds}: whole seconds from ${bounds}`,
+      `stepSeconds is ${stepSeconds}: send whole seconds from ${bounds}`,
     );
   }
   if (end < start) {
@@ -59,7 +59,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   if (first > now) {
     throw invalidField(
       'startTimeUnix',
-      `startTimeUnix ${start} is in the future: it is ${now} now`,
+      `startTimeUnix ${start} is in the future: the current time is ${now}`,
     );
   }
   const steps = Math.floor((Math.min(end, now) - first) / stepSeconds);
@@ -71,7 +71,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   };
 }
 
-/** The metrics as asked, each once. Throws a `Refusal`: INVALID_FIELD for none, UNKNOWN_METRIC. */
+/** The requested metrics, each once. Throws a `Refusal`: INVALID_FIELD for none, UNKNOWN_METRIC. */
 export function checkMetricIds(metricIds: readonly string[]): string[] {
   if (metricIds.length === 0) {
     throw invalidField('metricIds', 'metricIds is empty: name at least one metric');
@@ -80,7 +80,7 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
     if (metricCatalogue.has(metricId)) continue;
     const ids = [...metricCatalogue.keys()].join(', ');
     const seen = metricId.slice(0, 100);
-    const message = `There is no metric "${seen}"; known: ${ids}`;
+    const message = `There is no metric "${seen}"; known metrics: ${ids}`;
     throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, field: 'metricIds' });
   }
   return [...new Set(metricIds)];
@@ -88,17 +88,17 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
 
 function present(field: string, value: number | undefined): number {
   if (value === undefined) {
-    throw invalidField(field, `${field} is missing: Unix seconds, as a decimal string`);
+    throw invalidField(field, `${field} is missing: send Unix seconds as a decimal string`);
   }
   if (Number.isSafeInteger(value) && value >= 0 && value <= TIME_SECONDS_MAX) return value;
-  throw invalidField(field, `${field} is ${value}: Unix seconds, not milliseconds`);
+  throw invalidField(field, `${field} is ${value}: send Unix seconds, not milliseconds`);
 }
 
-/** The year 5138: what is beyond it are milliseconds. */
+/** The year 5138: greater values are milliseconds. */
 const TIME_SECONDS_MAX = 100_000_000_000;
 
 function tooManyPoints(points: number): Refusal {
-  const message = `The range has ${points} points a series; ${POINTS_MAX} at most: take a larger step`;
+  const message = `The range has ${points} points per series, more than ${POINTS_MAX}: use a larger step`;
   return new Refusal('TOO_MANY_POINTS', message, {
     points: String(points),
     limit: String(POINTS_MAX),

@@ -1,7 +1,7 @@
 /**
  * The RPCs on VMs: requests from the main thread, and the methods of the query threads that read,
- * compute and encode their answers, 10 s each (LIMIT-03). Lists of VMs have a thread of their own,
- * so that they do not wait behind slow queries.
+ * compute and encode their responses, 10 s each (LIMIT-03). Lists of VMs have a thread of their
+ * own, so that they do not wait for slow queries.
  */
 
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -17,32 +17,32 @@ import { type AnswerFormat, answerBytes, inventoryBytes, vmBytes } from './answe
 import { type InventoryEntry, inventoryEntry, type KnownVm, statusOf } from './inventory.ts';
 
 /**
- * Queries on VMs, as the main thread calls them. Answers are bytes already, encoded in the thread
- * that has the points.
+ * Queries on VMs, as the main thread calls them. Responses are bytes, encoded in the thread that
+ * has the points.
  */
 export interface VmQueries {
   /**
-   * `QueryVMMonitoringResponse` in the format asked for. Throws a `Refusal` (RESPONSE_TOO_LARGE,
+   * `QueryVMMonitoringResponse` in the requested format. Throws a `Refusal` (RESPONSE_TOO_LARGE,
    * QUERY_TIMEOUT), a `HistoryError`, or the reason of `signal`.
    */
   query(request: VmQueryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** `ListVMMonitoringResponse`, or `VMMonitoring` of an only one; throws the same. */
+  /** `ListVMMonitoringResponse`, or `VMMonitoring` for a single VM; throws the same. */
   inventory(request: VmInventoryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** How VMs are, by what is newest of each; throws the same. */
+  /** States of VMs, from the newest observation of each; throws the same. */
   states(request: VmStatesRequest, signal: AbortSignal): Promise<VmStates>;
 }
 
 export interface VmQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
-  /** Of lists alone. */
+  /** Threads for lists only. */
   readonly listThreads: Pick<QueryThreads, 'call'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts metrics and VMs that an answer reports as failed. */
+  /** Counts metrics and VMs that a response reports as failed. */
   readonly failures: { inc(): void };
 }
 
-/** Wraps the query threads. VMs and metrics that an answer reports as failed are logged here. */
+/** Wraps the query threads. VMs and metrics that a response reports as failed are logged here. */
 export function createVmQueries(deps: VmQueriesDeps): VmQueries {
   const { threads, listThreads, clock } = deps;
   return {
@@ -72,7 +72,9 @@ export function createVmQueries(deps: VmQueriesDeps): VmQueries {
   };
 }
 
-/** The cast above: the threads run our own file, whose methods answer with a `VmReply`. */
+/**
+ * Justifies the cast above: the threads run this program's file, whose methods return a `VmReply`.
+ */
 function bytesOf(
   reply: VmReply,
   { log, failures }: Pick<VmQueriesDeps, 'log' | 'failures'>,
@@ -81,7 +83,7 @@ function bytesOf(
     case 'answer':
       for (const failure of reply.failures) {
         failures.inc();
-        log.error(failure, 'A part of an answer could not be read');
+        log.error(failure, 'A part of a response could not be read');
       }
       return reply.bytes;
     case 'refused':
@@ -102,7 +104,7 @@ export interface VmInventoryRequest {
   readonly nextPageToken: string;
   readonly nowMs: number;
   readonly inventoryOnly: boolean;
-  /** VMs on all pages together; undefined: one VM is answered by itself. */
+  /** Number of VMs on all pages; undefined for a single VM. */
   readonly totalSize: number | undefined;
   readonly format: AnswerFormat;
 }
@@ -111,23 +113,23 @@ export interface VmInventoryRequest {
 export interface VmStatesRequest {
   readonly project: string;
   readonly ids: readonly string[];
-  /** Of each: is its data center stale? */
+  /** For each VM: whether its data center is stale. */
   readonly isStale: readonly boolean[];
   readonly nowMs: number;
 }
 
-/** Of each VM asked for, in that order. */
+/** States of the requested VMs, in their order. */
 export interface VmStates {
   readonly states: readonly VmState[];
   readonly telemetry: readonly InventoryEntry['telemetry'][];
 }
 
-/** What comes back: refusals, which a thread's faults do not carry, come as values. */
+/** Result of a thread: refusals are values, because exceptions do not carry them across threads. */
 export type VmReply =
   | {
       readonly kind: 'answer';
       readonly bytes: Uint8Array<ArrayBuffer>;
-      /** What of it could not be read: for the log. */
+      /** Parts that could not be read: for the log. */
       readonly failures: readonly (
         | MetricFailure
         | { readonly vm: string; readonly message: string }
@@ -172,7 +174,9 @@ export const vmMethods = (history: HistoryView): Readonly<Record<string, ThreadM
   },
 });
 
-/** One VM's damaged chunk is not the page's: it is noted, and the others are answered. */
+/**
+ * One VM's damaged chunk does not fail the page: it is recorded, and the other VMs are returned.
+ */
 function newestOf(
   history: HistoryView,
   { project, nowMs }: Pick<VmInventoryRequest, 'project' | 'nowMs'>,

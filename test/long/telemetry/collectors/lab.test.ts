@@ -137,7 +137,7 @@ t.test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
     await lab.load('web1', 'agent-hang', 6);
     await lab.load('db1', 'agent-off', 5);
     const reported = (reading: Reading): boolean =>
-      [/said nothing|not connected/, /not connected/].every((said) =>
+      [/did not respond|not connected/, /not connected/].every((said) =>
         reading.faults.some((fault) => said.test(fault.message)),
       ) && reading.faults.length === 2;
     const reading = await readUntil(source, reported);
@@ -154,7 +154,7 @@ t.test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
     t.ok(performance.now() - startedMs < 6_000, 'the deadline holds');
     const beside = await source.read(never);
     t.match(
-      beside.faults.filter((fault) => fault.vm === web && /does not answer/.test(fault.message)),
+      beside.faults.filter((fault) => fault.vm === web && /is not responding/.test(fault.message)),
       { length: 1 },
     );
     t.ok(has(rowOf(beside, 'db1'), 'disk_read_bytes'), 'the other VM is complete');

@@ -1,7 +1,7 @@
 /**
  * The groups of an aggregation and their accumulators. Series are assigned to groups once per
- * query, by labels alone. Then the members' columns are processed one after the other, and each is
- * added to all steps of its group at once.
+ * query, by labels alone. The columns of the members are then processed one after the other, and
+ * each is added to all steps of its group at once.
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -17,7 +17,7 @@ import {
   takeValues,
 } from '../../values.ts';
 
-/** Series with equal grouping labels, and the labels that the result has. */
+/** Series with equal grouping labels, and the labels of the result. */
 export interface Group {
   readonly labels: Labels;
   readonly members: SeriesColumn[];
@@ -60,15 +60,15 @@ export function groupLabels({
  * members.
  */
 export interface Accumulator {
-  /** Members come in a fixed order; what depends on it is then the same each time. */
+  /**
+   * Adds a member. Members are added in a fixed order, so order-dependent results are reproducible.
+   */
   add(member: Column): void;
-  /** The group's column; nothing is added after. */
+  /** Returns the group's column; nothing may be added afterwards. */
   finish(): Column;
 }
 
-/**
- * `count`: how many members have a sample at the step; without any the step is absent and not 0.
- */
+/** `count`: number of members with a sample at the step. Without any, the step is absent, not 0. */
 export class Count implements Accumulator {
   readonly #column: Column;
 
@@ -156,15 +156,16 @@ function correctionAfter(correction: number, sum: number, value: number, total: 
 }
 
 /**
- * `avg`: sum by count, and a running mean from the step on where the sum would overflow a double.
+ * `avg`: sum divided by count; a running mean from the step on at which the sum would overflow a
+ * double.
  */
 export class Average implements Accumulator {
   readonly #budget: Budget;
-  /** Sums, or means at steps that are carried forward. */
+  /** Sums; means at steps that switched to the running mean. */
   readonly #column: Column;
   readonly #corrections: Float64Array;
   readonly #counts: Float64Array;
-  /** 1 where the running mean is kept instead of the sum. Created at the first overflow. */
+  /** 1 where the running mean replaces the sum. Created at the first overflow. */
   #carried: Uint8Array | null = null;
 
   constructor(count: number, budget: Budget) {
@@ -229,7 +230,7 @@ function isInfinite(value: number): boolean {
   return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
 }
 
-/** NaN gives way to every number. */
+/** Any number replaces NaN. */
 export class Minimum implements Accumulator {
   readonly #column: Column;
 
@@ -254,7 +255,7 @@ export class Minimum implements Accumulator {
   }
 }
 
-/** NaN gives way to every number. */
+/** Any number replaces NaN. */
 export class Maximum implements Accumulator {
   readonly #column: Column;
 
@@ -291,7 +292,7 @@ export class Variance implements Accumulator {
   readonly #counts: Float64Array;
   readonly #isRoot: boolean;
 
-  /** `isRoot`: the standard deviation instead of the variance. */
+  /** `isRoot`: compute the standard deviation instead of the variance. */
   constructor(count: number, budget: Budget, isRoot: boolean) {
     this.#budget = budget;
     this.#column = takeColumn(count, budget);
@@ -312,7 +313,7 @@ export class Variance implements Accumulator {
       if (seen[i] === 0) {
         seen[i] = 1;
         means[i] = value;
-        // Of one value it is 0, and NaN for a value that has no distance to itself.
+        // 0 for a single value; NaN for an infinite or NaN value.
         squares[i] = value - value;
         continue;
       }

@@ -1,5 +1,5 @@
 /**
- * Aggregation operators. Series are grouped once by their labels; then each group's columns are
+ * Aggregation operators. Series are grouped once by their labels; each group's columns are then
  * folded into one, member by member, for all steps at once.
  */
 import type { Aggregate, Expr } from '../../ast.ts';
@@ -36,9 +36,9 @@ import {
 } from './accumulators.ts';
 import { rank } from './ranking.ts';
 
-/** What an aggregation needs besides its operands. */
+/** Inputs of an aggregation besides its operands. */
 export interface AggregateContext {
-  /** Steps. */
+  /** Number of steps. */
   readonly count: number;
   readonly budget: Budget;
   readonly annotations: Annotations;
@@ -59,7 +59,7 @@ export function applyAggregate(
       return vectorOf(rank({ groups, ks: scalarsOf(param), order: node.op }, budget));
     }
     case 'count_values': {
-      if (param?.type !== 'string') throw new Error('count_values without the name of its label');
+      if (param?.type !== 'string') throw new Error('count_values has no label name');
       return vectorOf(countValues(node, param.value, vector, budget));
     }
     case 'quantile': {
@@ -128,8 +128,9 @@ function scalarsOf(param: Value | null): Float64Array {
 }
 
 /**
- * The invalid φ of all steps to warn of: NaN, the greatest above 1 and the least below 0. As in
- * Prometheus, NaN hides the latter two unless they are infinite (Go's `math.Max` and `math.Min`).
+ * The invalid φ values to warn about, over all steps: NaN, the greatest above 1 and the least below
+ * 0. As in Prometheus, NaN hides the other two unless they are infinite (Go's `math.Max` and
+ * `math.Min`).
  */
 function warnOfQuantiles(node: Aggregate, phis: Float64Array, annotations: Annotations): void {
   let least = 0;
@@ -148,7 +149,7 @@ function warnOfQuantiles(node: Aggregate, phis: Float64Array, annotations: Annot
   }
 }
 
-/** Prometheus points at what is within the parentheses. */
+/** Prometheus's positions point inside the parentheses. */
 export function unwrapped(expr: Expr): Expr {
   let inner = expr;
   while (inner.kind === 'paren') inner = inner.expr;
@@ -156,7 +157,7 @@ export function unwrapped(expr: Expr): Expr {
 }
 
 // `quantile` over the members present at each step. Columns are read in blocks of steps, so that
-// each is read forward in one pass, and the values of a step lie side by side.
+// each is read forward in one pass and the values of a step are adjacent.
 
 const BLOCK_STEPS = 64;
 
@@ -194,7 +195,7 @@ function quantileColumn(
 interface Block {
   readonly start: number;
   readonly end: number;
-  /** Places a step. */
+  /** Slots per step. */
   readonly size: number;
 }
 
@@ -213,10 +214,10 @@ function gather(
   }
 }
 
-// `count_values`: a series for each distinct value, with the value as a label. A column of counts
-// is created when its value first appears, and its memory is requested from the budget first.
+// `count_values`: one series per distinct value, with the value as a label. A column of counts is
+// created when its value first appears, after its memory has been taken from the budget.
 
-/** Throws `PromqlError` execution when `label` cannot be a label's name. */
+/** Throws `PromqlError` execution if `label` is not a valid label name. */
 function countValues(
   node: Aggregate,
   label: string,
@@ -256,7 +257,7 @@ function countOne({ values, present }: SeriesColumn, columnOf: (value: number) =
     if (present[i] === 0) continue;
     const value = values[i] as number;
     if (last === null || !Object.is(value, lastValue)) {
-      // A Map does not distinguish -0 from 0, whose labels differ.
+      // A Map does not distinguish 0 from -0, but their labels differ.
       last = (Object.is(value, -0) ? undefined : columns.get(value)) ?? columnOf(value);
       if (!Object.is(value, -0)) columns.set(value, last);
       lastValue = value;

@@ -1,8 +1,8 @@
 /**
  * `topk` and `bottomk`. Each step keeps one heap per group with the k best so far, the worst of
- * them on top. Heaps are places in one typed array, series are indexes, and steps are processed in
- * blocks, so no step allocates an object. Ties are decided as in Prometheus: by its heap, and by
- * the order of the series.
+ * them on top. Heaps are slots of one typed array, series are indexes, and steps are processed in
+ * blocks, so no step allocates an object. Ties are broken as in Prometheus: by its heap and by the
+ * order of the series.
  */
 import type { Budget } from '../../budget.ts';
 import { PromqlError } from '../../errors.ts';
@@ -12,18 +12,18 @@ import type { Group } from './accumulators.ts';
 
 const BLOCK_STEPS = 64;
 
-/** One `topk` or `bottomk`: its groups, and k, which may differ from step to step. */
+/** One `topk` or `bottomk`: its groups, and k, which may differ between steps. */
 export interface Ranking {
   readonly groups: readonly Group[];
-  /** k at each step; what is below 1 keeps nothing. */
+  /** k at each step; a value below 1 keeps nothing. */
   readonly ks: Float64Array;
   readonly order: 'topk' | 'bottomk';
 }
 
 /**
- * The chosen series, each with its own values, present where it was chosen. For a single step they
- * are in order of rank, group by group. Throws `PromqlError` execution for an invalid k at a step
- * that has series to choose from.
+ * The selected series, each with its own values, present where it was selected. For a single step
+ * they are in order of rank, group by group. Throws `PromqlError` execution for an invalid k at a
+ * step that has candidate series.
  */
 export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColumn[] {
   const total = groups.reduce((sum, { members }) => sum + members.length, 0);
@@ -47,11 +47,11 @@ export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColu
 
 interface Places {
   readonly ks: Float64Array;
-  /** Series to keep at each step. */
+  /** Number of series to keep at each step. */
   readonly places: Int32Array;
 }
 
-/** Where each member was chosen; undefined for those that never were. */
+/** Steps at which each member was selected; undefined for members that never were. */
 function choose(
   members: readonly SeriesColumn[],
   heaps: Heaps,
@@ -77,16 +77,16 @@ function choose(
 }
 
 interface Limits {
-  /** Of all steps. */
+  /** Maximum over all steps. */
   readonly max: number;
-  /** Series to keep at each step, at most all; -1 where k is not an integer of 64 bits. */
+  /** Number of series to keep at each step, at most all; -1 if k is not a 64-bit integer. */
   readonly places: Int32Array;
 }
 
-/** One more than the greatest integer of 64 bits. */
+/** One more than the greatest 64-bit integer. */
 const INT64_END = 2 ** 63;
 
-/** null where every k is below 1: nothing is kept, so no series is read. */
+/** null if every k is below 1: nothing is kept, so no series is read. */
 function limits(ks: Float64Array, total: number): Limits | null {
   const places = new Int32Array(ks.length);
   let max = 0;
@@ -132,7 +132,7 @@ class Heaps {
   readonly #indexes: Int32Array;
   readonly #values: Float64Array;
 
-  /** `capacity`: places a heap. */
+  /** `capacity`: slots per heap. */
   constructor(heaps: number, capacity: number, order: 'topk' | 'bottomk', budget: Budget) {
     budget.takeBytes(heaps * (12 * capacity + 4));
     this.#budget = budget;
@@ -152,7 +152,7 @@ class Heaps {
     this.#budget.giveBackBytes(byteLength + this.#indexes.byteLength + this.#values.byteLength);
   }
 
-  /** Keeps `index` among the best `kept` of the heap, if it is one of them. */
+  /** Keeps `index` if it is among the best `kept` of the heap. */
   offer(heap: number, kept: number, index: number, value: number): void {
     const base = heap * this.#capacity;
     const size = this.#sizes[heap] as number;
@@ -169,7 +169,7 @@ class Heaps {
     this.#moveDown(base, size);
   }
 
-  /** Calls `visit` for all entries of the first `heaps` heaps. */
+  /** Calls `visit` for each entry of the first `heaps` heaps. */
   visit(heaps: number, visit: (index: number, heap: number) => void): void {
     for (let heap = 0; heap < heaps; heap++) {
       const base = heap * this.#capacity;
@@ -180,7 +180,7 @@ class Heaps {
     }
   }
 
-  /** Entries of one heap; equal values in the order of their places. */
+  /** Entries of one heap, best first; equal values in the order of their slots. */
   bestFirst(heap: number): Int32Array {
     const base = heap * this.#capacity;
     const places = Int32Array.from({ length: this.#sizes[heap] as number }, (_, i) => base + i);
@@ -191,7 +191,7 @@ class Heaps {
     return places.map((place) => this.#indexes[place] as number);
   }
 
-  /** NaN comes last. */
+  /** NaN ranks last. */
   #rankOf(place: number): number {
     return Number.isNaN(this.#values[place]) ? 1 : 0;
   }

@@ -1,7 +1,7 @@
 /**
  * Binary operators except the set operators: scalar with scalar, vector with scalar, and vector
- * with vector, pair by pair of matching columns. Labels of the result and the matching of series
- * are determined once per pair; a step is arithmetic only.
+ * with vector, pair by pair of matching columns. The labels of the result and the matching of
+ * series are determined once per pair; a step is arithmetic only.
  */
 import type { Binary, BinaryOp, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -24,14 +24,14 @@ import { anyPresence, keepCommon } from './presence.ts';
 import { applySetOperator, isSetOp } from './set-operators.ts';
 import { groupBytes, type MatchGroup, MatchingFaults, matchGroups } from './vector-matching.ts';
 
-/** What a binary operator needs besides its operands. */
+/** Inputs of a binary operator besides its operands. */
 export interface BinaryContext {
-  /** Steps. */
+  /** Number of steps. */
   readonly count: number;
   readonly budget: Budget;
 }
 
-/** Throws `PromqlError` execution where the series cannot be matched. */
+/** Throws `PromqlError` execution if the series cannot be matched. */
 export function applyBinary(node: Binary, lhs: Value, rhs: Value, context: BinaryContext): Value {
   const { budget } = context;
   if (lhs.type === 'scalar' && rhs.type === 'scalar') return ofScalars(node, lhs, rhs, budget);
@@ -57,7 +57,7 @@ function ofScalars(node: Binary, lhs: ScalarValue, rhs: ScalarValue, budget: Bud
   return { type: 'scalar', values };
 }
 
-/** A column, or a scalar: present at every step, null. */
+/** A column, or a scalar (`present` is null: it has a value at every step). */
 interface Operand {
   readonly values: Float64Array;
   readonly present: Uint8Array | null;
@@ -66,7 +66,7 @@ interface Operand {
 interface ScalarPair {
   readonly lhs: Operand;
   readonly rhs: Operand;
-  /** Whichever of the two it is. */
+  /** The operand that is a vector. */
   readonly vector: SeriesColumn;
 }
 
@@ -86,11 +86,11 @@ function withScalar(node: Binary, pairs: readonly ScalarPair[], budget: Budget):
 interface Combination {
   readonly lhs: Operand;
   readonly rhs: Operand;
-  /** The values that a comparison without `bool` lets through. */
+  /** The values that pass a comparison without `bool`. */
   readonly kept: Float64Array;
 }
 
-/** null where nothing is left at any step. */
+/** null if nothing is left at any step. */
 function combine({ op, bool }: Binary, combination: Combination, budget: Budget): Column | null {
   const { lhs, rhs, kept } = combination;
   const count = kept.length;
@@ -113,7 +113,10 @@ function combine({ op, bool }: Binary, combination: Combination, budget: Budget)
   return { values, present };
 }
 
-/** Of a vector with a scalar the vector's own. null where they have no step in common. */
+/**
+ * Presence of the result; the vector's own if the other side is a scalar. null if the two have no
+ * step in common.
+ */
 function commonPresence(
   lhs: Uint8Array | null,
   rhs: Uint8Array | null,
@@ -219,8 +222,8 @@ function noteDoubles(
   let heldBytes = 0;
   for (const series of many) {
     budget.takeWork(1 + matching.include.length);
-    // Beyond the labels copied from the one side, which all of a step have in common, the result's
-    // labels are the series's own.
+    // Apart from the labels copied from the "one" side, which are common to all series of a step,
+    // the labels of the result are the series' own.
     const isOneToOne = matching.cardinality === 'one-to-one' || first === undefined;
     const key = isOneToOne ? '' : labelsOf(series.labels, first.labels).key;
     const doubles = alike.get(key);
@@ -240,13 +243,13 @@ function noteDoubles(
   if (one.length > 1) giveBack(budget, matched);
 }
 
-/** Operators that compute a new value, and so drop the metric's name. */
+/** Operators that compute a new value and therefore drop the metric name. */
 export type ArithmeticOp = '+' | '-' | '*' | '/' | '%' | '^' | 'atan2';
 
 /**
  * Binary arithmetic over whole columns, one plain loop per operator, so that each stays
- * monomorphic. All steps are computed, also those without a value: that is cheaper than a check,
- * and values where nothing is present are ignored. Follows Go's `math`, as Prometheus does.
+ * monomorphic. All steps are computed, even those without a value: that is cheaper than a check,
+ * and absent values are ignored. Follows Go's `math`, as Prometheus does.
  */
 function isArithmetic(op: BinaryOp): op is ArithmeticOp {
   return ARITHMETIC.has(op);
@@ -254,7 +257,7 @@ function isArithmetic(op: BinaryOp): op is ArithmeticOp {
 
 const ARITHMETIC: ReadonlySet<BinaryOp> = new Set(['+', '-', '*', '/', '%', '^', 'atan2']);
 
-/** Both sides of one pair, an element for each step. A scalar is a column of its own here. */
+/** Both sides of one pair, one element per step. A scalar is expanded to a column here. */
 export interface Operands {
   readonly lhs: Float64Array;
   readonly rhs: Float64Array;
@@ -276,7 +279,7 @@ function divide({ lhs, rhs }: Operands, out: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i] = (lhs[i] as number) / (rhs[i] as number);
 }
 
-/** With the sign of the dividend, in Go's `math.Mod` as in JavaScript. */
+/** The result has the sign of the dividend, in Go's `math.Mod` as in JavaScript. */
 function remainder({ lhs, rhs }: Operands, out: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i] = (lhs[i] as number) % (rhs[i] as number);
 }
@@ -289,7 +292,9 @@ function arcTangent({ lhs, rhs }: Operands, out: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i] = Math.atan2(lhs[i] as number, rhs[i] as number);
 }
 
-/** Go's `math.Pow`: 1 to any power is 1, and so is -1 to an infinite one; NaN in JavaScript. */
+/**
+ * Go's `math.Pow`: 1 to any power is 1, and so is -1 to an infinite power. JavaScript returns NaN.
+ */
 function power(base: number, exponent: number): number {
   if (base === 1) return 1;
   if (base === -1 && !Number.isFinite(exponent) && !Number.isNaN(exponent)) return 1;
@@ -314,11 +319,12 @@ function computeArithmetic(op: ArithmeticOp, operands: Operands, out: Float64Arr
 }
 
 /**
- * Operators that compare. Without `bool` they keep the left side's value and name where they hold.
+ * Comparison operators. Without `bool` they keep the value and name of the left side where they
+ * hold.
  */
 export type ComparisonOp = '==' | '!=' | '<' | '>' | '<=' | '>=';
 
-/** 1 or 0 a step, as a presence or as values. */
+/** 1 or 0 per step, as a presence or as values. */
 type Truths = Uint8Array | Float64Array;
 
 const COMPARISONS: ReadonlySet<BinaryOp> = new Set(['==', '!=', '<', '>', '<=', '>=']);

@@ -1,8 +1,8 @@
-/** Presence of values, combined over all steps at once. Arrays hold only 0 and 1. */
+/** Combines the presence of values over all steps at once. Arrays hold only 0 and 1. */
 import type { Budget } from '../../budget.ts';
 import { type SeriesColumn, takePresence } from '../../values.ts';
 
-/** Keeps 1 in `target` where both have it. Returns whether any is left. */
+/** Keeps 1 in `target` where both have 1. Returns whether any is left. */
 export function keepCommon(target: Uint8Array, other: Uint8Array): boolean {
   let any = 0;
   for (let i = 0; i < target.length; i++) {
@@ -25,7 +25,8 @@ export function keepOthers(target: Uint8Array, other: Uint8Array): boolean {
 }
 
 /**
- * Presence of any of the series. For one series it is that series' own array: do not write to it.
+ * Presence of any of the series. For a single series it is that series' own array: do not write to
+ * it.
  */
 export function anyPresence(
   series: readonly SeriesColumn[],

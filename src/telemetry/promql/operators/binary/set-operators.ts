@@ -1,7 +1,6 @@
 /**
  * `and`, `or` and `unless`: each step keeps or drops a series depending on the presence of its
- * match group on the other side. Values are never changed, so the results share them with the
- * operands.
+ * match group on the other side. Values never change, so the results share them with the operands.
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -21,7 +20,7 @@ import { matchGroups } from './vector-matching.ts';
 /** Operators between sets of series. Matching is always many-to-many. */
 export type SetOp = 'and' | 'or' | 'unless';
 
-/** Narrows an operator: set operators take vectors alone, and neither `bool` nor `group_left`. */
+/** Narrows an operator: set operators take only vectors, and neither `bool` nor `group_left`. */
 export function isSetOp(op: Binary['op']): op is SetOp {
   return op === 'and' || op === 'or' || op === 'unless';
 }
@@ -33,7 +32,7 @@ export interface SetOperation {
   readonly count: number;
 }
 
-/** The left side's series in their order; for `or`, then those of the right side. */
+/** The left side's series in their order; for `or`, followed by those of the right side. */
 export function applySetOperator(
   { op, matching, count }: SetOperation,
   lhs: VectorValue,
@@ -95,24 +94,24 @@ function filter(
 type Join = (node: Binary, lhs: Value, rhs: Value) => Value;
 
 /**
- * The chain `a or b or c ...`, joined in pairs of like size, so that a long chain costs n log n and
- * not n² series.
+ * The chain `a or b or c ...`, joined in pairs of similar size, so that a long chain costs n log n
+ * series instead of n².
  */
 export class OrChain {
   readonly #matching: VectorMatching | null;
   readonly #join: Join;
-  /** From left to right, each made of more operands than the next. */
+  /** Partial results from left to right, each made of more operands than the next. */
   readonly #parts: { readonly value: Value; readonly operands: number; readonly node: Binary }[] =
     [];
 
-  /** `node` is the first `or`, `join` computes one. */
+  /** `node` is the first `or`; `join` computes one. */
   constructor(node: Binary, lhs: Value, join: Join) {
     this.#matching = node.matching;
     this.#join = join;
     this.#parts.push({ value: lhs, operands: 1, node });
   }
 
-  /** Whether another `or` may be added. */
+  /** True if another `or` may be added. */
   takes({ op, matching }: Binary): boolean {
     if (op !== 'or' || matching === null || this.#matching === null) return false;
     const { on, labels } = this.#matching;
@@ -120,7 +119,7 @@ export class OrChain {
     return matching.labels.every((label, i) => label === labels[i]);
   }
 
-  /** The right side of an `or` whose left side is all that was added before. */
+  /** Adds the right side of an `or` whose left side is everything added before. */
   add(node: Binary, rhs: Value): void {
     this.#parts.push({ value: rhs, operands: 1, node });
     while ((this.#parts.at(-2)?.operands ?? 0) === this.#parts.at(-1)?.operands) this.#joinLast();

@@ -1,6 +1,6 @@
 /**
- * Matching of the series of two vectors, once per query and not per step. A group holds the series
- * of both sides whose labels agree on the labels that `on` or `ignoring` compares.
+ * Matches the series of two vectors, once per query and not per step. A group holds the series of
+ * both sides that agree on the labels compared by `on` or `ignoring`.
  */
 import type { VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -15,28 +15,28 @@ export interface MatchGroup {
 }
 
 /**
- * All groups of an operation. Which cardinalities are allowed in a group is checked at each step,
- * by the operator.
+ * All groups of an operation. The operator checks at each step which cardinalities are allowed in a
+ * group.
  */
 export interface MatchGroups {
-  /** In order of first occurrence, on the left and then on the right. */
+  /** In order of first occurrence, left side first. */
   readonly groups: readonly MatchGroup[];
-  /** Taken from the budget for the groups; to be given back after them. */
+  /** Memory taken from the budget for the groups; to be returned once they are no longer used. */
   readonly heldBytes: number;
 }
 
-/** Of a group besides its key: three lists and a place in a map. */
+/** Memory of a group besides its key: three lists and a map entry, bytes. */
 const GROUP_BYTES = 500;
 const KEY_CHAR_BYTES = 2;
 
-/** What a group that is found by `key` takes. */
+/** Memory of a group with this key, bytes. */
 export function groupBytes(key: string): number {
   return GROUP_BYTES + key.length * KEY_CHAR_BYTES;
 }
 
 /**
  * Groups the series of both sides by their matched labels. Takes the memory of the groups from
- * `budget`, and checks it for each series.
+ * `budget` and checks it for each series.
  */
 export function matchGroups(
   lhs: readonly SeriesColumn[],
@@ -77,7 +77,7 @@ function matchedLabels({ on, labels }: VectorMatching): (of: Labels) => Labels {
 
 const PLAIN_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
-/** Labels in a message; an expression can make sets of hundreds. */
+/** Maximum number of labels in a message; an expression can create sets of hundreds. */
 const SHOWN_PAIRS_MAX = 30;
 
 /** A label set as written in Prometheus's messages; a very long one is cut. */
@@ -93,10 +93,12 @@ function shownName(name: string): string {
   return name.length <= SHOWN_TEXT_MAX && PLAIN_NAME.test(name) ? name : goQuoteCut(name);
 }
 
-/** Collects faults over all groups, and throws the first by time. */
+/** Collects faults over all groups and throws the earliest. */
 export class MatchingFaults {
   readonly #matching: VectorMatching;
-  /** Half steps: of one step, the doubled "one" side goes first. */
+  /**
+   * Time of the earliest fault, half steps: within a step, duplicates on the "one" side go first.
+   */
   #when = Number.POSITIVE_INFINITY;
   #message = '';
 
@@ -111,7 +113,7 @@ export class MatchingFaults {
 
   /**
    * Checks series of one group on the side that must be unique. `others`: where the other side has
-   * any series at all; where it has none, Prometheus does not check.
+   * any series; elsewhere Prometheus does not check.
    */
   noteOneSide(series: readonly SeriesColumn[], others: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, others, budget);
@@ -160,7 +162,7 @@ function firstClash(
   if (series.length < 2) return null;
   const bytes = where.length * Int32Array.BYTES_PER_ELEMENT;
   budget.takeBytes(bytes);
-  /** Which series was seen at the step, from 1. */
+  /** Number of the series seen at each step, from 1. */
   const seen = new Int32Array(where.length);
   let clash: Clash | null = null;
   let before = where.length;
