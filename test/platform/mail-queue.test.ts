@@ -78,7 +78,10 @@ t.test('a mail that is not taken at all is given up, counted and logged without 
     await queue.settled();
     t.equal(count, tries);
     t.same(await outcomes(), { failed: '1' });
-    t.equal(lines.filter((line) => line.includes('A mail was not taken')).length, tries);
+    t.equal(
+      lines.filter((line) => line.includes('The mail server did not accept a mail')).length,
+      tries,
+    );
     t.notOk(lines.some((line) => line.includes('planted') || line.includes('ada@')));
   }
 });
@@ -171,7 +174,7 @@ t.test('a permanent refusal is reported once, and a fault in reporting it is log
   await queue.settled();
   t.same(reported, [never]);
   t.same(await outcomes(), { failed: '1' });
-  t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
+  t.ok(lines.some((line) => line.includes('A rejected mail could not be recorded')));
 });
 
 t.test('only a refused recipient has bounced', async (t) => {
