@@ -2498,46 +2498,47 @@ rest)})`);if(url.username||url.password)throw new BadSetting("carries a user nam
  empty item between commas");return found}function parseUrl(given){if(!URL.canParse(given))throw new BadSetting("is not");
 return new URL(given)}var LOOPBACK=/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;function isConfidential({protocol,hostname}){return protocol==="h\
 ttps:"||protocol==="http:"&&LOOPBACK.test(hostname)}var errorCatalogue={INVALID_FIELD:{code:Code.InvalidArgument,explanation:"A field is missing or its value is not allowed\
-; `field` names it"},TOO_MANY_POINTS:{code:Code.InvalidArgument,explanation:"More than 10,000 points a series, or 10,000\
-,000 samples of a preview: take a larger step or a shorter range"},EXPRESSION_TOO_LONG:{code:Code.InvalidArgument,explanation:"\
-An expression of more than 16 KiB"},RESPONSE_TOO_LARGE:{code:Code.InvalidArgument,explanation:"The answer would exceed 4\
- MiB: ask for less"},REQUEST_TOO_LARGE:{code:Code.InvalidArgument,explanation:"The request body is too large. The limit \
-is 64 KiB; for WriteSamples 1 MiB; for other methods with a list in the request 256 KiB; for methods without a credentia\
-l 24 KiB. Decompressed bytes count too"},UNKNOWN_METRIC:{code:Code.InvalidArgument,explanation:"There is no metric with \
-that id; ListMetricDescriptors lists them"},REQUEST_ID_REUSED:{code:Code.InvalidArgument,explanation:"The request id was\
- used with another body: resend the exact request, or make a new id"},MISSING_CREDENTIAL:{code:Code.Unauthenticated,explanation:"\
-No Authorization header with a bearer credential"},MALFORMED_CREDENTIAL:{code:Code.Unauthenticated,explanation:"The cred\
-ential is not one of this service; check that it was copied completely"},CREDENTIAL_EXPIRED:{code:Code.Unauthenticated,explanation:"\
-The credential, session or link has expired; get a new one"},CREDENTIAL_REVOKED:{code:Code.Unauthenticated,explanation:"\
-The key was revoked or replaced, the session was ended, or the one-time link was used (`cause`); get a new one"},TOKEN_EPOCH:{
-code:Code.Unauthenticated,explanation:"The CI connection was changed or disabled after the token was issued; exchange ag\
-ain"},BAD_ASSERTION:{code:Code.Unauthenticated,explanation:"The CI identity token is not valid; `cause` says why. The an\
-swer never repeats the token"},PROJECT_BOUNDARY:{code:Code.PermissionDenied,explanation:"The credential belongs to anoth\
-er project, or the person is not a member of this one. The answer is the same whether or not the resource exists"},MISSING_CAPABILITY:{
-code:Code.PermissionDenied,explanation:"The caller lacks a permission. `capability` names the capability that the creden\
-tial, or the owner of a new key, lacks; `role` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDenied,
-explanation:"The identity behind the credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The\
- identity's grant was removed"},HUMAN_OPERATION:{code:Code.PermissionDenied,explanation:"Only signed-in people may do th\
-is; no credential can"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,explanation:"The request came over plain http, pa\
-st the proxy that terminates TLS; use the https address"},WRONG_HOST:{code:Code.FailedPrecondition,status:421,explanation:"\
-The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed \
-(then 400). The request itself may be fine; send it again under the right name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,
-explanation:"The CI identity is not the approved one, or may not act now. `cause` says why, `claims` lists the differenc\
-es as JSON, and `correlation` finds the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller\
-'s project has no resource of that name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edit is based on an older ve\
-rsion; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier change is still being com\
-pleted, such as ending the tokens of a disabled account; send the same request again a little later"},LIMIT_EXCEEDED:{code:Code.
-FailedPrecondition,explanation:"A limit of the project, or of one owner in it, is reached; `limit` is its value"},INVALID_STATE:{
-code:Code.FailedPrecondition,explanation:"The resource is in a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.
-FailedPrecondition,explanation:"Mail goes only to verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{
-code:Code.ResourceExhausted,explanation:"Too many requests; back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,
-explanation:"The query took longer than 10 seconds; ask for less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,
-explanation:"A part of the service does not answer; the same request may be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,
-status:404,explanation:"There is nothing at that path, or the service is older than its caller and lacks the method"},METHOD_NOT_ALLOWED:{
-code:Code.Unimplemented,status:405,explanation:"The path takes another HTTP method; the header Allow lists those it take\
-s"},UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The Content-Type is not one that the path \
-takes; the message names those it takes"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log has the \
-cause; where the message names a request id, under that id"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
+; `field` names it"},TOO_MANY_POINTS:{code:Code.InvalidArgument,explanation:"The query exceeds 10,000 points per series,\
+ or the preview 10,000,000 samples. Use a larger step or a shorter range"},EXPRESSION_TOO_LONG:{code:Code.InvalidArgument,
+explanation:"The expression is longer than 16 KiB"},RESPONSE_TOO_LARGE:{code:Code.InvalidArgument,explanation:"The respo\
+nse would exceed 4 MiB. Request less"},REQUEST_TOO_LARGE:{code:Code.InvalidArgument,explanation:"The request body is too\
+ large. The limit is 64 KiB; for WriteSamples 1 MiB; for other methods with a list in the request 256 KiB; for methods w\
+ithout a credential 24 KiB. Decompressed bytes count too"},UNKNOWN_METRIC:{code:Code.InvalidArgument,explanation:"There \
+is no metric with that id. List them with ListMetricDescriptors"},REQUEST_ID_REUSED:{code:Code.InvalidArgument,explanation:"\
+The request id was already used with another body. Resend the exact request, or generate a new id"},MISSING_CREDENTIAL:{
+code:Code.Unauthenticated,explanation:"The request has no Authorization header with a bearer credential"},MALFORMED_CREDENTIAL:{
+code:Code.Unauthenticated,explanation:"The credential is not one of this service; check that it was copied completely"},
+CREDENTIAL_EXPIRED:{code:Code.Unauthenticated,explanation:"The credential, session or link has expired; get a new one"},
+CREDENTIAL_REVOKED:{code:Code.Unauthenticated,explanation:"The key was revoked or replaced, the session was ended, or th\
+e one-time link was used (`cause`); get a new one"},TOKEN_EPOCH:{code:Code.Unauthenticated,explanation:"The CI connectio\
+n was changed or disabled after the token was issued; exchange again"},BAD_ASSERTION:{code:Code.Unauthenticated,explanation:"\
+The CI identity token is not valid; `cause` says why. The response never repeats the token"},PROJECT_BOUNDARY:{code:Code.
+PermissionDenied,explanation:"The credential belongs to another project, or the person is not a member of this one. The \
+response is the same whether or not the resource exists"},MISSING_CAPABILITY:{code:Code.PermissionDenied,explanation:"Th\
+e caller lacks a permission. `capability` names the capability that the credential, or the owner of a new key, lacks; `r\
+ole` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDenied,explanation:"The identity behind the\
+ credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},HUMAN_OPERATION:{
+code:Code.PermissionDenied,explanation:"Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.
+PermissionDenied,explanation:"The request arrived over plain http and bypassed the proxy that terminates TLS. Use the ht\
+tps address"},WRONG_HOST:{code:Code.FailedPrecondition,status:421,explanation:"The Host header does not name this servic\
+e (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fin\
+e. Resend it with the right host name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not \
+the approved one, or may not act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds \
+the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller's project has no resource with that\
+ name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edit is based on an older version; `currentVersion` is the lat\
+est"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier change is still being completed, such as ending the tokens \
+of a disabled account. Send the same request again a little later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"\
+The project, or one owner in it, has reached a limit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,
+explanation:"The resource is in a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"\
+Mail is sent only to verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,
+explanation:"Too many requests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"\
+The query took longer than 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"\
+A part of the service is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,
+explanation:"There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{
+code:Code.Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those \
+it accepts"},UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Con\
+tent-Type; the message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log ha\
+s the cause, under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
 [Code.NotFound]:404,[Code.Aborted]:409,[Code.ResourceExhausted]:429,[Code.Unavailable]:503,[Code.DeadlineExceeded]:504};var EXIT_DENIED=3,EXIT_NOT_FOUND=4,EXIT_UNCERTAIN=5,Fault=class extends Error{exitCode;hint;reason;constructor(message,{
 exitCode=1,hint,reason}={}){super(message),this.reason=reason??"CLIENT",this.name="Fault",this.exitCode=exitCode,this.hint=
 hint}},UsageError=class extends Fault{constructor(message,hint){super(message,{exitCode:2,hint}),this.name="UsageError"}},

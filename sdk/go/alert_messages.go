@@ -4,7 +4,7 @@ package svc
 
 import "context"
 
-// PreviewAlertRule: estimates when a rule would have fired over stored history. Saves nothing and notifies nobody.
+// PreviewAlertRule: estimates when a rule would have fired over stored history. Saves nothing and notifies no one.
 func (c *Client) PreviewAlertRule(ctx context.Context, request *PreviewAlertRuleRequest) (*PreviewAlertRuleResponse, error) {
 	return unary[PreviewAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PreviewAlertRule"}, request)
 }
@@ -51,7 +51,7 @@ func (c *Client) GetAlertInstance(ctx context.Context, request *GetAlertInstance
 }
 
 // ExplainAlertInstance: recomputes the path of an instance over a period from stored samples, by the current rule,
-// whether or not it fired. Saves nothing and notifies nobody.
+// whether or not it fired. Saves nothing and notifies no one.
 func (c *Client) ExplainAlertInstance(ctx context.Context, request *ExplainAlertInstanceRequest) (*ExplainAlertInstanceResponse, error) {
 	return unary[ExplainAlertInstanceResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainAlertInstance"}, request)
 }
@@ -72,13 +72,14 @@ func (c *Client) ExplainIncident(ctx context.Context, request *ExplainIncidentRe
 	return unary[ExplainIncidentResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainIncident"}, request)
 }
 
-// AcknowledgeIncident: records that somebody is looking. The incident keeps firing, and reminders continue.
+// AcknowledgeIncident: records that someone is looking into it. The incident keeps firing, and reminders continue.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncident(ctx context.Context, request *AcknowledgeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncident", isMutation: true}, request)
 }
 
-// SnoozeIncident: sends no notifications until then; evaluation continues. A second call replaces the end.
+// SnoozeIncident: suppresses notifications until the given time; evaluation continues. A second call replaces the
+// end.
 // For people alone: with a session, and no key.
 func (c *Client) SnoozeIncident(ctx context.Context, request *SnoozeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncident", isMutation: true}, request)
@@ -90,20 +91,20 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
-// AcknowledgeIncidents: acknowledgeIncident for several at once: all that can be are. A resend does what is left.
+// AcknowledgeIncidents: acknowledgeIncident for several at once: acknowledges all that it can. A resend does the rest.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncidents(ctx context.Context, request *AcknowledgeIncidentsRequest) (*AcknowledgeIncidentsResponse, error) {
 	return unary[AcknowledgeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncidents", isMutation: true}, request)
 }
 
-// SnoozeIncidents: snoozeIncident for several at once: all that can be are. A resend does what is left.
+// SnoozeIncidents: snoozeIncident for several at once: snoozes all that it can. A resend does the rest.
 // For people alone: with a session, and no key.
 func (c *Client) SnoozeIncidents(ctx context.Context, request *SnoozeIncidentsRequest) (*SnoozeIncidentsResponse, error) {
 	return unary[SnoozeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncidents", isMutation: true}, request)
 }
 
 // WatchIncidents: streams the open incidents, then every change. Ends with an error when the caller loses access
-// or cannot keep up, or when the service stops. Then call it again.
+// or cannot keep up, or when the service stops. Call it again then.
 // An error of take, or the end of the context, ends it too.
 func (c *Client) WatchIncidents(ctx context.Context, request *WatchIncidentsRequest, take func(*WatchIncidentsResponse) error) error {
 	return watch(ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "WatchIncidents"}, request, take)
@@ -124,7 +125,7 @@ func (c *Client) ListDestinations(ctx context.Context, request *ListDestinations
 	return unary[ListDestinationsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListDestinations"}, request)
 }
 
-// UpdateDestination: changes name, URL or recipients. Recipients that stay remain verified.
+// UpdateDestination: changes name, URL or recipients. Recipients that are kept remain verified.
 func (c *Client) UpdateDestination(ctx context.Context, request *UpdateDestinationRequest) (*Destination, error) {
 	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UpdateDestination", isMutation: true}, request)
 }
@@ -190,19 +191,20 @@ type PreviewAlertRuleRequest struct {
 	// `projects/p`.
 	ProjectName string `json:"projectName,omitempty"`
 
-	// As in a save. Evaluated even if `enabled` is false; destinations are ignored.
+	// As in SaveAlertRule. Evaluated even if `enabled` is false; destinations are ignored.
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 
 	// Length of history before now, 1 to 604,800.
 	HistorySeconds int32 `json:"historySeconds,omitempty"`
 
-	// Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+	// Also return the `trace` of this VM, which the rule selects. Full VM resource name; empty = no
+	// trace.
 	TraceVMName string `json:"traceVmName,omitempty"`
 
-	// Labels of the traced series, such as its mount; empty = the series of the VM.
+	// Labels of the traced series, such as its mount; empty = the series of the VM itself.
 	TraceLabels map[string]string `json:"traceLabels,omitempty"`
 
-	// true: also answer `instances`.
+	// true: also return `instances`.
 	WithInstances bool `json:"withInstances,omitempty"`
 }
 
@@ -224,8 +226,8 @@ type PreviewAlertRuleResponse struct {
 	// true: the list is incomplete.
 	Truncated bool `json:"truncated,omitempty"`
 
-	// The traced series over the history, or over its last 86,400 s where it is longer. Absent when
-	// it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+	// The traced series over the history, or over its last 86,400 s if it is longer. Absent if it was
+	// not requested or its history could not be read. `rule_name` and `path` are empty.
 	Trace *ExplainAlertInstanceResponse `json:"trace,omitempty"`
 
 	// At most 200: those that would have fired first, then the others, VM by VM.
@@ -234,11 +236,11 @@ type PreviewAlertRuleResponse struct {
 	// Instances beyond these 200.
 	InstancesOmitted int64 `json:"instancesOmitted,string,omitempty"`
 
-	// VMs without a value of the metric in the history, or whose history could not be read. Nothing
-	// is known of them.
+	// Number of VMs without a value of the metric in the history, or whose history could not be read.
+	// Nothing is known about them.
 	UnknownVMs int64 `json:"unknownVms,string,omitempty"`
 
-	// Their names, 20 at most.
+	// Their names, at most 20.
 	UnknownVMNames []string `json:"unknownVmNames,omitempty"`
 
 	// Bounds of the history.
@@ -246,7 +248,7 @@ type PreviewAlertRuleResponse struct {
 
 	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
 
-	// What the VMs of `unknown_vm_names` are called now, in that order.
+	// Current display names of the VMs in `unknown_vm_names`, in that order.
 	UnknownVMDisplayNames []string `json:"unknownVmDisplayNames,omitempty"`
 }
 
@@ -264,7 +266,7 @@ type PreviewAlertRuleResponseFiring struct {
 	// The observation that completed the recovery; absent while it still fires at the end.
 	EndUnix *int64 `json:"endUnix,string,omitempty"`
 
-	// What the VM is called now.
+	// Current display name of the VM.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
@@ -275,16 +277,16 @@ type PreviewAlertRuleResponseInstance struct {
 
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Number of times it would have fired; all of them, however long the lists are.
+	// Number of times it would have fired, including firings that are not listed.
 	Firings int32 `json:"firings,omitempty"`
 
-	// Without a break up to the end of the history, or of the VM.
+	// Contiguous up to the end of the history, or of the VM.
 	Segments []ExplainAlertInstanceResponseSegment `json:"segments,omitempty"`
 
-	// true: only the newest 100 segments are listed; of the time before them nothing is said.
+	// true: only the newest 100 segments are listed; the time before them is not covered.
 	SegmentsTruncated bool `json:"segmentsTruncated,omitempty"`
 
-	// What the VM is called now.
+	// Current display name of the VM.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
@@ -296,7 +298,7 @@ type ReplayAlertRuleRequest struct {
 	// `projects/p`.
 	ProjectName string `json:"projectName,omitempty"`
 
-	// As in a save. Replayed even if `enabled` is false.
+	// As in SaveAlertRule. Replayed even if `enabled` is false.
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 
 	// Length of history before now, 1 to 86,400.
@@ -306,9 +308,9 @@ type ReplayAlertRuleRequest struct {
 	VMNames []string `json:"vmNames,omitempty"`
 }
 
-// ReplayAlertRuleResponse: an estimate. The rule counts as applied where the history begins. Samples are evaluated in the
-// order of their times; each destination accepts at once, as it is now; nobody acknowledges or
-// snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+// ReplayAlertRuleResponse: an estimate. The rule counts as applied at the start of the history. Samples are evaluated in the
+// order of their times; each destination accepts at once, as it is now; no incident is acknowledged
+// or snoozed. The silence of a whole data center is judged by the replayed VMs alone.
 type ReplayAlertRuleResponse struct {
 	// Oldest first, at most 500, with at most 2 MiB of bodies.
 	Notifications []ReplayAlertRuleResponseNotification `json:"notifications,omitempty"`
@@ -324,7 +326,7 @@ type ReplayAlertRuleResponse struct {
 	// Full resource names of the replayed VMs.
 	VMNames []string `json:"vmNames,omitempty"`
 
-	// VMs whose history could not be read. They are left out, so nothing is known of them.
+	// VMs whose history could not be read. They are left out, so nothing is known about them.
 	UnreadVMNames []string `json:"unreadVmNames,omitempty"`
 
 	// Sampling intervals with a reading that the metric needs, over all replayed VMs; never more than
@@ -334,14 +336,13 @@ type ReplayAlertRuleResponse struct {
 	// Sampling intervals of the VMs within the period, since each was first known.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
-	// What the VMs of `unread_vm_names` are called now, in that order.
+	// Current display names of the VMs in `unread_vm_names`, in that order.
 	UnreadVMDisplayNames []string `json:"unreadVmDisplayNames,omitempty"`
 }
 
 // ReplayAlertRuleResponseNotification is a message of the API.
 type ReplayAlertRuleResponseNotification struct {
-	// Time at which it would have been sent; for one that is not sent, at which it would have been
-	// queued.
+	// Time at which it would have been sent or, if it is not sent, queued.
 	AtUnix int64 `json:"atUnix,string,omitempty"`
 
 	// Never TEST.
@@ -361,19 +362,19 @@ type ReplayAlertRuleResponseNotification struct {
 	// Reason if not sent, e.g. `PAUSED`, `SUPERSEDED`, `RECIPIENT_NOT_VERIFIED`; else empty.
 	Reason string `json:"reason,omitempty"`
 
-	// Text that would have been sent: a JSON document, for mail subject and text. Names and links of
-	// the rule and the incident in it lead nowhere. Present only for what is sent, and only for
-	// callers who may change destinations.
+	// Text that would have been sent: a JSON document; for mail, subject and text. Names and links
+	// of the rule and the incident in it lead nowhere. Present only for notifications that are
+	// sent, and only for callers who may change destinations.
 	Body *string `json:"body,omitempty"`
 
 	// Address of the mail recipient. Present only for mail, and only for callers who may change
 	// destinations.
 	Recipient *string `json:"recipient,omitempty"`
 
-	// What the VM is called now; empty as `vm_name`.
+	// Current display name of the VM; empty if `vm_name` is.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 
-	// Present as `destination_name`.
+	// Present if `destination_name` is.
 	DestinationDisplayName *string `json:"destinationDisplayName,omitempty"`
 }
 
@@ -491,7 +492,7 @@ type ExplainAlertInstanceRequest struct {
 
 	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
 
-	// At most now.
+	// Not later than now.
 	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
 }
 
@@ -520,7 +521,7 @@ type ExplainAlertInstanceResponse struct {
 	// `sustainedSeconds` and 90 s.
 	Path []AlertInstanceStep `json:"path,omitempty"`
 
-	// What the rule and the VM are called now; empty for a rule that is not saved.
+	// Current display names of the rule and the VM; empty for a rule that is not saved.
 	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
 
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
@@ -763,10 +764,10 @@ const (
 	NoticeKindRecipientBounced NoticeKind = "RECIPIENT_BOUNCED"
 
 	// Keys, CI connections or owners were added, or a credential was ended by an owner or because
-	// it leaked. Visible only to the project's owners, and to the member whose key it was.
+	// it leaked. Visible only to the project's owners, and to the member who owned the key.
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
 
-	// Readings of VMs arrive and cannot be stored: names or labels that are too long, or reserved.
+	// Readings of VMs arrive but cannot be stored: their names or labels are too long, or reserved.
 	NoticeKindReadingsRefused NoticeKind = "READINGS_REFUSED"
 
 	// Two collectors report that the VM runs; rows of one of them are refused.

@@ -106,7 +106,7 @@ type MachineLayoutEvent struct {
 
 	Description string `json:"description,omitempty"`
 
-	// What is drawn: the event, of timers `after <delay>`, with the guard in brackets.
+	// Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
 	Label string `json:"label,omitempty"`
 }
 
@@ -194,7 +194,7 @@ type ListTransitionsRequest struct {
 	// true: oldest first. A page token is valid for one order only.
 	OldestFirst bool `json:"oldestFirst,omitempty"`
 
-	// true: only what a person, a key or an operator did: transitions with a `sentence`.
+	// true: only actions of a person, a key or an operator: transitions with a `sentence`.
 	ActsOnly bool `json:"actsOnly,omitempty"`
 }
 
@@ -212,8 +212,8 @@ type Transition struct {
 
 	AtUnixMs int64 `json:"atUnixMs,string,omitempty"`
 
-	// Resource name of the actor that caused it, or the part of the service. Credentials see only the
-	// kind of a person or operator.
+	// Resource name of the actor that caused it, or name of the part of the service that did.
+	// Credentials see only the kind of a person or operator.
 	By string `json:"by,omitempty"`
 
 	Machine string `json:"machine,omitempty"`
@@ -236,7 +236,7 @@ type Transition struct {
 	// Display name of the person who caused it.
 	ByDisplayName string `json:"byDisplayName,omitempty"`
 
-	// Address named by the invitation of a person who has proven none; empty otherwise.
+	// Address in the invitation of a person who has not proven any address; empty otherwise.
 	ByUnprovenEmail string `json:"byUnprovenEmail,omitempty"`
 
 	// Resource name of the instance; empty when it has none.
@@ -255,10 +255,10 @@ type Transition struct {
 	ObservedUnixMs *int64 `json:"observedUnixMs,string,omitempty"`
 
 	// What the actor did, in words that follow its name, e.g. `changed the role of Bob: VIEWER →
-	// EDITOR`, with the names of now; empty = a step that no person, key or operator caused.
+	// EDITOR`, with current names; empty = no person, key or operator caused the step.
 	Sentence string `json:"sentence,omitempty"`
 
-	// The instance as people call it now, e.g. `CPU is high on db-01`; empty = nothing names it.
+	// Current display name of the instance, e.g. `CPU is high on db-01`; empty = it has none.
 	InstanceDisplayName string `json:"instanceDisplayName,omitempty"`
 }
 

@@ -56,7 +56,7 @@ func (c *Client) DeleteServiceAccount(ctx context.Context, request *DeleteServic
 	return unary[DeleteServiceAccountResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteServiceAccount", isMutation: true}, request)
 }
 
-// CreateKey: the secret is in the first answer only.
+// CreateKey: only the first response contains the secret.
 // For people alone: with a session, and no key.
 func (c *Client) CreateKey(ctx context.Context, request *CreateKeyRequest) (*CreateKeyResponse, error) {
 	return unary[CreateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateKey", isMutation: true}, request)
@@ -115,7 +115,7 @@ func (c *Client) ListCiVerifications(ctx context.Context, request *ListCiVerific
 	return unary[ListCiVerificationsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiVerifications"}, request)
 }
 
-// ApproveCiVerification: approves exactly the reviewed claims, named by their digest.
+// ApproveCiVerification: approves exactly the reviewed claims, identified by their digest.
 // For people alone: with a session, and no key.
 func (c *Client) ApproveCiVerification(ctx context.Context, request *ApproveCiVerificationRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ApproveCiVerification", isMutation: true}, request)
@@ -217,7 +217,7 @@ type ServiceAccount struct {
 
 	State ServiceAccountState `json:"state,omitempty"`
 
-	// Limit of what its keys and tokens may do.
+	// Limit on the capabilities of its keys and tokens.
 	Capabilities []string `json:"capabilities,omitempty"`
 
 	// Template that it was created from; empty = none.
@@ -235,10 +235,10 @@ type ServiceAccount struct {
 	// Number of enabled CI connections.
 	ActiveConnections int32 `json:"activeConnections,omitempty"`
 
-	// Reason given by whoever disabled it; empty = not disabled.
+	// Reason given when it was disabled; empty = not disabled.
 	DisabledReason string `json:"disabledReason,omitempty"`
 
-	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
@@ -357,7 +357,7 @@ type Key struct {
 
 	RevokedReason string `json:"revokedReason,omitempty"`
 
-	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
@@ -380,10 +380,10 @@ type CreateKeyRequest struct {
 type CreateKeyResponse struct {
 	Key *Key `json:"key,omitempty"`
 
-	// The key itself, in the first answer only.
+	// The key itself; only in the first response.
 	Secret string `json:"secret,omitempty"`
 
-	// false: this answers a resent request; the secret cannot be read again.
+	// false: this is the response to a repeated request; the secret cannot be read again.
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
 }
 
@@ -463,7 +463,7 @@ type Credential struct {
 
 	OwnerDisplayName string `json:"ownerDisplayName,omitempty"`
 
-	// Address named by the invitation of a member who has proven none; empty otherwise.
+	// Address in the invitation of a member who has not proven any address; empty otherwise.
 	OwnerUnprovenEmail string `json:"ownerUnprovenEmail,omitempty"`
 
 	// Last four characters of the secret; empty for a CI connection, which has none.
@@ -486,10 +486,10 @@ type Credential struct {
 	// tokens count.
 	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
 
-	// Reason of the revocation; empty = not revoked.
+	// Reason for the revocation; empty = not revoked.
 	RevokedReason string `json:"revokedReason,omitempty"`
 
-	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
@@ -553,7 +553,7 @@ type StartCiVerificationResponse struct {
 	// Last part of the verification's name.
 	SetupID string `json:"setupId,omitempty"`
 
-	// Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
+	// Value of the temporary secret SVC_SETUP_CODE; only in the first response.
 	PairingCode string `json:"pairingCode,omitempty"`
 
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
@@ -638,14 +638,14 @@ type CiVerification struct {
 	IssuerURL string `json:"issuerUrl,omitempty"`
 
 	// Number of wrong pairing codes; those of the last minute may be missing. Five from one source
-	// lock out that source alone, for ten minutes.
+	// lock out only that source, for ten minutes.
 	WrongCodes int32 `json:"wrongCodes,omitempty"`
 
-	// Step to paste into the workflow, as StartCiVerification answers it. Only in GetCiVerification,
-	// while a proof is awaited; empty otherwise.
+	// Step to paste into the workflow, as in the response of StartCiVerification. Only in
+	// GetCiVerification, while a proof is awaited; empty otherwise.
 	WorkflowStep string `json:"workflowStep,omitempty"`
 
-	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 
 	ServiceAccountDisplayName string `json:"serviceAccountDisplayName,omitempty"`
@@ -740,10 +740,10 @@ type CiConnection struct {
 	// Time of the newest recorded refusal; absent = none.
 	LastRefusalUnix *int64 `json:"lastRefusalUnix,string,omitempty"`
 
-	// Reason given by whoever disabled it; empty = not disabled.
+	// Reason given when it was disabled; empty = not disabled.
 	DisabledReason string `json:"disabledReason,omitempty"`
 
-	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 
 	ServiceAccountDisplayName string `json:"serviceAccountDisplayName,omitempty"`
@@ -852,7 +852,7 @@ type EnrolAgentResponse struct {
 
 	VMName string `json:"vmName,omitempty"`
 
-	// Writes this VM's expanded samples and nothing else.
+	// Key that writes this VM's expanded samples and nothing else.
 	Key string `json:"key,omitempty"`
 
 	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`

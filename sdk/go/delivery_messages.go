@@ -7,7 +7,7 @@ type Delivery struct {
 	// `projects/p/deliveries/d`.
 	Name string `json:"name,omitempty"`
 
-	// Empty for a test. Of several incidents the first.
+	// Empty for a test. For several incidents, the first.
 	IncidentName string `json:"incidentName,omitempty"`
 
 	DestinationName string `json:"destinationName,omitempty"`
@@ -31,23 +31,23 @@ type Delivery struct {
 	// Its path, oldest first, at most 500 steps. Only in GetDelivery.
 	Steps []DeliveryStep `json:"steps,omitempty"`
 
-	// Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-	// data center, and for several incidents.
+	// Display names from its incident, as recorded there. Empty for a test; the VM's also for a
+	// condition on a whole data center, and for several incidents.
 	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
 
 	VMName string `json:"vmName,omitempty"`
 
-	// Incidents that share the message, in the order in which they joined; those that were dropped too.
-	// Empty for a test, and where nothing waits for others. Only in GetDelivery.
+	// Incidents that share the message, in the order in which they joined, including dropped ones.
+	// Empty for a test, and if messages do not wait for further incidents. Only in GetDelivery.
 	Members []DeliveryMember `json:"members,omitempty"`
 
 	// Number of incidents; 0 = a test.
 	IncidentCount int32 `json:"incidentCount,omitempty"`
 
-	// Of its destination, also when that was deleted.
+	// Display name of its destination, also if that was deleted.
 	DestinationDisplayName string `json:"destinationDisplayName,omitempty"`
 
-	// What the VM was called when the incident began; empty as `vm_name`.
+	// Display name of the VM when the incident began; empty if `vm_name` is.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
@@ -57,18 +57,18 @@ type DeliveryAttempt struct {
 
 	StartedUnix int64 `json:"startedUnix,string,omitempty"`
 
-	// Absent while the attempt is under way.
+	// Absent while the attempt is in progress.
 	DurationMs *int64 `json:"durationMs,string,omitempty"`
 
-	// `accepted`, `failed`, `unknown` or `refused`; empty while under way.
+	// `accepted`, `failed`, `unknown` or `refused`; empty while in progress.
 	Outcome string `json:"outcome,omitempty"`
 
 	HTTPStatus *int32 `json:"httpStatus,omitempty"`
 
 	Error string `json:"error,omitempty"`
 
-	// The endpoint's answer, redacted, at most 4 KiB. Only in GetDelivery, and only for callers who
-	// may write.
+	// The endpoint's response, redacted, at most 4 KiB. Only in GetDelivery, and only for callers
+	// who may write.
 	AnswerExcerpt string `json:"answerExcerpt,omitempty"`
 }
 
@@ -105,13 +105,13 @@ type DeliveryStep struct {
 type DeliveryMember struct {
 	IncidentName string `json:"incidentName,omitempty"`
 
-	// Empty for a condition of a whole data center.
+	// Empty for a condition on a whole data center.
 	VMName string `json:"vmName,omitempty"`
 
 	// Why the message does not name it, e.g. `SNOOZED`; empty = it does.
 	DroppedReason string `json:"droppedReason,omitempty"`
 
-	// What the VM was called when the incident began; empty as `vm_name`.
+	// Display name of the VM when the incident began; empty if `vm_name` is.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
@@ -185,7 +185,7 @@ const (
 
 	DeliveryStateWaiting DeliveryState = "WAITING"
 
-	// The endpoint accepted it. That does not mean that anybody read it.
+	// The endpoint accepted it. That does not mean that anyone has read it.
 	DeliveryStateSent DeliveryState = "SENT"
 
 	DeliveryStateSuppressed DeliveryState = "SUPPRESSED"

@@ -79,20 +79,20 @@ type Destination struct {
 	// Webhooks only: the previous secret also signs until this time.
 	SecretOverlapEndsUnix *int64 `json:"secretOverlapEndsUnix,string,omitempty"`
 
-	// First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
-	// After 24 hours without a failure the next one counts as the first.
+	// First failed attempt since one was accepted, the URL changed or the destination was resumed;
+	// absent = none. After 24 hours without a failure the next one counts as the first.
 	FailingSinceUnix *int64 `json:"failingSinceUnix,string,omitempty"`
 
 	// The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
 	LastDelivery *LastDelivery `json:"lastDelivery,omitempty"`
 
-	// How long a message waits for further incidents of its rule, which it then names too; 0 = a
-	// message for each incident, at most 300. Always in answers. When it is created, absent = none for
-	// a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+	// How long a message waits for further incidents of its rule, which it then names too: at most
+	// 300; 0 = one message per incident. Always present in responses. If absent on creation: no wait
+	// for a webhook, otherwise the service's (`SVC_GROUP_WAIT_SECONDS`).
 	GroupWaitSeconds *int32 `json:"groupWaitSeconds,omitempty"`
 
-	// The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
-	// absent = none is known.
+	// The newest failed attempt, even if later ones succeeded. Only in GetDestination and
+	// ListDestinations; absent = none is known.
 	LastError *LastError `json:"lastError,omitempty"`
 }
 
@@ -116,7 +116,7 @@ type LastDelivery struct {
 	// Start of its last attempt; absent = none yet.
 	AttemptedUnix *int64 `json:"attemptedUnix,string,omitempty"`
 
-	// What went wrong with that attempt; empty = nothing, or it is under way.
+	// What went wrong with that attempt; empty = nothing, or it is in progress.
 	Error string `json:"error,omitempty"`
 }
 
@@ -136,7 +136,7 @@ type CreateDestinationResponse struct {
 	// `whsec_...`. Only in the first response.
 	WebhookSecret string `json:"webhookSecret,omitempty"`
 
-	// false: this answers a repeated request; the secret cannot be read again.
+	// false: this is the response to a repeated request; the secret cannot be read again.
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
 }
 
@@ -190,7 +190,7 @@ type UpdateDestinationRequest struct {
 
 	Discord *DiscordTarget `json:"discord,omitempty"`
 
-	// 0 to 300; absent = unchanged. What waits already keeps its time.
+	// 0 to 300; absent = unchanged. Messages that already wait keep their time.
 	GroupWaitSeconds *int32 `json:"groupWaitSeconds,omitempty"`
 }
 

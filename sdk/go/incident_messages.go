@@ -79,7 +79,7 @@ type Incident struct {
 	// `projects/p/alertInstances/i`: the instance that raised it.
 	AlertInstanceName string `json:"alertInstanceName,omitempty"`
 
-	// Of the rule when it fired; `labels` are those of the series.
+	// Labels of the rule when it fired; `labels` are those of the series.
 	RuleLabels map[string]string `json:"ruleLabels,omitempty"`
 
 	// The rule's runbook when it fired; empty = none.
@@ -162,7 +162,7 @@ type ListIncidentsResponse struct {
 	// Newest first.
 	Incidents []Incident `json:"incidents,omitempty"`
 
-	// Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+	// Empty = the last page. If two filters leave few of thousands, a page may be short, and with a
 	// small page size even empty: follow the token.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
@@ -177,7 +177,7 @@ type WatchIncidentsRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 
 	// true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-	// follows. Incidents that are listed once it has come lack none of the changes before.
+	// follows. A list of incidents requested after its arrival includes all earlier changes.
 	ChangesOnly bool `json:"changesOnly,omitempty"`
 }
 

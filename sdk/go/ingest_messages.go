@@ -4,9 +4,8 @@ package svc
 
 import "context"
 
-// WriteSamples: stores a batch of samples, and answers once it is durable. Whatever cannot be stored refuses
-// its value, its field or its row and is listed; everything else is stored. See
-// docs/write-samples.md.
+// WriteSamples: stores a batch of samples, and responds once it is durable. A value, field or row that cannot
+// be stored is refused and listed; everything else is stored. See docs/write-samples.md.
 func (c *Client) WriteSamples(ctx context.Context, request *WriteSamplesRequest) (*WriteSamplesResponse, error) {
 	return unary[WriteSamplesResponse](ctx, c, method{service: "svc.ingest.v1.IngestService", name: "WriteSamples", isMutation: true}, request)
 }
@@ -24,7 +23,7 @@ type RetireVmsRequest struct {
 	// `projects/p`.
 	ProjectName string `json:"projectName,omitempty"`
 
-	// A UUID. A repeated request with the same id gets the same answer.
+	// A UUID. A repeated request with the same id gets the same response.
 	RequestID string `json:"requestId,omitempty"`
 
 	// Full VM resource names, or ids alone; 1 to 200.
@@ -54,7 +53,8 @@ type WriteSamplesRequest struct {
 	// `projects/p`.
 	ProjectName string `json:"projectName,omitempty"`
 
-	// The sender's id of this batch. A batch that is sent again gets the same answer. Empty = none.
+	// The sender's id for this batch. A batch that is sent again gets the same response. Empty =
+	// none.
 	BatchID string `json:"batchId,omitempty"`
 
 	Rows []Row `json:"rows,omitempty"`
@@ -84,11 +84,11 @@ type Row struct {
 
 	Values []Value `json:"values,omitempty"`
 
-	// Name to show; empty = unknown.
+	// Display name; empty = unknown.
 	DisplayName string `json:"displayName,omitempty"`
 
-	// Readings that the source observed and left out, because they cannot be stored. The service
-	// counts them and names them to the project and the operator.
+	// Readings that the source observed but left out, because they cannot be stored. The service
+	// counts them and reports them to the project and the operator.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 

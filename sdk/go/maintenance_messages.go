@@ -4,13 +4,13 @@ package svc
 
 import "context"
 
-// CreateMaintenanceWindow: a window that begins at once or later. At most 50 of a project are not over.
+// CreateMaintenanceWindow: creates a window that begins at once or later. A project has at most 50 that are not over.
 // For people alone: with a session, and no key.
 func (c *Client) CreateMaintenanceWindow(ctx context.Context, request *CreateMaintenanceWindowRequest) (*MaintenanceWindow, error) {
 	return unary[MaintenanceWindow](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "CreateMaintenanceWindow", isMutation: true}, request)
 }
 
-// ListMaintenanceWindows: windows that are not over, or all, in the order of their creation.
+// ListMaintenanceWindows: lists the windows that are not over, or all, in the order of their creation.
 // For people alone: with a session, and no key.
 func (c *Client) ListMaintenanceWindows(ctx context.Context, request *ListMaintenanceWindowsRequest) (*ListMaintenanceWindowsResponse, error) {
 	return unary[ListMaintenanceWindowsResponse](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "ListMaintenanceWindows"}, request)
@@ -27,17 +27,17 @@ type MaintenanceWindow struct {
 	// `projects/p/maintenanceWindows/m`.
 	Name string `json:"name,omitempty"`
 
-	// Only what this rule finds; empty = every rule.
+	// Only incidents of this rule; empty = every rule.
 	RuleName string `json:"ruleName,omitempty"`
 
-	// Only what is found on this VM; empty = every VM, and conditions of whole data centers.
+	// Only incidents on this VM; empty = every VM, and conditions on whole data centers.
 	VMName string `json:"vmName,omitempty"`
 
 	FromUnix int64 `json:"fromUnix,string,omitempty"`
 
 	UntilUnix int64 `json:"untilUnix,string,omitempty"`
 
-	// Why, in words.
+	// Reason, in words.
 	Note string `json:"note,omitempty"`
 
 	State MaintenanceWindowState `json:"state,omitempty"`
@@ -46,13 +46,13 @@ type MaintenanceWindow struct {
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
 
-	// When it was over, on time or early; absent = it is not.
+	// Time at which it ended, on time or early; absent = it has not ended.
 	EndedUnix *int64 `json:"endedUnix,string,omitempty"`
 
-	// Who ended it early; empty = nobody.
+	// Who ended it early; empty = no one.
 	EndedBy string `json:"endedBy,omitempty"`
 
-	// What they are called now: the rule, the VM, who planned it, and who ended it early.
+	// Current display names of the rule, the VM, who planned it, and who ended it early.
 	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
 
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
@@ -77,7 +77,7 @@ type CreateMaintenanceWindowRequest struct {
 	// 0, or a past time = now. At most a year ahead.
 	FromUnix int64 `json:"fromUnix,string,omitempty"`
 
-	// At most 30 days after the beginning.
+	// At most 30 days after the start.
 	UntilUnix int64 `json:"untilUnix,string,omitempty"`
 
 	// At most 1,000 characters.
@@ -117,12 +117,12 @@ type MaintenanceWindowState string
 const (
 	MaintenanceWindowStateUnspecified MaintenanceWindowState = "STATE_UNSPECIFIED"
 
-	// Its time has not come.
+	// It has not begun.
 	MaintenanceWindowStateScheduled MaintenanceWindowState = "SCHEDULED"
 
 	MaintenanceWindowStateActive MaintenanceWindowState = "ACTIVE"
 
-	// It is over: what still fires is being announced, once.
+	// It is over: incidents that still fire are being announced, once.
 	MaintenanceWindowStateAnnouncing MaintenanceWindowState = "ANNOUNCING"
 
 	MaintenanceWindowStateOver MaintenanceWindowState = "OVER"

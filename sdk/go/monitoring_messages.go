@@ -4,27 +4,27 @@ package svc
 
 import "context"
 
-// QueryVMMonitoring: the history of one VM's metrics. A point that was not observed is not listed.
+// QueryVMMonitoring: returns the history of one VM's metrics. Points that were not observed are left out.
 func (c *Client) QueryVMMonitoring(ctx context.Context, request *QueryVMMonitoringRequest) (*QueryVMMonitoringResponse, error) {
 	return unary[QueryVMMonitoringResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "QueryVMMonitoring"}, request)
 }
 
-// ListVMMonitoring: the project's VMs.
+// ListVMMonitoring: lists the project's VMs.
 func (c *Client) ListVMMonitoring(ctx context.Context, request *ListVMMonitoringRequest) (*ListVMMonitoringResponse, error) {
 	return unary[ListVMMonitoringResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListVMMonitoring"}, request)
 }
 
-// GetVMMonitoring: one VM of the project.
+// GetVMMonitoring: returns one VM of the project.
 func (c *Client) GetVMMonitoring(ctx context.Context, request *GetVMMonitoringRequest) (*VMMonitoring, error) {
 	return unary[VMMonitoring](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "GetVMMonitoring"}, request)
 }
 
-// ListMetricDescriptors: the metric catalogue, with the limitation of each metric.
+// ListMetricDescriptors: lists the metric catalogue, with the limitation of each metric.
 func (c *Client) ListMetricDescriptors(ctx context.Context, request *ListMetricDescriptorsRequest) (*ListMetricDescriptorsResponse, error) {
 	return unary[ListMetricDescriptorsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListMetricDescriptors"}, request)
 }
 
-// GetProjectLimits: the project's current limits, each with its use.
+// GetProjectLimits: returns the project's current limits, each with its use.
 func (c *Client) GetProjectLimits(ctx context.Context, request *GetProjectLimitsRequest) (*GetProjectLimitsResponse, error) {
 	return unary[GetProjectLimitsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "GetProjectLimits"}, request)
 }
@@ -104,7 +104,7 @@ type Quality struct {
 	// `LIVE` or `STALE`.
 	DatacenterState string `json:"datacenterState,omitempty"`
 
-	// Sampling intervals of the range, and those in which there is an observation: never more.
+	// Number of sampling intervals in the range, and of those with an observation: never more.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
 	ObservedSamples int64 `json:"observedSamples,string,omitempty"`
@@ -113,21 +113,21 @@ type Quality struct {
 
 	Metrics []MetricQuality `json:"metrics,omitempty"`
 
-	// All known problems, each once: `FROZEN` (an hour of identical readings),
-	// `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
-	// `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-	// `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
-	// `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
-	// for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
-	// `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
+	// All known problems, each once: `FROZEN` (an hour of identical readings), `CONFLICTING_SAMPLES`,
+	// `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`, `NOT_REPORTED`,
+	// `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`, `READ_FAILED`,
+	// `STORE_FULL` (accepted samples cannot be read yet), `REPORTED_ELSEWHERE` (another collector has
+	// the VM too, and its rows are refused), or the reason why a source left a reading out, such as
+	// `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`, `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`;
+	// docs/reading.md lists them. More may be added.
 	Reasons []string `json:"reasons,omitempty"`
 
-	// Values that were observed and cannot be, the newest 20 of each metric, oldest first. They are no
-	// points, and no rule takes a step on them.
+	// Observed values that are impossible: the newest 20 of each metric, oldest first. They are not
+	// points, and no rule acts on them.
 	Impossible []ImpossibleReading `json:"impossible,omitempty"`
 }
 
-// ImpossibleReading: a value that cannot be: below zero, or far above the capacity.
+// ImpossibleReading: an impossible value: below zero, or far above the capacity.
 type ImpossibleReading struct {
 	MetricID string `json:"metricId,omitempty"`
 
@@ -139,7 +139,7 @@ type ImpossibleReading struct {
 	Value float64 `json:"value,omitempty"`
 }
 
-// Gap: a stretch without an observation of the metric, longer than three sampling intervals.
+// Gap: a period without an observation of the metric, longer than three sampling intervals.
 type Gap struct {
 	StartUnix int64 `json:"startUnix,string,omitempty"`
 
@@ -176,10 +176,10 @@ type ListVMMonitoringRequest struct {
 
 	PageToken string `json:"pageToken,omitempty"`
 
-	// Part of the id or of the display name, in any case, at most 100 characters; empty = all.
+	// Part of the id or of the display name, case-insensitive, at most 100 characters; empty = all.
 	Search string `json:"search,omitempty"`
 
-	// Filter by the state now; empty = all. A VM that fell silent is UNKNOWN.
+	// Filter by current state; empty = all. A VM that fell silent is UNKNOWN.
 	States []VMMonitoringState `json:"states,omitempty"`
 
 	// Filter by data center; empty = all.
@@ -210,7 +210,7 @@ type VMMonitoring struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
-	// State now. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
+	// Current state. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
 	State VMMonitoringState `json:"state,omitempty"`
 
 	Datacenter string `json:"datacenter,omitempty"`
@@ -308,13 +308,13 @@ type GetProjectLimitsResponse struct {
 type ProjectLimit struct {
 	// `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
 	// `openStreams`, `samplesPerSecond`, `ingestBytesPerSecond`, `changesPerSecond`,
-	// `changeBytesPerDay` or `thingsPerDay`; more may come.
+	// `changeBytesPerDay` or `thingsPerDay`; more may be added.
 	Name string `json:"name,omitempty"`
 
 	// The limit, in `unit`.
 	Limit int64 `json:"limit,string,omitempty"`
 
-	// Current use; for a rate the average of the last ten seconds, for changes of two minutes.
+	// Current use; for a rate, the average over the last ten seconds, for changes over two minutes.
 	// Absent = not measured, which is not zero. May exceed a limit that was lowered.
 	Used *int64 `json:"used,string,omitempty"`
 

@@ -4,13 +4,13 @@ package svc
 
 import "context"
 
-// GetSelf: returns who is signed in.
+// GetSelf: returns the signed-in person.
 // For people alone: with a session, and no key.
 func (c *Client) GetSelf(ctx context.Context, request *GetSelfRequest) (*Person, error) {
 	return unary[Person](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetSelf"}, request)
 }
 
-// GetServiceInfo: configuration of this service that signed-in people need to know.
+// GetServiceInfo: returns the configuration of this service that signed-in people need to know.
 // For people alone: with a session, and no key.
 func (c *Client) GetServiceInfo(ctx context.Context, request *GetServiceInfoRequest) (*ServiceInfo, error) {
 	return unary[ServiceInfo](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetServiceInfo"}, request)
@@ -152,13 +152,13 @@ type ServiceInfo struct {
 
 // ServiceInfoCiIssuer: an issuer of CI identities that connections can be made for.
 type ServiceInfoCiIssuer struct {
-	// For StartCiVerification.
+	// Its name in StartCiVerification.
 	Name string `json:"name,omitempty"`
 
 	// Kind of platform: `github`, `gitlab`, `buildkite` or `circleci`.
 	Kind string `json:"kind,omitempty"`
 
-	// `iss` of its tokens.
+	// Value of `iss` in its tokens.
 	URL string `json:"url,omitempty"`
 }
 
@@ -200,7 +200,7 @@ type ListSessionsRequest struct{}
 
 // ListSessionsResponse is a message of the API.
 type ListSessionsResponse struct {
-	// Oldest first; a person has 50 at most.
+	// Oldest first; a person has at most 50.
 	Sessions []ListedSession `json:"sessions,omitempty"`
 }
 
@@ -239,7 +239,7 @@ type UpdateProjectRequest struct {
 	// `projects/p`.
 	Name string `json:"name,omitempty"`
 
-	// A UUID. A repeated request with the same id gets the same answer.
+	// A UUID. A repeated request with the same id gets the same response.
 	RequestID string `json:"requestId,omitempty"`
 
 	// 60 to 3600; 0 = the default of 300, which is Prometheus's. Absent = unchanged.
@@ -282,7 +282,7 @@ type Member struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
-	// Proven; empty = none.
+	// Proven address; empty = none.
 	Email string `json:"email,omitempty"`
 
 	Role Role `json:"role,omitempty"`
@@ -326,13 +326,13 @@ type Invitation struct {
 
 	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
 
-	// The member who accepted it: `projects/p/members/m`; empty = nobody yet.
+	// The member who accepted it: `projects/p/members/m`; empty = no one yet.
 	AcceptedBy string `json:"acceptedBy,omitempty"`
 
 	// true when the person who accepted it is proven to own the address.
 	EmailProven bool `json:"emailProven,omitempty"`
 
-	// What they are called now: who invited, and the member who accepted.
+	// Current display names of the person who invited, and of the member who accepted.
 	InvitedByDisplayName string `json:"invitedByDisplayName,omitempty"`
 
 	AcceptedByDisplayName string `json:"acceptedByDisplayName,omitempty"`
@@ -353,7 +353,7 @@ type InviteMemberRequest struct {
 type InviteMemberResponse struct {
 	Invitation *Invitation `json:"invitation,omitempty"`
 
-	// Link for the invited person; in the first answer only.
+	// Link for the invited person; only in the first response.
 	Link string `json:"link,omitempty"`
 
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
@@ -419,7 +419,7 @@ type EnrolVmRequest struct {
 type EnrolVmResponse struct {
 	VMName string `json:"vmName,omitempty"`
 
-	// In the first answer only.
+	// Only in the first response.
 	EnrolmentToken string `json:"enrolmentToken,omitempty"`
 
 	SecretAvailable bool `json:"secretAvailable,omitempty"`

@@ -108,10 +108,10 @@ type AlertInstance struct {
 	// OBSERVED.
 	FiresAtUnix *int64 `json:"firesAtUnix,string,omitempty"`
 
-	// What the rule is called now; empty = it is gone.
+	// Current display name of the rule; empty = it was deleted.
 	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
 
-	// What the VM is called now; empty as `vm_name`, or it is not known.
+	// Current display name of the VM; empty if `vm_name` is, or if it is unknown.
 	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
@@ -226,6 +226,6 @@ const (
 	// Held by the evaluator; it is recorded if the instance fires.
 	AlertInstanceStepSourceEvaluator AlertInstanceStepSource = "EVALUATOR"
 
-	// Recomputed from stored samples. Nobody was notified because of it.
+	// Recomputed from stored samples. No one was notified because of it.
 	AlertInstanceStepSourceRecomputed AlertInstanceStepSource = "RECOMPUTED"
 )

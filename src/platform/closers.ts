@@ -17,7 +17,7 @@ export class Closers {
     this.#closers.push({ name, close });
   }
 
-  /** Closes everything, last opened first. A failure is logged; the rest are closed all the same. */
+  /** Closes everything, last opened first. Logs a failure and closes the rest. */
   closeAll(): Promise<void> {
     this.#closing ??= this.#run();
     return this.#closing;

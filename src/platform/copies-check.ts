@@ -1,6 +1,6 @@
 /**
- * Copies of the streams in `/readyz` and in the metrics: fewer than wanted, or copies that are behind
- * or away, are a service that works and would lose something with the next server.
+ * Copies of the streams in `/readyz` and in the metrics. With too few copies, or with copies that
+ * are behind or away, the service works but would lose data with the next server.
  */
 import type { CancelWakeUp } from '../../streams/platform/clock.ts';
 import type {
@@ -10,7 +10,7 @@ import type {
 import { type PartHealth, ready } from './health.ts';
 import type { RoomBase } from './room-base.ts';
 
-/** How often the servers are asked, ms. */
+/** Interval between requests to the servers, ms. */
 const LOOK_MS = 10_000;
 
 /** Watches until the service closes. */
@@ -24,7 +24,7 @@ export function watchCopies(
   let cancel: CancelWakeUp = () => {};
   let isClosed = false;
   const look = async (): Promise<void> => {
-    // Without an answer the stream's own health says more.
+    // If they do not answer, the stream's own health says more.
     const found = await copies.describe().catch(() => undefined);
     if (found !== undefined) [before, seen] = [seen, found];
     if (!isClosed) cancel = clock.wakeAfter(LOOK_MS, () => void look());
@@ -37,7 +37,7 @@ export function watchCopies(
   health.watch({ kind: 'copies of streams' }, () => copiesHealth(seen, before));
   metrics.gauge(
     'svc_stream_copies',
-    'Copies of a stream in the NATS cluster: wanted, set, and those that have everything',
+    'Copies of a stream in the NATS cluster: wanted, set, and up to date',
     ['stream', 'which'],
     (gauge) => {
       for (const { name: stream, copies } of seen) {
@@ -50,7 +50,7 @@ export function watchCopies(
   });
 }
 
-/** A copy that is behind for one look is an election, or a server that starts. */
+/** A copy that is behind once is an election, or a server that is starting. */
 export function copiesHealth(
   seen: readonly StreamDescription[],
   before: readonly StreamDescription[],
@@ -63,8 +63,8 @@ export function copiesHealth(
     return {
       state: 'degraded',
       reason:
-        `${names}: ${set} of ${wanted} copies. "svc admin streams --replicas ${wanted}" makes the ` +
-        `others, SVC_STREAM_REPLICAS=${set} accepts that the loss of a server loses data`,
+        `${names}: ${set} of ${wanted} copies. Run "svc admin streams --replicas ${wanted}" to make the ` +
+        `others, or set SVC_STREAM_REPLICAS=${set} to accept that the loss of a server loses data`,
       summary: 'Streams have fewer copies than wanted',
     };
   }
@@ -73,7 +73,7 @@ export function copiesHealth(
   if (behind.length === 0) return ready;
   const servers = new Set(behind.flatMap(serversBehind));
   const names = behind.map(({ name }) => name).join(', ');
-  const which = servers.size === 0 ? 'no server leads them' : [...servers].sort().join(', ');
+  const which = servers.size === 0 ? 'they have no leader' : [...servers].sort().join(', ');
   return {
     state: 'degraded',
     summary: 'Copies of streams are behind or away',

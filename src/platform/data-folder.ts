@@ -1,5 +1,5 @@
 /**
- * Faults of the data folder as sentences for the operator. At a start the sentence is enough; a
+ * Faults of the data folder as sentences for the operator. At startup the sentence is enough; a
  * stack trace adds nothing.
  */
 
@@ -13,19 +13,19 @@ export class DataFolderUnusable extends Error {
 
 /** Remedies by the code of the file system's or SQLite's error; the first match counts. */
 const remedies: readonly (readonly [RegExp, string])[] = [
-  [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, 'the disk is full, free some space'],
-  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on it, end that program'],
-  [/^SQLITE_(CORRUPT|NOTADB)/, 'it is damaged, restore the data folder from a copy'],
-  [/^(EIO|SQLITE_IOERR)/, 'reading or writing the disk failed, look at the system’s log'],
+  [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, 'the disk is full; free some space'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another program holds a lock on it; stop that program'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'it is damaged; restore the data folder from a copy'],
+  [/^(EIO|SQLITE_IOERR)/, 'reading or writing the disk failed; check the system’s log'],
   [
     /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST|SQLITE_(CANTOPEN|READONLY|PERM))/,
-    'give a folder that this user may write to',
+    'choose a folder that this user may write to',
   ],
 ];
 
 /**
- * The error as `DataFolderUnusable` when it is a fault of files or databases, else as it is.
- * `path` is the folder, or the file in it, that was being used.
+ * The error as `DataFolderUnusable` if it is a fault of files or databases, else unchanged. `path`
+ * is the folder, or the file in it, that was in use.
  */
 export function toDataFolderFault(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;

@@ -1,17 +1,17 @@
 /**
- * Free space of the data folder's disk, for who asks at every change: the file system is asked at most
- * once a second.
+ * Free space on the data folder's disk. Callers ask at every change; the file system is queried at
+ * most once a second.
  */
 import { statfsSync } from 'node:fs';
 import type { DiskState } from '../../actors/platform/change-limits.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 
 const MIB = 2 ** 20;
-/** What is written meanwhile is a small part of the reserve. */
+/** Writes during this time are a small part of the reserve. */
 const ASK_MS = 1_000;
 
 export interface DiskSpaceOptions {
-  /** A folder of the disk. */
+  /** A folder on the disk. */
   readonly folder: string;
   /** SVC_DISK_RESERVE, MiB. */
   readonly reserveMib: number;
@@ -19,7 +19,7 @@ export interface DiskSpaceOptions {
   readonly statfs?: typeof statfsSync;
 }
 
-/** The disk as it was within the last second. Throws what the file system throws. */
+/** Returns the state of the disk, at most a second old. Throws what the file system throws. */
 export function createDiskSpace(options: DiskSpaceOptions): () => DiskState {
   const { folder, reserveMib, clock, statfs = statfsSync } = options;
   const reserveBytes = reserveMib * MIB;

@@ -1,6 +1,6 @@
 /**
- * Writes small files atomically and durably: beside the target, synced, then renamed, with the
- * folder synced so that the name survives a power loss too.
+ * Writes small files atomically and durably: to a file beside the target, synced, then renamed. The
+ * folder is synced too, so that the name survives a power loss.
  */
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -9,11 +9,11 @@ import { dirname } from 'node:path';
 export interface DurableFileOptions {
   readonly path: string;
   readonly content: string;
-  /** true: throws `EEXIST` when the file is there; false: replaces it. */
+  /** true: throws `EEXIST` if the file exists; false: replaces it. */
   readonly exclusive: boolean;
 }
 
-/** Writes `content` with mode 0600; on disk when it returns. Its folder must exist. */
+/** Writes `content` with mode 0600; it is on disk on return. Its folder must exist. */
 export function writeFileDurably({ path, content, exclusive }: DurableFileOptions): void {
   const beside = `${path}.${process.pid}.tmp`;
   rmSync(beside, { force: true });
@@ -34,7 +34,7 @@ export function writeFileDurably({ path, content, exclusive }: DurableFileOption
   syncFolder(dirname(path));
 }
 
-/** Syncs the folder: names made, renamed or removed in it are on disk when it returns. */
+/** Syncs the folder: names made, renamed or removed in it are on disk on return. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
@@ -44,7 +44,10 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** As `writeFileDurably` for a file to be replaced, off the main thread. One write at a time for a path. */
+/**
+ * Like `writeFileDurably` for a file to be replaced, off the main thread. One write at a time per
+ * path.
+ */
 export async function replaceFileDurably(path: string, content: string): Promise<void> {
   const beside = `${path}.${process.pid}.tmp`;
   await rm(beside, { force: true });
@@ -63,7 +66,7 @@ export async function replaceFileDurably(path: string, content: string): Promise
   await syncFolderSoon(dirname(path));
 }
 
-/** As `syncFolder`, off the main thread: once it resolves. */
+/** Like `syncFolder`, off the main thread: done once it resolves. */
 export async function syncFolderSoon(folder: string): Promise<void> {
   const descriptor = await open(folder, 'r');
   try {

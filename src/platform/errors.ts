@@ -1,7 +1,7 @@
 /**
- * The catalogue of refusals: each reason with its Connect code and an explanation. The API, the
- * plain HTTP routes and docs/errors.md are made from it. 429 means "too many requests, back off"
- * only; a request that is too large answers 400.
+ * Catalogue of refusals: each reason with its Connect code and an explanation. The API, the plain
+ * HTTP routes and docs/errors.md are made from it. 429 only means "too many requests, back off"; a
+ * request that is too large gets 400.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
@@ -10,7 +10,7 @@ import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
 
 interface CatalogueEntry {
   readonly code: Code;
-  /** Where HTTP says it more exactly than Connect's own status of the code. */
+  /** HTTP status, if it is more exact than Connect's own status for the code. */
   readonly status?: number;
   readonly explanation: string;
 }
@@ -23,15 +23,15 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   TOO_MANY_POINTS: {
     code: Code.InvalidArgument,
     explanation:
-      'More than 10,000 points a series, or 10,000,000 samples of a preview: take a larger step or a shorter range',
+      'The query exceeds 10,000 points per series, or the preview 10,000,000 samples. Use a larger step or a shorter range',
   },
   EXPRESSION_TOO_LONG: {
     code: Code.InvalidArgument,
-    explanation: 'An expression of more than 16 KiB',
+    explanation: 'The expression is longer than 16 KiB',
   },
   RESPONSE_TOO_LARGE: {
     code: Code.InvalidArgument,
-    explanation: 'The answer would exceed 4 MiB: ask for less',
+    explanation: 'The response would exceed 4 MiB. Request less',
   },
   REQUEST_TOO_LARGE: {
     code: Code.InvalidArgument,
@@ -40,16 +40,16 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   UNKNOWN_METRIC: {
     code: Code.InvalidArgument,
-    explanation: 'There is no metric with that id; ListMetricDescriptors lists them',
+    explanation: 'There is no metric with that id. List them with ListMetricDescriptors',
   },
   REQUEST_ID_REUSED: {
     code: Code.InvalidArgument,
     explanation:
-      'The request id was used with another body: resend the exact request, or make a new id',
+      'The request id was already used with another body. Resend the exact request, or generate a new id',
   },
   MISSING_CREDENTIAL: {
     code: Code.Unauthenticated,
-    explanation: 'No Authorization header with a bearer credential',
+    explanation: 'The request has no Authorization header with a bearer credential',
   },
   MALFORMED_CREDENTIAL: {
     code: Code.Unauthenticated,
@@ -72,12 +72,12 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   BAD_ASSERTION: {
     code: Code.Unauthenticated,
     explanation:
-      'The CI identity token is not valid; `cause` says why. The answer never repeats the token',
+      'The CI identity token is not valid; `cause` says why. The response never repeats the token',
   },
   PROJECT_BOUNDARY: {
     code: Code.PermissionDenied,
     explanation:
-      'The credential belongs to another project, or the person is not a member of this one. The answer is the same whether or not the resource exists',
+      'The credential belongs to another project, or the person is not a member of this one. The response is the same whether or not the resource exists',
   },
   MISSING_CAPABILITY: {
     code: Code.PermissionDenied,
@@ -96,13 +96,13 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   INSECURE_TRANSPORT: {
     code: Code.PermissionDenied,
     explanation:
-      'The request came over plain http, past the proxy that terminates TLS; use the https address',
+      'The request arrived over plain http and bypassed the proxy that terminates TLS. Use the https address',
   },
   WRONG_HOST: {
     code: Code.FailedPrecondition,
     status: 421,
     explanation:
-      'The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fine; send it again under the right name',
+      'The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fine. Resend it with the right host name',
   },
   EXCHANGE_DENIED: {
     code: Code.PermissionDenied,
@@ -111,7 +111,7 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   NOT_FOUND: {
     code: Code.NotFound,
-    explanation: "The caller's project has no resource of that name",
+    explanation: "The caller's project has no resource with that name",
   },
   STALE_VERSION: {
     code: Code.Aborted,
@@ -120,11 +120,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   IN_PROGRESS: {
     code: Code.Aborted,
     explanation:
-      'An earlier change is still being completed, such as ending the tokens of a disabled account; send the same request again a little later',
+      'An earlier change is still being completed, such as ending the tokens of a disabled account. Send the same request again a little later',
   },
   LIMIT_EXCEEDED: {
     code: Code.FailedPrecondition,
-    explanation: 'A limit of the project, or of one owner in it, is reached; `limit` is its value',
+    explanation: 'The project, or one owner in it, has reached a limit; `limit` is its value',
   },
   INVALID_STATE: {
     code: Code.FailedPrecondition,
@@ -132,50 +132,50 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   },
   RECIPIENT_NOT_MEMBER: {
     code: Code.FailedPrecondition,
-    explanation: 'Mail goes only to verified addresses of members; `addresses` lists the others',
+    explanation: 'Mail is sent only to verified addresses of members; `addresses` lists the others',
   },
   TOO_MANY_REQUESTS: {
     code: Code.ResourceExhausted,
-    explanation: 'Too many requests; back off and honour Retry-After',
+    explanation: 'Too many requests. Back off and honour Retry-After',
   },
   QUERY_TIMEOUT: {
     code: Code.DeadlineExceeded,
-    explanation: 'The query took longer than 10 seconds; ask for less. Never read this as zero',
+    explanation: 'The query took longer than 10 seconds. Request less. Never read this as zero',
   },
   NOT_READY: {
     code: Code.Unavailable,
-    explanation: 'A part of the service does not answer; the same request may be sent again',
+    explanation: 'A part of the service is not responding. The same request can be sent again',
   },
   UNKNOWN_PATH: {
     code: Code.Unimplemented,
     status: 404,
     explanation:
-      'There is nothing at that path, or the service is older than its caller and lacks the method',
+      'There is nothing at that path, or the service is older than its client and lacks the method',
   },
   METHOD_NOT_ALLOWED: {
     code: Code.Unimplemented,
     status: 405,
-    explanation: 'The path takes another HTTP method; the header Allow lists those it takes',
+    explanation:
+      'The path does not accept this HTTP method; the Allow header lists those it accepts',
   },
   UNSUPPORTED_MEDIA_TYPE: {
     code: Code.InvalidArgument,
     status: 415,
-    explanation:
-      'The Content-Type is not one that the path takes; the message names those it takes',
+    explanation: 'The path does not accept this Content-Type; the message names those it accepts',
   },
   INTERNAL: {
     code: Code.Internal,
     explanation:
-      'The service failed. Its log has the cause; where the message names a request id, under that id',
+      'The service failed. Its log has the cause, under the request id if the message names one',
   },
 };
 
-/** Retry-After, in seconds, where the same request may be sent again. */
+/** Default Retry-After of requests that can be sent again unchanged, seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * The refusal as a Connect error with its `ErrorInfo`; 429, 503 and IN_PROGRESS carry `Retry-After`,
- * 401 says how to authenticate (RFC 9110, section 11.6.1).
+ * The refusal as a Connect error with its `ErrorInfo`; 429, 503 and IN_PROGRESS carry
+ * `Retry-After`; 401 says how to authenticate (RFC 9110, section 11.6.1).
  */
 export function toConnectError(refusal: Refusal): ConnectError {
   const { code } = errorCatalogue[refusal.reason];
@@ -196,7 +196,7 @@ export function toConnectError(refusal: Refusal): ConnectError {
   return error;
 }
 
-/** The refusal as the body of an answer: Connect's JSON error with its `ErrorInfo`. */
+/** The refusal as the body of a response: Connect's JSON error with its `ErrorInfo`. */
 export function refusalBody(refusal: Refusal): string {
   return JSON.stringify(errorToJson(toConnectError(refusal), undefined));
 }
@@ -214,13 +214,13 @@ const HTTP_STATUS: Partial<Record<Code, number>> = {
   [Code.DeadlineExceeded]: 504,
 };
 
-/** HTTP status of a refusal: what plain HTTP routes answer, the same as Connect would. */
+/** HTTP status of a refusal on plain HTTP routes, the same as Connect would send. */
 export function httpStatusOf(reason: RefusalReason): number {
   const { code, status } = errorCatalogue[reason];
   return status ?? HTTP_STATUS[code] ?? 500;
 }
 
-/** docs/errors.md, whole. */
+/** The text of docs/errors.md. */
 export function errorsPage(): string {
   const rows = Object.entries(errorCatalogue).map(
     ([reason, { code, explanation }]) =>
@@ -230,7 +230,7 @@ export function errorsPage(): string {
     '# Errors',
     '',
     "Every error of the API is Connect's JSON error with a detail `svc.options.v1.ErrorInfo {reason, metadata}`.",
-    'Made from `src/platform/errors.ts` by `npm run generate`.',
+    'Generated from `src/platform/errors.ts` by `npm run generate`.',
     '',
     '| reason | Connect code | HTTP | meaning and what to do |',
     '| --- | --- | --- | --- |',

@@ -19,23 +19,26 @@ import type { Metrics } from './metrics.ts';
 export type PartHealth =
   | { readonly state: 'ready' }
   | {
-      /** Degraded: works, with something missing. */
+      /** Degraded: works, but something is missing. */
       readonly state: 'degraded' | 'notReady';
       /** For the operator: names, numbers, messages of other programs. */
       readonly reason: string;
       /** For callers with a credential: a fixed sentence that names nothing of this host. */
       readonly summary: string;
-      /** It is on its way up: no fault. */
+      /** The part is starting, which is not a fault. */
       readonly isStart?: true;
     };
 
-/** Asked often: cheap, synchronous. One that throws counts as not ready, with the error's message. */
+/**
+ * Called often, so it must be cheap and synchronous. If it throws, the part is not ready, with the
+ * error's message.
+ */
 export type HealthCheck = () => PartHealth;
 
 interface PartReport {
-  /** One of a fixed set, such as "stream", "collector", "CI issuer": fit for anybody. */
+  /** One of a fixed set, such as "stream", "collector", "CI issuer"; safe to show to anyone. */
   readonly kind: string;
-  /** Which of its kind: the operator's name of it. The kind itself, where there is one alone. */
+  /** The operator's name for this part; the kind itself if there is only one of it. */
   readonly name: string;
   readonly health: PartHealth;
 }
@@ -47,17 +50,17 @@ export interface HealthReport {
 
 export interface Health {
   /**
-   * Adds a part to the report; returns its undo. `name` is needed where there are several of a
-   * kind. Throws for a part that is watched already.
+   * Adds a part to the report; returns its undo. `name` is needed if there are several of a kind.
+   * Throws for a part that is already watched.
    */
   watch(part: { readonly kind: string; readonly name?: string }, check: HealthCheck): () => void;
   report(): HealthReport;
-  /** From now on not ready, with this sentence: during a stop. */
+  /** Reports not ready with this sentence from now on, during a stop. */
   stopping(reason: string): void;
   close(): void;
 }
 
-/** How often changes are looked for when nobody asks, ms. */
+/** Interval between checks for changes when no one asks, ms. */
 const POLL_MS = 2_000;
 
 export const ready: PartHealth = { state: 'ready' };
@@ -74,7 +77,7 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
       name,
       health: withoutLoginsIn(ask(check)),
     }));
-    // A requested stop needs no further line in the log.
+    // A requested stop needs no more lines in the log.
     if (stop === undefined) for (const part of parts) logChange(part, logged, log);
     else parts.push(stoppingPart(stop));
     return { ready: parts.every(({ health }) => health.state !== 'notReady'), parts };
@@ -101,7 +104,7 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
   };
 }
 
-/** A part as it is shown: the metrics listener shows the operator's reason, the API a summary. */
+/** A part as displayed: the metrics listener shows the operator's reason, the API a summary. */
 interface ShownPart {
   readonly name: string;
   readonly state: PartHealth['state'];
@@ -125,7 +128,10 @@ export function operatorReport({ ready, parts }: HealthReport): ShownReport {
   };
 }
 
-/** For callers with a credential: each kind of part with its worst state and that one's summary. */
+/**
+ * For callers with a credential: each kind of part with its worst state and the summary of that
+ * state.
+ */
 export function callerReport({ ready, parts }: HealthReport): ShownReport {
   const worst = new Map<string, PartHealth>();
   for (const { kind, health } of parts) {
@@ -142,7 +148,7 @@ export function callerReport({ ready, parts }: HealthReport): ShownReport {
   };
 }
 
-/** For anybody: each kind of part and its worst state. */
+/** For anyone: each kind of part and its worst state. */
 export function publicReport(report: HealthReport): ShownReport {
   const { ready, parts } = callerReport(report);
   return { ready, parts: parts.map(({ name, state }) => ({ name, state })) };
@@ -152,10 +158,10 @@ const SEVERITY = { ready: 0, degraded: 1, notReady: 2 } as const;
 
 /** Adds the report to `/metrics`: alert rules cannot read `/readyz`. */
 export function addHealthGauges(metrics: Pick<Metrics, 'gauge'>, health: Pick<Health, 'report'>) {
-  metrics.gauge('svc_ready', '1 = the service is ready, as /readyz says', [], (gauge) =>
+  metrics.gauge('svc_ready', '1 = the service is ready, as in /readyz', [], (gauge) =>
     gauge.set(health.report().ready ? 1 : 0),
   );
-  const help = 'The worst of each kind of part: 0 = ready, 1 = degraded, 2 = not ready';
+  const help = 'Worst state of each kind of part: 0 = ready, 1 = degraded, 2 = not ready';
   metrics.gauge('svc_part_state', help, ['part'], (gauge) => {
     gauge.reset();
     for (const { name: part, state } of publicReport(health.report()).parts) {
@@ -198,7 +204,7 @@ function logChange({ name, health }: PartReport, logged: Map<string, string>, lo
   else log.error({ part: name }, health.reason);
 }
 
-/** Without the stream nothing can be acknowledged. */
+/** Without the stream, nothing can be acknowledged. */
 export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
   return () => {
     const health = stream.health();
@@ -211,17 +217,20 @@ export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
   };
 }
 
-/** What members share of secrets: behind, a webhook may lack its secret for a while. */
+/** Secrets that members share. While they are behind, a webhook may lack its secret. */
 export function secretsCheck(secrets: { fault(): string | undefined }): HealthCheck {
   return () => {
     const fault = secrets.fault();
     if (fault === undefined) return ready;
-    const summary = 'Secrets that other members write do not arrive here';
+    const summary = 'Secrets written by other members do not arrive here';
     return { state: 'degraded', reason: `${summary}: ${fault}`, summary };
   };
 }
 
-/** The projection: behind, it must not decide; stopped, only a restart of the program helps. */
+/**
+ * The projection. While it is behind, it must not decide; if it has stopped, only a restart of the
+ * program helps.
+ */
 export function hostCheck(host: Pick<RunningHost, 'health' | 'latestCommitMs'>, clock: Clock) {
   return (): PartHealth => {
     const health = host.health();
@@ -229,38 +238,38 @@ export function hostCheck(host: Pick<RunningHost, 'health' | 'latestCommitMs'>, 
       case 'ready':
         return clockHealth(host.latestCommitMs() - clock.now());
       case 'starting':
-        return starting('Commits are being read: this ends by itself');
+        return starting('Commits are being read; no action is needed');
       case 'retrying':
         return {
           state: 'notReady',
-          reason: `Commits cannot be read or applied (control.db), tried again soon: ${health.reason}`,
-          summary: 'Commits cannot be read or applied, tried again soon',
+          reason: `Commits cannot be read or applied (control.db); retrying soon: ${health.reason}`,
+          summary: 'Commits cannot be read or applied; retrying soon',
         };
       case 'stopped':
         return {
           state: 'notReady',
           reason: `Applying commits has stopped: ${health.reason}`,
-          summary: 'Applying commits has stopped: the service needs a restart',
+          summary: 'Applying commits has stopped: restart the service',
         };
     }
   };
 }
 
-/** Commits may be so far ahead of this clock, ms: in a cluster members' clocks differ by no more. */
+/** Maximum lead of commits over this clock, ms; in a cluster members' clocks differ by no more. */
 const CLOCK_BACK_MS_MAX = 10_000;
 
-/** A project's time never goes back: what is to happen after a while waits until the clock is there. */
+/** A project's time never goes back: timed actions wait until the clock has caught up. */
 function clockHealth(aheadMs: number): PartHealth {
   if (aheadMs <= CLOCK_BACK_MS_MAX) return ready;
   const summary = 'The clock was set back: retries, reminders and grouped messages are late';
   const seconds = Math.ceil(aheadMs / 1000);
-  const reason = `${summary}, by up to ${seconds} s. The last change was recorded so far ahead of the clock of this machine`;
+  const reason = `${summary}, by up to ${seconds} s. The last change was recorded that far ahead of the clock of this machine`;
   return { state: 'degraded', reason, summary };
 }
 
 /**
- * One supervised part. `essential: false`: without it the service is degraded but ready, as with a
- * collector that finds no hypervisor.
+ * One supervised part. With `essential: false`, the service without it is degraded but ready, as
+ * with a collector that finds no hypervisor.
  */
 export function partCheck(
   supervision: Pick<Supervision, 'health'>,
@@ -294,17 +303,23 @@ export function historyCheck(history: {
     const projects = count === 1 ? 'one project' : `${count} projects`;
     return {
       state: 'degraded',
-      reason: `History had no room in memory for rows of ${projects}: reads of them fail until they are taken in from the log`,
+      reason: `History had no room in memory for rows of ${projects}: reads of them fail until they are read from the log`,
       summary: 'History had no room in memory for some rows',
     };
   };
 }
 
 const MIB = 2 ** 20;
-/** Below it SQLite may fail in the middle of a checkpoint: stop taking work before that. */
+/**
+ * Minimum free space, MiB. Below it SQLite may fail in the middle of a checkpoint, so work stops
+ * before.
+ */
 const FREE_MIB_MIN = 32;
 
-/** Is there room in the data folder? Below the reserve, changes are refused before the disk is full. */
+/**
+ * Checks the free space of the data folder. Below the reserve, changes are refused before the disk
+ * is full.
+ */
 export function diskCheck(folder: string, disk: () => DiskState): HealthCheck {
   return () => {
     const { freeBytes, reserveBytes } = disk();
@@ -318,18 +333,18 @@ export function diskCheck(folder: string, disk: () => DiskState): HealthCheck {
     if (freeBytes >= reserveBytes) return ready;
     const isHalf = freeBytes < reserveBytes / 2;
     const refused = isHalf ? 'all projects' : 'the projects that changed most today';
-    const reason = `${sentence}, less than the ${reserveMib} of SVC_DISK_RESERVE: changes of ${refused} are refused. Free some space, or find who writes most with "svc admin limits show PROJECT" (changeBytesPerDay)`;
+    const reason = `${sentence}, less than the ${reserveMib} of SVC_DISK_RESERVE: changes of ${refused} are refused. Free some space, or find the largest writer with "svc admin limits show PROJECT" (changeBytesPerDay)`;
     const summary = `The data disk is nearly full: changes of ${refused} are refused`;
     return { state: 'degraded', reason, summary };
   };
 }
 
-/** A fault whose sentence names nothing of this host: operators and callers read the same. */
+/** A fault whose sentence names nothing of this host, so operators and callers read the same. */
 export function faulty(state: 'degraded' | 'notReady', sentence: string): PartHealth {
   return { state, reason: sentence, summary: sentence };
 }
 
-/** A part that is on its way up: it is logged as news, not as an error. */
+/** A part that is starting: logged as news, not as an error. */
 export function starting(
   sentence: string,
   state: 'degraded' | 'notReady' = 'notReady',

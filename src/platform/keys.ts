@@ -1,8 +1,8 @@
 /**
- * The text form of keys and of every other secret that the service issues:
- * `svc_<kind>_<id>_<43 base62 random><6 base62 CRC32>`. The prefix lets secret scanners recognise
- * one, the underscores keep double-click selection, the checksum refuses a typing error before
- * anything is looked up. The checksum is no security control; the 256 random bits are.
+ * The text form of keys and of every other secret that the service issues: `svc_<kind>_<id>_<43
+ * base62 random><6 base62 CRC32>`. The prefix lets secret scanners recognise one, the underscores
+ * keep double-click selection, and the checksum rejects typing errors before any lookup. The
+ * checksum is no security control; the 256 random bits are.
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -17,23 +17,23 @@ export type KeyKind = 'pk' | 'sk' | 'col' | 'vm';
  */
 export type SecretKind = (typeof SECRET_KINDS)[number];
 
-/** The kinds by the word that a secret's text has for them. */
+/** The kinds, by the word for them in a secret's text. */
 export const SECRET_KINDS = [
   ...(['pk', 'sk', 'col', 'vm'] as const),
   ...(['link', 'inv', 'session', 'enrol', 'pair', 'verify'] as const),
 ] as const;
 
-/** A new secret. `text` is shown once, and stored nowhere. */
+/** A new secret. `text` is shown once and never stored. */
 export interface MintedSecret {
   readonly id: string;
   readonly text: string;
-  /** SHA-256 of the text, hex: what is stored. */
+  /** SHA-256 of the text, hex; the stored form. */
   readonly hash: string;
   /** For display. */
   readonly lastFour: string;
 }
 
-/** A new key, under the name that credentials know it by. */
+/** A new key, under the name that credentials use. */
 export type MintedKey = MintedSecret;
 
 export interface ParsedKey {
@@ -41,7 +41,7 @@ export interface ParsedKey {
   readonly id: string;
 }
 
-/** What minting needs. `id`: of the thing that the secret opens, when it is there before. */
+/** Ports of minting. `id`: id of the object that the secret opens, if it already exists. */
 export interface MintingPorts {
   readonly nowMs: number;
   readonly random: Random;
@@ -57,7 +57,7 @@ const KEY_KINDS: ReadonlySet<string> = new Set<KeyKind>(['pk', 'sk', 'col', 'vm'
 
 /**
  * A secret with 256 random bits. Its id is a ULID unless one is given (letters and digits, at most
- * 64), so that lists of them are in order of age.
+ * 64), so that lists of them sort by age.
  */
 export function mintSecret(kind: SecretKind, { nowMs, random, id }: MintingPorts): MintedSecret {
   const named = id ?? ulid(nowMs, random);
@@ -76,7 +76,7 @@ export function mintKey(kind: KeyKind, ports: MintingPorts): MintedKey {
   return mintSecret(kind, ports);
 }
 
-/** Kind and id of a well-formed key; undefined when it is none, or the checksum is wrong. */
+/** Kind and id of a well-formed key; undefined if it is not one, or the checksum is wrong. */
 export function parseKey(text: string): ParsedKey | undefined {
   const parsed = parse(text);
   if (!parsed || !KEY_KINDS.has(parsed.kind)) return undefined;

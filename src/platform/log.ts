@@ -9,13 +9,13 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { SECRET_KINDS } from './keys.ts';
 
-/** Facts first, then the sentence: `log.warn({ part: 'stream' }, 'The stream gives no answer')`. */
+/** Facts first, then the sentence: `log.warn({ part: 'stream' }, 'The stream does not respond')`. */
 export interface Log {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;
   warn(facts: object, message: string): void;
   error(facts: object, message: string): void;
-  /** A log whose lines carry these facts as well. */
+  /** A log whose lines also carry these facts. */
   child(facts: Readonly<Record<string, unknown>>): Log;
 }
 
@@ -56,7 +56,7 @@ export function createLog(options: LogOptions): Log {
   );
 }
 
-/** Drops every line: for embedding and tests that do not look at the log. */
+/** Drops every line: for embedding, and for tests that ignore the log. */
 export const silentLog: Log = {
   debug: () => {},
   info: () => {},
@@ -71,8 +71,8 @@ const OUR_SECRETS = new RegExp(
 );
 
 /**
- * The text without our keys' and webhooks' secrets, tokens and passwords in addresses. A
- * key keeps its kind and id: they name it, and do not open anything.
+ * The text without the secrets of our keys and webhooks, and without tokens and passwords in
+ * addresses. A key keeps its kind and id, which name it but open nothing.
  */
 export function scrubSecrets(text: string): string {
   return withoutLogins(
@@ -80,9 +80,9 @@ export function scrubSecrets(text: string): string {
       .replaceAll(OUR_SECRETS, '$1[redacted]')
       .replaceAll(/\bwhsec_[A-Za-z0-9+/=]+/g, 'whsec_[redacted]')
       .replaceAll(/\b(Bearer\s+)(?!svc_)[^\s"'\\,]+/gi, '$1[redacted]')
-      // A JWT: a header's beginning, and the two parts after it; of a sealed one (JWE, RFC 7516) four,
-      // the first of which is empty where the key is the service's own. It begins no word's middle:
-      // from each `eyJ` of a long run the whole rest would be read.
+      // A JWT: the beginning of a header and the two parts after it. A sealed one (JWE, RFC 7516)
+      // has four, the first of which is empty if the key is the service's own. A match never starts
+      // inside a word: otherwise each `eyJ` of a long run would read the whole rest.
       .replaceAll(/(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}/g, '[redacted token]'),
   );
 }
@@ -95,7 +95,7 @@ export function standardErrorLines(): (line: string) => void {
 
 const LEVEL_WIDTH = 5;
 
-/** `09:15:02.120 WARN  The stream gives no answer  part=stream`, the stack on lines below. */
+/** `09:15:02.120 WARN  The stream does not respond  part=stream`, the stack on lines below. */
 function readableLine(line: string): string {
   const parsed: unknown = JSON.parse(line);
   const { level, time, msg, err, ...facts } = parsed as Record<string, unknown>;

@@ -1,5 +1,5 @@
 /**
- * The master key: 32 random bytes in base64, in a file of its own. Made at first start, with a
+ * The master key: 32 random bytes in base64, in a file of its own. Created at first start, with a
  * warning to keep it apart from the data. Never replaced for a store that has secrets, because that
  * would lose them silently.
  */
@@ -16,14 +16,14 @@ export interface MasterKeyOptions {
   readonly file: string;
   /** true: the operator named the file, so a missing one is a mistake. */
   readonly mustExist: boolean;
-  /** Path of the store sealed under it: when that exists, a missing key is a loss. */
+  /** Path of the store sealed under it: if that exists, a missing key is a loss. */
   readonly storePath: string;
   readonly random: Random;
   readonly log: Log;
 }
 
 /**
- * The key as it is, changing nothing; undefined where it is missing and may be made. Throws
+ * The current key, without changing anything; undefined if it is missing and may be created. Throws
  * `ConfigError` with what to do.
  */
 export function findMasterKey(
@@ -51,7 +51,7 @@ export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
     create(file, random);
     log.warn(
       { file },
-      'A master key was made beside the data: keep a copy elsewhere, and for anything but a trial ' +
+      'A master key was created beside the data: keep a copy elsewhere, and for anything but a trial ' +
         'keep it outside the data folder (SVC_MASTER_KEY_FILE)',
     );
   }
@@ -59,7 +59,7 @@ export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
   return readMasterKey(file);
 }
 
-/** 32 bytes that only this purpose is sealed under, the same on every node (RFC 5869). */
+/** 32 bytes for this purpose alone, the same on every node (RFC 5869). */
 export function deriveKey(masterKey: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, MASTER_KEY_BYTES));
 }
@@ -68,11 +68,11 @@ function create(file: string, random: Random): void {
   const bytes = random.bytes(MASTER_KEY_BYTES);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const content = `${Buffer.from(bytes).toString('base64')}\n`;
-  // Exclusive: of two first starts at once, one fails rather than replacing the other's key.
+  // Exclusive: if two first starts race, one fails instead of replacing the other's key.
   writeFileDurably({ path: file, content, exclusive: true });
 }
 
-/** The key in the file. Throws `ConfigError` where it cannot be read or is none. */
+/** The key in the file. Throws `ConfigError` if it cannot be read or is invalid. */
 export function readMasterKey(file: string): Uint8Array {
   let content: string;
   try {
@@ -93,6 +93,9 @@ export function readMasterKey(file: string): Uint8Array {
 function warnWhenReadable(file: string, log: Log): void {
   const others = statSync(file).mode & 0o077;
   if (others !== 0) {
-    log.warn({ file }, `The master key can be read by others than its owner: chmod 600 ${file}`);
+    log.warn(
+      { file },
+      `The master key is readable by users other than its owner: run chmod 600 ${file}`,
+    );
   }
 }

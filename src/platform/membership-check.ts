@@ -1,7 +1,7 @@
 /**
- * This member's place in its cluster, in `/readyz` and in the metrics: whether it may act at all, how
- * far its clock is off, whether other members have fallen silent without a goodbye, and whether there
- * are projects for which nobody acts.
+ * This member's state in its cluster, in `/readyz` and in the metrics: whether it may act at all,
+ * how far its clock is off, whether other members have fallen silent without signing off, and
+ * whether projects are without an owner.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -10,28 +10,28 @@ import { type MemberView, SHARES } from '../../streams/platform/membership/roste
 import { faulty, type HealthCheck, ready } from './health.ts';
 import type { RoomBase } from './room-base.ts';
 
-/** A calendar clock that differs by more from the clock of NATS is reported, ms. */
+/** Difference to the clock of NATS from which a calendar clock is reported, ms. */
 const CLOCK_DEGRADED_MS = 2_000;
-/** Shares that nobody has held for so long do not just pass from one member to another, ms. */
+/** Shares without an owner for this long are not just passing from one member to another, ms. */
 const UNOWNED_MS = 15_000;
 
 const STATUSES: readonly MemberView['status'][] = ['joining', 'acting', 'gone', 'unreachable'];
 
-/** Watches until the service closes. One process alone has no metrics of members. */
+/** Watches until the service closes. A single process has no metrics of members. */
 export function watchMembership(
   { clock, health, metrics }: Pick<RoomBase, 'clock' | 'health' | 'metrics'>,
   member: Membership,
 ): void {
   health.watch({ kind: 'cluster' }, membershipCheck(member, clock));
   if (member.isAlone) return;
-  const help = 'Members of the cluster, as this one sees them; those that ended for an hour';
+  const help = 'Members of the cluster, as this one sees them; ended members count for an hour';
   metrics.gauge('svc_members', help, ['status'], (gauge) => {
     const members = Map.groupBy(member.members(), ({ status }) => status);
     for (const status of STATUSES) gauge.set({ status }, members.get(status)?.length ?? 0);
   });
   metrics.gauge(
     'svc_shares_owned',
-    `Shares of the projects that this member acts for now, of ${SHARES.length} in the cluster`,
+    `Shares of the projects that this member owns now, of ${SHARES.length} in the cluster`,
     [],
     (gauge) => gauge.set(ownedShares(member)),
   );
@@ -50,8 +50,8 @@ function ownedShares(member: Membership): number {
 }
 
 /**
- * Not ready: it may decide nothing, and vouches for no credential. Degraded: its clock is off, nobody
- * acts for some projects, or another member is unreachable, in whose place others act.
+ * Not ready: it may decide nothing, and vouches for no credential. Degraded: its clock is off, some
+ * projects have no owner, or another member is unreachable and others act in its place.
  */
 export function membershipCheck(
   member: Pick<Membership, 'isAlone' | 'refusal' | 'clockAheadMs' | 'members'>,
@@ -68,8 +68,8 @@ export function membershipCheck(
     const aheadMs = member.clockAheadMs();
     if (Math.abs(aheadMs) > CLOCK_DEGRADED_MS) return faulty('degraded', clockSentence(aheadMs));
     if (clock.elapsed() - ownedMs > UNOWNED_MS) {
-      const sentence = `Nobody acts for ${unowned} of ${SHARES.length} shares of the projects`;
-      const hint = '"svc admin members" shows who is there: is one of them of the newest version?';
+      const sentence = `${unowned} of ${SHARES.length} shares of the projects have no owner`;
+      const hint = 'Run "svc admin members": is one of them of the newest version?';
       return { state: 'degraded', reason: `${sentence}. ${hint}`, summary: sentence };
     }
     const silent = member.members().filter(({ status }) => status === 'unreachable');
@@ -79,7 +79,7 @@ export function membershipCheck(
   };
 }
 
-/** By the roster; of one process alone, none. */
+/** From the roster; 0 for a single process. */
 function unownedShares(member: Pick<Membership, 'isAlone' | 'members'>): number {
   if (member.isAlone) return 0;
   return SHARES.length - member.members().flatMap(({ shares }) => shares).length;
@@ -90,7 +90,7 @@ function clockSentence(aheadMs: number): string {
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
   return (
     `The clock of this machine is ${seconds} s ${side} the clock of NATS: set it, e.g. with NTP. ` +
-    'From 10 s on this member decides nothing'
+    'From 10 s on, this member decides nothing'
   );
 }
 

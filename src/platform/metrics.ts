@@ -1,7 +1,7 @@
 /**
  * The service's own metrics: a registry per service (two services may run in one process), in
  * Prometheus's text format. prom-client keeps the numbers; the process and event-loop gauges are
- * ours because its default set leaves an observer behind that cannot be closed.
+ * ours because its default set leaves behind an observer that cannot be closed.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
@@ -12,21 +12,21 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 
 /** Labels must have few values: never an id, a path, a project. */
 export interface Metrics {
-  /** `read`, when given, is asked for the whole count at each scrape. */
+  /** `read`, if given, returns the whole count at each scrape. */
   counter<L extends string>(
     name: string,
     help: string,
     labels?: readonly L[],
     read?: () => number,
   ): Counter<L>;
-  /** `read`, when given, is called at each scrape to set the gauge. */
+  /** `read`, if given, is called at each scrape to set the gauge. */
   gauge<L extends string>(
     name: string,
     help: string,
     labels?: readonly L[],
     read?: (gauge: Gauge<L>) => void,
   ): Gauge<L>;
-  /** Of seconds, unless `buckets` says otherwise. */
+  /** A histogram of seconds, unless `buckets` says otherwise. */
   histogram<L extends string>(
     name: string,
     help: string,
@@ -105,7 +105,7 @@ function addProcessGauges(
   return addEventLoopGauge(metrics);
 }
 
-/** How late the event loop was since the last scrape: its blocks are everybody's latency. */
+/** Delay of the event loop since the last scrape: its blocks add to every response. */
 function addEventLoopGauge(metrics: Omit<Metrics, 'close'>): () => void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();

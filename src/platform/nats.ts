@@ -1,7 +1,7 @@
 /**
- * The connection to NATS that the settings describe: who this program is there, and whom it trusts.
- * Files of a login are read again at each new connection, so that a changed password needs no
- * restart; what cannot be read then leaves the last that could be in use.
+ * The connection to NATS that the settings describe: this program's login, and the servers it
+ * trusts. Login files are read again at each new connection, so that a changed password needs no
+ * restart; if one cannot be read, the last usable login stays in use.
  */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -40,22 +40,22 @@ type NatsSettings = Pick<
   | 'streamReplicas'
 >;
 
-/** How this program shows who it is, and the setting to look at when that is refused. */
+/** This program's login, and the setting to check when it is refused. */
 interface Login {
   readonly setting: string;
   readonly authenticator?: Authenticator;
 }
 
 /**
- * The stream on NATS. Throws `ConfigError`, with the invalid setting, when a file is unfit
- * or the servers refuse login or certificate; else what `openJetStream` throws.
+ * The stream on NATS. Throws `ConfigError`, with the invalid setting, if a file is invalid or the
+ * servers refuse the login or certificate; otherwise what `openJetStream` throws.
  */
 export async function openNats(
   settings: NatsSettings,
   ports: { readonly clock: Clock; readonly random: Random },
 ): Promise<JetStream> {
   const { natsUrl, streamReplicas: replicas } = settings;
-  if (natsUrl === null) throw new ConfigError(['SVC_NATS_URL is not given']);
+  if (natsUrl === null) throw new ConfigError(['SVC_NATS_URL is not set']);
   const login = loginOf(settings, natsUrl);
   const tls = tlsOf(settings, natsUrl);
   const { authenticator } = login;
@@ -67,9 +67,9 @@ export async function openNats(
       security: { ...(authenticator && { authenticator }), ...(tls && { tls }) },
     });
   } catch (error) {
-    // With TLS 1.3 such a server breaks off after the handshake, and the client hears no reason.
+    // With TLS 1.3 such a server disconnects after the handshake, and the client gets no reason.
     if (error instanceof StreamUnavailable && tls && settings.natsCertFile === null) {
-      const hint = 'where it asks for a certificate of the client, give SVC_NATS_CERT_FILE';
+      const hint = 'if it requires a client certificate, set SVC_NATS_CERT_FILE';
       throw new StreamUnavailable(`${error.message}; ${hint}`, 'refused', { cause: error });
     }
     if (!(error instanceof NatsRefused)) throw error;
@@ -78,17 +78,17 @@ export async function openNats(
 }
 
 const remedies: Readonly<Record<NatsRefusal, (login: Login) => string>> = {
-  login: ({ setting }) => `look at ${setting}`,
+  login: ({ setting }) => `check ${setting}`,
   serverCertificate: () =>
-    'name the authority of its certificate in SVC_NATS_CA_FILE, and in SVC_NATS_URL the host that ' +
+    'set SVC_NATS_CA_FILE to the authority of its certificate, and SVC_NATS_URL to the host that ' +
     'the certificate is for',
   clientCertificate: () =>
-    'give a certificate that it trusts in SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE',
+    'set SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE to a certificate that it trusts',
   unencrypted: () =>
-    'it offers no TLS: set that up there, or leave tls://, SVC_NATS_CA_FILE and SVC_NATS_CERT_FILE out',
+    'it offers no TLS: enable it there, or leave out tls://, SVC_NATS_CA_FILE and SVC_NATS_CERT_FILE',
 };
 
-/** Checks the files that there are. Throws `ConfigError`, never with what is in them. */
+/** Checks the files given. Throws `ConfigError`, which never contains their content. */
 function loginOf(settings: NatsSettings, { login }: NatsServers): Login {
   const { natsUser, natsPasswordFile, natsTokenFile, natsNkeyFile, natsCredentialsFile } = settings;
   if (natsUser !== null && natsPasswordFile !== null) {
@@ -112,7 +112,7 @@ function loginOf(settings: NatsSettings, { login }: NatsServers): Login {
   }
   const ways =
     'a login in SVC_NATS_URL, SVC_NATS_USER, SVC_NATS_TOKEN_FILE, SVC_NATS_NKEY_FILE or ' +
-    'SVC_NATS_CREDENTIALS_FILE, none of which is given';
+    'SVC_NATS_CREDENTIALS_FILE, none of which is set';
   if (login === undefined) return { setting: ways };
   const authenticator =
     'token' in login
@@ -121,7 +121,7 @@ function loginOf(settings: NatsSettings, { login }: NatsServers): Login {
   return { setting: 'the login in SVC_NATS_URL', authenticator };
 }
 
-/** Its text now, each time it is asked for. Throws `ConfigError` at first, and never later. */
+/** Reads the file's text on each call. Only the first read, here, throws `ConfigError`. */
 function file(setting: string, path: string, assertFit?: (text: string) => void): () => string {
   const read = (): string => {
     const text = readText(setting, path).trim();
@@ -129,10 +129,8 @@ function file(setting: string, path: string, assertFit?: (text: string) => void)
     try {
       assertFit?.(text);
     } catch {
-      // The reason would quote what is in the file.
-      throw new ConfigError([
-        `${setting} ${path} must hold ${contents[setting] ?? 'text'}: it does not`,
-      ]);
+      // The reason would quote the file's content.
+      throw new ConfigError([`${setting} ${path} does not hold ${contents[setting] ?? 'text'}`]);
     }
     return text;
   };
@@ -186,15 +184,15 @@ function assertPair(certFile: string, keyFile: string): void {
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
     throw new ConfigError([
-      `SVC_NATS_CERT_FILE ${certFile} and SVC_NATS_KEY_FILE ${keyFile} do not make a certificate ` +
-        `with its key (${cause}): give a PEM chain and its PEM key without a passphrase`,
+      `SVC_NATS_CERT_FILE ${certFile} and SVC_NATS_KEY_FILE ${keyFile} are not a certificate and ` +
+        `its key (${cause}): use a PEM chain and its PEM key without a passphrase`,
     ]);
   }
 }
 
 /**
- * Compares a server's certificate with its name. The client library names no server that is given
- * by its address, and Node.js then takes it for `localhost`: the addresses that were given count.
+ * Compares a server's certificate with its name. The client library passes no name for a server
+ * that is given by its address, and Node.js then assumes `localhost`, so the given addresses count.
  */
 function identityOf(hosts: readonly string[]): typeof checkServerIdentity {
   return (name, certificate) => {

@@ -1,4 +1,4 @@
-/** The foundations that every room is opened with, and the helper that counts its lost work. */
+/** Foundations that every room is opened with, and the helper that counts its lost work. */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Closers } from './closers.ts';

@@ -1,11 +1,14 @@
-/** A table for people: columns as wide as their widest cell, numbers to the right; its numbers. */
+/**
+ * A table for people: columns as wide as their widest cell, numbers to the right. Also formats its
+ * numbers.
+ */
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
 }
 
-/** Lines without trailing spaces, the titles first; every row has a cell for each column. */
+/** Lines without trailing spaces, the titles first; every row needs a cell for each column. */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

@@ -1,6 +1,6 @@
 /**
- * Which machines this process watches: this host, the libvirt domains it sees, or what the
- * settings say. Rows go straight into ingest: those of this machine under the demo project, those of a
+ * Machines that this process watches: this host, the libvirt domains it sees, or the sources in the
+ * settings. Rows go straight into ingest: those of this machine under the demo project, those of a
  * fleet under the projects of its mapping.
  */
 
@@ -51,7 +51,7 @@ export interface CollectingOptions {
 }
 
 export interface Collecting {
-  /** What is watched, in words. */
+  /** Watched sources, in words. */
   readonly watches: readonly string[];
   /** Reads the mapping of a fleet again, if there is one. */
   reload(): void;
@@ -59,8 +59,8 @@ export interface Collecting {
 }
 
 /**
- * Starts the collectors that the settings name, or that this machine has something for. Throws
- * `UnusableMapping`.
+ * Starts the collectors that the settings name, or those for the sources found on this machine.
+ * Throws `UnusableMapping`.
  */
 export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
   const { settings, clock, health, log, metrics } = options;
@@ -121,7 +121,7 @@ async function openSources(
     const vm = await loadHostIdentity({ dataFolder: settings.data, random });
     sources.push({ source: createHostSource({ clock, vm }), words: 'this host' });
   }
-  // A mapping says which libvirts are read.
+  // With a mapping, the mapping says which libvirts are read.
   const isProbed = collect === 'auto' && settings.collectMap === null;
   const missing = isProbed ? await probeLibvirt({ uri, clock, run: runCommand }) : undefined;
   if (missing) log.debug({ part: 'libvirt' }, `No libvirt is watched: ${missing.message}`);
@@ -134,7 +134,9 @@ async function openSources(
   return sources;
 }
 
-/** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
+/**
+ * Ingest as collectors see it. A VM's row without readings is ingested too: its state was observed.
+ */
 function sinkOf({ ingest, host, log, registry }: CollectingOptions, source: string): RowSink {
   const logged = new Set<RejectReason>();
   return {
@@ -147,7 +149,7 @@ function sinkOf({ ingest, host, log, registry }: CollectingOptions, source: stri
         ...request,
         ...(leftOut.length > 0 && { leftOut }),
       });
-      // Each is counted by ingest; the same reason round after round is one line.
+      // Ingest counts each one; the same reason in successive rounds is logged once.
       for (const { row, series, reason } of rejected) {
         if (logged.has(reason)) continue;
         logged.add(reason);
@@ -182,7 +184,7 @@ function ingestRow(row: ObservedRow): IngestRow {
   };
 }
 
-/** A fault is logged when it is new; how long it lasts is seen in `/readyz`. */
+/** Logs a fault when it is new; `/readyz` shows how long it lasts. */
 function logOnce(log: Log, fault: CollectorFault): void {
   if (fault.times > 1) return;
   const { source, reason, vm } = fault;

@@ -1,9 +1,10 @@
 /**
- * The demo of a first start: the project `demo`, a service account with a key that may read and write,
- * a collector's key, a sign-in link for the first owner, and `demo.json` with all of them, readable
- * only by this machine's user. It runs at every start and leaves what works alone. A crash between
- * the commit and the file leaves keys that nobody has; the next start revokes them in the commit that
- * makes new ones. Of several members one has the demo: the first that makes it. Keys near their end are replaced but not revoked: copies work until their own end.
+ * The demo of a first start: the project `demo`, a service account with a key that may read and
+ * write, a collector's key, a sign-in link for the first owner, and `demo.json` with all of them,
+ * readable only by this machine's user. It runs at every start and does not touch what works. A
+ * crash between the commit and the file leaves keys without a holder; the next start revokes them
+ * in the commit that makes new ones. Among several members, the first to make the demo has it. Keys
+ * near their end are replaced but not revoked: copies work until their own end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,11 +40,11 @@ export interface DemoFile {
   readonly baseUrl: string;
   /** `projects/demo`. */
   readonly projectName: string;
-  /** Reads and writes the project. */
+  /** Key that reads and writes the project. */
   readonly apiKey: string;
-  /** Writes samples. */
+  /** Key that writes samples. */
   readonly collectorKey: string;
-  /** Signs the first owner in, once; absent when somebody has signed in. */
+  /** Signs the first owner in, once; absent if anyone has signed in. */
   readonly signInUrl?: string;
 }
 
@@ -53,22 +54,25 @@ export interface DemoOptions extends FirstSignInDeps {
   readonly log: Log;
   /** Other processes may have made the demo, with a demo.json in their own folders. */
   readonly isShared: boolean;
-  /** Aborts when the program is asked to stop. */
+  /** Aborts on a stop request. */
   readonly stopped?: AbortSignal;
 }
 
-/** Who makes all of it; and whom the collector's key acts for. */
+/** Creator of all of it, and owner of the collector's key. */
 const MAKER = 'service/demo';
 const BY = { kind: 'service', name: MAKER } as const;
-/** Id of the service account; a number is added while there is a deleted one of that id. */
+/** Id of the service account; gets a number as long as a deleted account has that id. */
 const ACCOUNT = 'demo';
 const CAPABILITIES = ['monitoring.read', 'monitoring.write'];
-/** Keys with less left are replaced at a start, so that a trial that runs on does not die in use. */
+/** Keys with less time left are replaced at a start, so that a long trial does not fail in use. */
 const RENEW_BEFORE_MS = 30 * 86_400_000;
-/** On a busy machine a member that has just joined may not decide for a moment; so long it is waited for, ms. */
+/**
+ * Longest wait for a member that has just joined and may not yet decide, ms: on a busy machine that
+ * takes a moment.
+ */
 const READY_WITHIN_MS = 30_000;
 const AGAIN_MS = 250;
-/** Newest live keys looked through for orphans; there are two, or four after a crash. */
+/** Newest live keys searched for orphans; there are two, or four after a crash. */
 const KEYS_MAX = 1_000;
 
 const about = { project: DEMO_PROJECT, lifetimeMs: KEY_LIFETIME_MS_MAX, createdBy: MAKER } as const;
@@ -89,13 +93,13 @@ const collectorKey: NewCredential = {
 /** demo.json as this start leaves it. */
 export interface PreparedDemo {
   readonly path: string;
-  /** The link in it by which the first owner signs in; undefined when there is none. */
+  /** Sign-in link for the first owner; undefined if there is none. */
   readonly signInUrl: string | undefined;
 }
 
 /**
- * demo.json is there and works when this resolves; undefined: another member has it. Throws what
- * `submit` throws.
+ * Resolves once demo.json exists and works; undefined: another member has it. Throws what `submit`
+ * throws.
  */
 export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | undefined> {
   const options = { ...asked, host: whenItMayDecide(asked) };
@@ -104,7 +108,7 @@ export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | un
   const found = readDemoFile(path, log);
   const keys = await workingKeys(options, found);
   if (keys === undefined) return undefined;
-  if (keys !== found) log.info({ path }, 'Keys of the project demo were made');
+  if (keys !== found) log.info({ path }, 'Keys of the project demo were created');
   const link = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
   const signInUrl = await firstSignInUrl(options, link);
   const { apiKey, collectorKey } = keys;
@@ -119,7 +123,7 @@ export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | un
   return { path, signInUrl };
 }
 
-/** The host, whose `submit` is repeated while it is certain that nothing has come of it. */
+/** The host, whose `submit` is retried as long as it certainly had no effect. */
 function whenItMayDecide({ host, clock, stopped }: DemoOptions): Host {
   return {
     ...host,
@@ -140,7 +144,9 @@ function whenItMayDecide({ host, clock, stopped }: DemoOptions): Host {
 
 type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;
 
-/** Those found, or new ones where one of them does not work any more; undefined: another has some. */
+/**
+ * The keys found, or new ones if one of them no longer works; undefined: another member has some.
+ */
 async function workingKeys(
   options: DemoOptions,
   found: DemoFile | undefined,
@@ -170,7 +176,7 @@ async function workingKeys(
   return { apiKey: keys.apiKey.text, collectorKey: keys.collectorKey.text };
 }
 
-/** Project, account, the end of orphans, new keys: one decision, the same when made again. */
+/** Project, account, the end of orphans and new keys in one decision, which can be repeated. */
 function decide(
   draft: Draft,
   keys: { readonly apiKey: MintedKey; readonly collectorKey: MintedKey },
@@ -184,7 +190,8 @@ function decide(
   for (const owner of [MAKER, accountName(account)]) {
     const live = { owner, final: false, descending: true, limit: KEYS_MAX };
     for (const { instance, context } of draft.instances('credential', live).items) {
-      // A key that people made for the account is theirs; one that acts for nobody goes in any case.
+      // Keys that people made for the account are theirs; keys without an owner are revoked in any
+      // case.
       const isOurs = context.createdBy === MAKER || context.owner === MAKER;
       const isForNobody = context.kind === 'sk' && context.owner === MAKER;
       if (!isOurs || (kept.has(instance) && !isForNobody)) continue;
@@ -196,7 +203,7 @@ function decide(
   startCredential(draft, keys.collectorKey, collectorKey);
 }
 
-/** Id of the demo's service account, which is made when there is none or somebody deleted it. */
+/** Id of the demo's service account, which is created if it is missing or was deleted. */
 function ensureAccount(draft: Draft): string {
   for (let number = 1; ; number++) {
     const id = number === 1 ? ACCOUNT : `${ACCOUNT}-${number}`;
@@ -215,7 +222,7 @@ function accountName(account: string): string {
   return ownerName({ project: DEMO_PROJECT, machine: 'serviceAccount', id: account });
 }
 
-/** Does the key work for a while, and, of an API key, does it act for an account that is there? */
+/** True if the key works for a while and, if it is an API key, acts for an existing account. */
 function isInForce({ host, clock }: DemoOptions, key: string, kind: 'sk' | 'col'): boolean {
   const parsed = parseKey(key);
   const instance = parsed && host.findInstance('credential', parsed.id);
@@ -251,7 +258,7 @@ function isDemoFile(value: unknown): value is DemoFile {
   );
 }
 
-/** One field a line: shell tools read it too (see the banner). */
+/** One field per line: shell tools read it too (see the banner). */
 function write(path: string, content: DemoFile): void {
   writeFileDurably({ path, content: `${JSON.stringify(content, null, 2)}\n`, exclusive: false });
 }
@@ -265,8 +272,8 @@ export interface FirstSignInDeps {
 }
 
 /**
- * Address to open, to sign in as an owner of the project: the shown one while its link works, a new
- * one while nobody has ever signed in, else undefined. Throws what `Host.submit` throws.
+ * Sign-in address for an owner of the project: the last one while its link works, a new one while
+ * no one has ever signed in, else undefined. Throws what `Host.submit` throws.
  */
 async function firstSignInUrl(
   deps: FirstSignInDeps,

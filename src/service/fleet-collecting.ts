@@ -1,6 +1,6 @@
 /**
- * A fleet collected in the service's own process, by a mapping: the same loops and placements as in
- * `svc collect`, whose rows go straight into ingest.
+ * Collects a fleet in the service's own process, by a mapping: the same loops and placements as in
+ * `svc collect`, but rows go straight into ingest.
  */
 import { join } from 'node:path';
 import type { Host } from '../../actors/platform/host/host-port.ts';
@@ -20,7 +20,7 @@ import { readPlacements, writePlacements } from '../vms/collect/placements-file.
 
 export interface FleetCollectingOptions {
   readonly settings: Settings;
-  /** Of the mapping. */
+  /** Path of the mapping. */
   readonly path: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,7 +38,7 @@ export interface FleetCollectingOptions {
 export interface FleetCollecting {
   readonly words: string;
   droppedRows(): number;
-  /** Looks at the mapping's file now. */
+  /** Reads the mapping's file again if it has changed. */
   reload(): void;
   stop(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function startFleetCollecting(options: FleetCollectingOptions): FleetColl
       void fleet.take(mapping);
     },
     onFault: (problems) =>
-      log.error({ problems }, 'The mapping cannot be used; the one before stays in use'),
+      log.error({ problems }, 'The mapping cannot be used; the previous one stays in use'),
   });
   const isProject = (project: string) => host.view(project).record('project', project);
   const exists = (project: string): boolean => {
@@ -100,7 +100,7 @@ export function startFleetCollecting(options: FleetCollectingOptions): FleetColl
   );
   metrics.gauge(
     'svc_collector_unmatched_domains',
-    'Domains that no rule of the mapping fits, whose readings are not stored',
+    'Domains that no rule of the mapping matches, whose readings are not stored',
     [],
     (gauge) => gauge.set(fleet.status().unmatched.length),
   );

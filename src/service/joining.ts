@@ -1,7 +1,8 @@
 /**
- * Joining: the projection of a member that starts on shared streams. It goes on with its own, reads
- * EVENTS from the beginning, or takes the newest snapshot and reads the tail behind it. The last where
- * it has none, or where its own has been away longer than EVENTS reaches back.
+ * Joining: the projection of a member that starts on shared streams. The member continues with its
+ * own projection, reads EVENTS from the beginning, or takes the newest snapshot and reads the tail
+ * behind it. The last applies if it has no projection, or if it was away for longer than EVENTS
+ * reaches back.
  */
 import { newerFormats } from '../../actors/platform/host/formats.ts';
 import {
@@ -23,7 +24,7 @@ import type { Log } from '../platform/log.ts';
 
 export interface JoiningOptions {
   readonly stream: Stream;
-  /** Of the projection; nobody has it open. */
+  /** Path of the projection, which must not be open. */
   readonly controlPath: string;
   readonly log: Log;
 }
@@ -32,8 +33,9 @@ export interface JoiningOptions {
 const TRIES_MAX = 3;
 
 /**
- * Leaves a projection that EVENTS continues, or none where EVENTS is whole. Throws `HistoryMismatch`
- * with the command that helps, `SnapshotBroken`, and what the stream and the disk throw.
+ * Leaves a projection that EVENTS continues, or none if EVENTS is complete. Throws
+ * `HistoryMismatch` with the command to run, `SnapshotBroken`, and what the stream and the disk
+ * throw.
  */
 export async function joinFromSnapshot(options: JoiningOptions): Promise<void> {
   const { stream, controlPath, log } = options;
@@ -44,12 +46,12 @@ export async function joinFromSnapshot(options: JoiningOptions): Promise<void> {
   if (applied > 0 && !isBehind) return;
   for (let tries = 1; ; tries++) {
     const snapshot = await newestSnapshot(stream);
-    // After the snapshot, which may be of what has come since.
+    // Read after the snapshot, which may include later commits.
     events = await stream.state(EVENTS_STREAM);
     const fault = snapshot === undefined ? 'there is no snapshot' : faultOf(snapshot, events);
     if (snapshot === undefined || fault !== undefined) {
       if (isBehind) throw behind(applied, events, fault);
-      // EVENTS is whole: all of it is read.
+      // EVENTS is complete, so all of it is read.
       if (snapshot !== undefined) log.warn({ part: 'snapshots' }, `Not used: ${fault}`);
       return;
     }
@@ -58,7 +60,7 @@ export async function joinFromSnapshot(options: JoiningOptions): Promise<void> {
       return;
     } catch (error) {
       if (!(error instanceof SnapshotBroken) || tries === TRIES_MAX) throw error;
-      log.warn({ part: 'snapshots', err: error }, 'A snapshot could not be used; another try');
+      log.warn({ part: 'snapshots', err: error }, 'A snapshot could not be used; retrying');
     }
   }
 }
@@ -73,9 +75,9 @@ async function install(
   const { id, position } = manifest;
   const sentence =
     keptAside === undefined
-      ? `This member begins with snapshot ${id} of EVENTS at ${position.applied}`
-      : `This member had applied EVENTS up to ${before}, and what follows is no longer kept: it goes ` +
-        `on from snapshot ${id} at ${position.applied}. What it had is in ${keptAside}`;
+      ? `This member starts from snapshot ${id} of EVENTS at ${position.applied}`
+      : `This member had applied EVENTS up to ${before}, and later commits are no longer kept: it ` +
+        `continues from snapshot ${id} at ${position.applied}. Its previous data is in ${keptAside}`;
   log.warn({ part: 'snapshots', snapshot: id, applied: position.applied }, sentence);
 }
 
@@ -85,14 +87,14 @@ function faultOf(snapshot: SnapshotManifest, events: StreamState): string | unde
   const newer = newerFormats(snapshot);
   if (snapshot.schema > PROJECTION_SCHEMA) newer.push(`schema ${snapshot.schema} of control.db`);
   if (newer.length === 0) return undefined;
-  return `snapshot ${snapshot.id} was written by a newer program (${newer.join(', ')}): run that one here`;
+  return `snapshot ${snapshot.id} was written by a newer program (${newer.join(', ')}): run that version here`;
 }
 
 function behind(applied: number, events: StreamState, fault: string | undefined): HistoryMismatch {
   return new HistoryMismatch(
     'behind',
     `This member has applied EVENTS up to ${applied}, EVENTS begins at ${events.firstSequence}, ` +
-      `and ${fault}: run "svc admin snapshot" on a member that runs, then start this one again; ` +
-      'where none runs, restore a backup with "svc restore"',
+      `and ${fault}: run "svc admin snapshot" on a running member, then start this one again; ` +
+      'if none runs, restore a backup with "svc restore"',
   );
 }

@@ -1,8 +1,8 @@
 /**
  * Reads request bodies before the framework parses them. The framework would decompress and parse
  * each body as it arrives. Here a body is read under its own bound, then the call takes a slot and
- * waits for its turn, and only then the body is decompressed and parsed, in turns again. Eight bodies
- * of 1 MiB of JSON delay a neighbour by one body, not by eight.
+ * waits for its turn, and only then is the body decompressed and parsed, again in turns. Eight
+ * bodies of 1 MiB of JSON delay a neighbour by one body, not by eight.
  *
  *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> check -> parse
  */
@@ -31,12 +31,12 @@ import { takeRows } from '../telemetry/api/write-samples-body.ts';
 export interface RequestBodyDeps {
   readonly gate: ProjectGate;
   readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes' | 'returnBytes'>;
-  /** Called with the encoding of each body that does not unpack. */
+  /** Called with the encoding of each body that cannot be decompressed. */
   readonly noteBrokenBody: (encoding: string) => void;
   readonly log: Log;
 }
 
-/** Puts itself around the handlers registered so far: call it before `releaseSlots`, and once. */
+/** Wraps the handlers registered so far: call it once, before `releaseSlots`. */
 export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void {
   const compressions = requestCompressions(deps.noteBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
@@ -78,16 +78,19 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
 interface Call {
   readonly method: DescMethod;
   readonly body: AsyncIterable<Uint8Array>;
-  /** As it was sent. */
+  /** Headers as sent. */
   readonly header: Headers;
   readonly compression: Compression | undefined;
-  /** Checks the plain body. @returns what the framework parses. Throws `ConnectError` */
+  /** Checks the plain body. Throws `ConnectError`. @returns what the framework parses */
   readonly prepare: (plain: Uint8Array) => Uint8Array;
-  /** Known when the framework begins to read: the gate has let the call in. */
+  /** Known when the framework begins to read: the gate has admitted the call. */
   readonly held: () => HeldSlot | undefined;
 }
 
-/** Without what no longer holds of the body; answers are packed as if it still were. */
+/**
+ * The headers without those that no longer apply to the body; responses are compressed as if they
+ * did.
+ */
 function plainHeaders(sent: Headers, compression: Compression | undefined): Headers {
   const header = new Headers(sent);
   header.delete('content-length');
@@ -97,7 +100,7 @@ function plainHeaders(sent: Headers, compression: Compression | undefined): Head
   return header;
 }
 
-/** The body whole and plain, in one piece. Throws `ConnectError`. */
+/** The plain body in one piece. Throws `ConnectError`. */
 async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8Array> {
   const held = call.held();
   const sent = await readSent(deps, call, held);
@@ -108,14 +111,14 @@ async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8
     if (held?.ratedProject !== undefined && more > 0) {
       deps.ingestRates.spendBytes(held.ratedProject, more);
     }
-    // Unpacking was another thread's work, and the turn is over.
+    // Another thread decompressed it, and the turn is over.
     if (held?.caller) await deps.gate.turn(held.caller.party);
   }
   if (held) held.bodyBytes = Math.max(plain.length, sent.length);
   yield call.prepare(plain);
 }
 
-/** Reads what was sent, and takes the place of the call. */
+/** Reads the body as sent, and takes the slot of the call. */
 async function readSent(
   { gate, ingestRates, log }: RequestBodyDeps,
   { method, body, header }: Call,
@@ -140,7 +143,8 @@ async function readSent(
       sent = await readAllBytes(body, bytesMax, length);
       came = sent.length;
     } finally {
-      // Returns the bytes of a body that broke off, and the excess of one of unknown length.
+      // Returns the missing bytes of a body that was cut off, and the excess of one of unknown
+      // length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
     held.bodyBytes = came;
@@ -161,7 +165,7 @@ function refusing<T>(work: () => T, toCallerError: (error: unknown) => unknown):
   }
 }
 
-/** Of a stream. */
+/** The messages of a stream. */
 async function* inTurns(
   body: AsyncIterable<Uint8Array>,
   { gate }: RequestBodyDeps,
@@ -185,8 +189,8 @@ interface EnumField {
 }
 
 /**
- * Throws INVALID_FIELD for null in place of a number, an enum value or a boolean, and for an unknown
- * enum value, in the JSON of a request of the method.
+ * Throws INVALID_FIELD for null in place of a number, an enum value or a boolean, and for an
+ * unknown enum value, in the JSON of a request of the method.
  */
 function jsonCheck(method: DescMethod): (plain: Uint8Array) => void {
   const fields = enumFieldsOf(method);
@@ -200,7 +204,7 @@ function jsonCheck(method: DescMethod): (plain: Uint8Array) => void {
 const ENVELOPE_BYTES = 5;
 const IS_COMPRESSED = 1;
 
-/** The only message that a client sends to a stream of the service's, checked and whole. */
+/** The only message that a client sends to a stream of the service, checked and complete. */
 async function* withCheckedMessage(
   body: AsyncIterable<Uint8Array>,
   method: DescMethod,
@@ -211,7 +215,7 @@ async function* withCheckedMessage(
   yield bytes;
 }
 
-/** Does the method keep the good rows of a body that has bad ones? */
+/** True if the method stores the good rows of a body that has bad ones. */
 function takesRows(method: DescMethod): boolean {
   return method === IngestService.method.writeSamples;
 }
@@ -224,13 +228,16 @@ function checkFields(message: Readonly<Record<string, unknown>>, fields: readonl
       if (type.values.some((member) => member.name === value)) continue;
       const known = type.values.filter(({ number }) => number !== 0).map((member) => member.name);
       const seen = value.slice(0, 100);
-      const sentence = `${jsonName} is "${seen}": one of ${known.join(', ')}`;
+      const sentence = `${jsonName} is "${seen}": send one of ${known.join(', ')}`;
       throw toConnectError(invalidField(jsonName, sentence));
     }
   }
 }
 
-/** Own enum fields of a request whose unknown fields are ignored, and unknown enum values with them. */
+/**
+ * Enum fields of the request itself, if its unknown fields are ignored and unknown enum values with
+ * them.
+ */
 function enumFieldsOf(method: DescMethod): EnumField[] {
   const { mutation, strict } = getOption(method, policy);
   if (mutation || strict) return [];

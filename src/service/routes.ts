@@ -1,10 +1,9 @@
 /**
- * Every RPC of the service on one router. Each method is registered by itself, because what it
- * does with fields it does not know follows from its declared policy: a mutation refuses them (a
- * misspelt selection must not be lost), and so does a method that computes from a spec. Any other
- * read ignores them.
+ * Every RPC of the service on one router. Each method is registered by itself, because its declared
+ * policy decides how it treats unknown fields: a mutation refuses them (a misspelt selection must
+ * not be lost), and so does a method that computes from a spec. Any other read ignores them.
  *
- *   request -> gate (version, access, position) -> body -> place and turn -> handler -> reason and position
+ *   request -> gate (version, access, position) -> body -> slot and turn -> handler -> reason and position
  */
 import { type DescService, getOption } from '@bufbuild/protobuf';
 import {
@@ -89,7 +88,7 @@ export interface RpcDeps
     IncidentWatchDeps,
     MaintenanceDeps,
     Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
-  /** Called with the encoding of each body that does not unpack. */
+  /** Called with the encoding of each body that cannot be decompressed. */
   readonly noteBrokenBody: (encoding: string) => void;
   readonly host: Host;
   readonly alerting: Alerting;
@@ -113,7 +112,7 @@ export interface RpcDeps
   readonly log: Log;
 }
 
-/** The Connect protocol alone: no client of ours speaks the other two. */
+/** Only the Connect protocol: no client of ours uses the other two. */
 const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
 
 /** Options of the plugin, to be spread beside `routes`. */
@@ -163,7 +162,7 @@ function register<S extends DescService>(
     const implement = implementation[method.localName as keyof ServiceImpl<S>];
     const { mutation, strict } = getOption(method, policy);
     const options: ConnectRouterOptions = {
-      // Said again: options of a method replace the router's choice of protocols.
+      // Repeated, because a method's options replace the router's choice of protocols.
       ...PROTOCOLS,
       readMaxBytes: bodyBytesMaxOf(method),
       jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !(mutation || strict) },

@@ -1,4 +1,4 @@
-/** The service as a program that embeds it sees it: what starts it, and what a running one offers. */
+/** The service as an embedding program sees it: what starts it, and what a running one offers. */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -12,7 +12,7 @@ export interface StartOptions {
   readonly settings: Settings;
   readonly ports: { readonly clock: Clock; readonly random: Random };
   readonly log: Log;
-  /** Aborts when the program is asked to stop: until then a start waits for NATS. */
+  /** Aborts on a stop request; until then a start waits for NATS. */
   readonly stopped?: AbortSignal;
 }
 
@@ -21,24 +21,27 @@ export interface RunningService {
   /** Origin of the API. */
   readonly address: string;
   readonly metricsUrl: string | undefined;
-  /** What it collects from, in words. */
+  /** Collected sources, in words. */
   readonly watches: readonly string[];
-  /** Why the dashboard has no pages, and what would do; undefined: it has. */
+  /** Why the dashboard has no pages, with the remedy; undefined: it has pages. */
   readonly dashboardFault?: string | undefined;
   readonly demoFile: string | undefined;
-  /** Link in demo.json by which the first owner signs in, once; a secret. */
+  /** Sign-in link in demo.json for the first owner, valid once; a secret. */
   readonly signInUrl?: string | undefined;
-  /** Resolves, with the fault, when the service cannot go on; never otherwise. */
+  /** Resolves with the fault when the service cannot continue; never otherwise. */
   readonly fault: Promise<Error>;
-  /** What `/readyz` of the operator says now. */
+  /** The current report of the operator's `/readyz`. */
   readonly readiness: () => ShownReport;
-  /** Reads again what may change on disk: the mapping of a fleet, the certificate. Throws `ConfigError`, keeping the old. */
+  /**
+   * Reads again what may change on disk: the mapping of a fleet, the certificate. Throws
+   * `ConfigError` and keeps the old ones.
+   */
   reload(): void;
   /** Resolves once everything acknowledged is safe and every part is closed. */
   stop(): Promise<void>;
 }
 
-/** The program was asked to stop while its start waited for NATS. */
+/** The program was told to stop while its start waited for NATS. */
 export class StartStopped extends Error {
   constructor() {
     super('Stopped while waiting for NATS');
@@ -48,11 +51,11 @@ export class StartStopped extends Error {
 
 export type StartService = (options: StartOptions) => Promise<RunningService>;
 
-/** Ports that an embedding program or a test may hand in, in place of the machine's own. */
+/** Ports that an embedding program or a test may hand in instead of the machine's own. */
 export interface ServicePorts {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** In place of the stream that the settings name; the caller closes it. */
+  /** Replaces the stream that the settings name; the caller closes it. */
   readonly stream?: Stream;
   /** Resolves webhook hosts. */
   readonly resolve?: Resolve;

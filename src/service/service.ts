@@ -1,8 +1,8 @@
 /**
- * The composition root: opens storage, host and rooms in order, and closes them in reverse: first the
- * sources of work, then the workers, then the storage. Read this file first. A program or a test
- * embeds the service through `createService`, which takes its ports, installs no signal handlers and
- * never exits.
+ * The composition root: opens storage, host and rooms in order, and closes them in reverse: first
+ * the sources of work, then the workers, then the storage. Read this file first. A program or a
+ * test embeds the service through `createService`, which takes its ports, installs no signal
+ * handlers and never exits.
  *
  *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
  *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
@@ -105,8 +105,8 @@ export interface ServiceOptions {
   readonly log: Log;
   readonly ports?: ServicePorts;
   /**
-   * Aborts when the program is asked to stop. With it a start waits for NATS; without it a NATS that
-   * is not there is `StreamUnavailable`.
+   * Aborts on a stop request. With it, a start waits for NATS; without it, an absent NATS is
+   * `StreamUnavailable`.
    */
   readonly stopped?: AbortSignal;
 }
@@ -117,8 +117,8 @@ const CAUGHT_UP_MS = 100;
 const FAULT_CHECK_MS = 1_000;
 
 /**
- * Starts a service. When a step of the start fails, everything opened is closed again. Throws
- * `ConfigError`, `DataFolderUnusable` and the other faults that `svc serve` reports in a sentence.
+ * Starts a service. If a step fails, everything opened is closed again. Throws `ConfigError`,
+ * `DataFolderUnusable` and the other faults that `svc serve` reports in a sentence.
  */
 export async function createService(options: ServiceOptions): Promise<RunningService> {
   const closers = new Closers(options.log);
@@ -202,7 +202,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   };
 }
 
-/** Limits on changes, which know the disk as the readiness check does. */
+/** Limits on changes; they see the disk as the readiness check does. */
 function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
   const { data: folder, diskReserve: reserveMib } = settings;
   const disk = createDiskSpace({ folder, reserveMib, clock });
@@ -220,8 +220,8 @@ type RoomOptions = RoomBase &
   };
 
 /**
- * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from `start`
- * on, and close after the API, whose last requests need them.
+ * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from
+ * `start` on, and close after the API, whose last requests need them.
  */
 function openRooms(options: RoomOptions) {
   const { host, history, health, metrics, ports, origin: publicUrl } = options;
@@ -258,8 +258,8 @@ function openRooms(options: RoomOptions) {
 }
 
 /**
- * Says on each record of this member how far it has come, and takes its part in the cluster once it has
- * caught up.
+ * Puts this member's progress into each of its records, and joins the work of the cluster once it
+ * has caught up.
  */
 function membershipPart(
   options: RoomOptions & {
@@ -298,7 +298,7 @@ function timersPart({ host, clock, log, ownership }: RoomOptions): Part {
   return { name: 'timers', run: (signal) => runTimers(timers, signal) };
 }
 
-/** The service runs without operator commands too: some file systems have no sockets. */
+/** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
   try {
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
@@ -346,13 +346,13 @@ async function startHost(
   closers.add('host', () => host.stop());
   if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));
   await host.start();
-  // A commit is only acted on with the values that it names.
+  // A commit is acted on only once the values that it names are here.
   await secrets.caughtUp();
   countHost(base, host);
   return host;
 }
 
-/** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
+/** The host's own counts, read at each scrape: conflicts, retries and every kind of fault. */
 function countHost({ metrics }: RoomBase, host: RunningHost): void {
   const names = Object.keys(host.counters()) as (keyof HostCounters)[];
   metrics.gauge('svc_host_events', 'Events in the host since its start', ['kind'], (gauge) => {
@@ -374,7 +374,7 @@ type ApiOptions = RoomBase &
     readonly openMetrics: ReturnType<typeof metricsListener>;
   };
 
-/** Opens the listener of the service's own metrics, once. */
+/** Opens the listener of the service's own metrics, at most once. */
 function metricsListener(base: RoomBase): () => Promise<MetricsServer | undefined> {
   let opening: Promise<MetricsServer | undefined> | undefined;
   const open = async () => {
@@ -456,7 +456,7 @@ function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
   return (encoding) => broken.inc({ encoding });
 }
 
-/** Resolves with a fault that only a restart can cure: once the projection has stopped for good. */
+/** Resolves with a fault that only a restart can cure: when the projection has stopped for good. */
 async function watchForFault(host: RunningHost, clock: Clock, closers: Closers): Promise<Error> {
   const watching = new AbortController();
   closers.add('fault watch', () => watching.abort());
@@ -468,10 +468,10 @@ async function watchForFault(host: RunningHost, clock: Clock, closers: Closers):
   return new Promise<Error>(() => {});
 }
 
-// Supervises the running parts of all rooms. Each part runs until it is stopped, is restarted when it
-// fails, and reports its health to `/readyz`. A failing part stops no other.
+// Supervises the running parts of all rooms. Each part runs until it is stopped, is restarted when
+// it fails, and reports its health to `/readyz`. A failing part stops no other.
 
-/** Parts are not ready until `start`; the closer stops them, last one first. */
+/** Parts are not ready before `start`; the closer stops them, last one first. */
 export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(): void } {
   const { clock, random, health, log, metrics, closers } = base;
   const failures = metrics.counter('svc_part_failures_total', 'Failures of running parts', [

@@ -1,4 +1,4 @@
-/** The part that keeps a fresh snapshot of `control.db` on the streams, where members may join. */
+/** The part that keeps a recent snapshot of `control.db` on the streams, if members may join. */
 
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
@@ -32,7 +32,7 @@ export function openSnapshots(options: SnapshotOptions): { keeper: SnapshotKeepe
     appliedSequence: () => host.appliedSequence(),
     onFault(error) {
       failures.inc({});
-      log.warn({ err: error, part: 'snapshots' }, 'No snapshot was written; it is tried again');
+      log.warn({ err: error, part: 'snapshots' }, 'No snapshot was written; it will be retried');
     },
   });
   return { keeper, part: { name: 'snapshots', run: (signal) => keeper.run(signal) } };

@@ -1,8 +1,8 @@
 /**
- * Checks before a start: files that the settings name, addresses to listen on, the key of the secrets,
- * permissions of secret files. They run before the first byte is written, because a refused start
- * must leave everything as it was. Open permissions are only logged: a group for certificates is
- * common, and an orchestrator may mount files as it likes.
+ * Checks before a start: files that the settings name, addresses to listen on, the key of the
+ * secrets, permissions of secret files. They run before the first byte is written, because a
+ * refused start must leave everything unchanged. Open permissions are only logged: a group for
+ * certificates is common, and an orchestrator may mount files as it likes.
  */
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -23,7 +23,7 @@ import type { Settings } from '../platform/settings/settings.ts';
 export const SECRETS_FILE = 'secrets.db';
 
 /**
- * Changes nothing that stays. Throws `ConfigError`, `WrongMasterKey` and `DataFolderUnusable` with
+ * Leaves no lasting change. Throws `ConfigError`, `WrongMasterKey` and `DataFolderUnusable` with
  * what to do.
  */
 export async function assertStartable(settings: Settings, random: Random): Promise<void> {
@@ -51,11 +51,11 @@ function assertKeyOpens(settings: Settings, random: Random): void {
   }
 }
 
-/** Binds each address for a moment; another program may still be faster afterwards. */
+/** Binds each address for a moment; another program may still take it afterwards. */
 async function assertAddressesFree(settings: Settings): Promise<void> {
   const { listen, metricsListen, metricsListenGiven } = settings;
   const asked: [string, ListenAddress][] = [['SVC_LISTEN', listen]];
-  // Its default may be taken: then the service starts without that listener.
+  // The default address may be taken; the service then starts without that listener.
   if (metricsListen !== null && metricsListenGiven)
     asked.push(['SVC_METRICS_LISTEN', metricsListen]);
   const bound: Server[] = [];
@@ -73,7 +73,7 @@ async function assertAddressesFree(settings: Settings): Promise<void> {
   }
 }
 
-/** Each of the files that hold a secret: its setting, and its label of the gauge. */
+/** The files that hold a secret: setting of each, and its label in the gauge. */
 const FILES = {
   tlsKeyFile: { what: 'tls_key', name: 'SVC_TLS_KEY_FILE' },
   masterKeyFile: { what: 'master_key', name: 'SVC_MASTER_KEY_FILE' },
@@ -98,14 +98,14 @@ export function watchPermissions({
 }): void {
   const watched = [{ what: 'data_folder', name: 'SVC_DATA', path: settings.data, mode: '700' }];
   for (const [setting, { what, name }] of Object.entries(FILES)) {
-    // The keys of a literal: `Object.entries` has them as strings.
+    // Keys of a literal, which `Object.entries` types as strings.
     const path = settings[setting as SecretFile];
     if (path) watched.push({ what, name, path, mode: '600' });
   }
   for (const { name, path, mode } of watched) {
     const open = openModeOf(path);
     if (open === undefined) continue;
-    const message = `${name} ${path} is open to others of this machine (mode ${open}): chmod ${mode} it`;
+    const message = `${name} ${path} is open to others of this machine (mode ${open}): run chmod ${mode} on it`;
     log.warn({ path }, message);
   }
   metrics.gauge(
@@ -118,7 +118,10 @@ export function watchPermissions({
   );
 }
 
-/** The permissions in octal where group or others have any; undefined where not, or not there. */
+/**
+ * Permissions in octal if group or others have any; undefined if they have none, or the file is
+ * missing.
+ */
 function openModeOf(path: string): string | undefined {
   const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
   return (mode & 0o077) === 0 ? undefined : mode.toString(8).padStart(4, '0');

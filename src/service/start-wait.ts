@@ -1,9 +1,9 @@
 /**
- * Waiting for NATS at a start. Servers that are not there yet, or have no leader yet, come by
- * themselves, and a supervisor that restarts the program every few seconds would not make it quicker.
- * Meanwhile the addresses of the service answer its probes: alive, and not ready, with the reason.
- * What trying again does not cure (a login, a certificate, a server without JetStream or too old)
- * ends the start at once.
+ * Waiting for NATS at a start. Servers that are not there yet, or have no leader yet, will appear,
+ * and a supervisor that restarts the program every few seconds would not speed that up. Meanwhile
+ * the addresses of the service answer its probes: alive but not ready, with the reason. A fault
+ * that a retry does not cure (a login, a certificate, a server without JetStream or too old) ends
+ * the start at once.
  */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -23,26 +23,26 @@ import type { RoomBase } from '../platform/room-base.ts';
 import { StartStopped } from './running-service.ts';
 
 const RETRY_MS = 1_000;
-/** How often the log says what is waited for, ms. */
+/** Interval between log lines about the wait, ms. */
 const LOG_MS = 5_000;
 const CONNECTIONS_MAX = 100;
 
 export interface StartWait {
   /**
-   * The result of `act`, which is repeated while the stream is unavailable. Throws `StartStopped`,
-   * and whatever else `act` throws.
+   * Result of `act`, which is retried while the stream is unavailable. Throws `StartStopped`, and
+   * anything else that `act` throws.
    */
   until<T>(act: () => Promise<T>): Promise<T>;
-  /** The stream is there: the service's own server may bind its address. */
+  /** The stream is available, so the service's own server may bind its address. */
   over(): Promise<void>;
-  /** The service has started: `/readyz` is about its parts alone. */
+  /** The service has started: `/readyz` now reports only its parts. */
   started(): void;
 }
 
 export interface StartWaitOptions extends RoomBase {
-  /** Aborts when the program is asked to stop. Absent: nothing is waited for. */
+  /** Aborts on a stop request. Absent: no waiting. */
   readonly stopped?: AbortSignal;
-  /** Opens the operator's listener, which stays. */
+  /** Opens the operator's listener, which remains. */
   readonly openMetrics: () => Promise<unknown>;
 }
 
@@ -97,7 +97,7 @@ class Wait implements StartWait {
   async #wait(fault: string): Promise<void> {
     const { clock, log, health } = this.#options;
     const isFirst = this.#reason === undefined;
-    this.#reason = `Waiting for NATS, trying again every second: ${withoutLogins(fault)}`;
+    this.#reason = `Waiting for NATS, retrying every second: ${withoutLogins(fault)}`;
     if (isFirst) {
       const summary = 'The service is starting and waits for its stream';
       const check = () => ({ ...faulty('notReady', summary), reason: this.#reason ?? summary });
@@ -113,7 +113,7 @@ class Wait implements StartWait {
     if (this.#stopped.aborted) throw new StartStopped();
   }
 
-  /** Not on a free port of the system's choice, which nobody could know. */
+  /** Not on a free port of the system's choice, which no one could know. */
   async #answerProbes(): Promise<void> {
     const { settings } = this.#options;
     const { listen, tlsCertFile: certFile, tlsKeyFile: keyFile } = settings;
@@ -156,7 +156,7 @@ class Wait implements StartWait {
     response.writeHead(503, { ...headers, 'retry-after': '5' }).end(refusalBody(refusal));
   };
 
-  /** What comes of `acting` after the stop is nobody's: the process ends. */
+  /** The result of `acting` after the stop is ignored: the process ends. */
   #unlessStopped<T>(acting: Promise<T>): Promise<T> {
     const stopped = this.#stopped;
     return new Promise((resolve, reject) => {

@@ -1,13 +1,13 @@
 /**
  * Everything on disk, opened in order: the folder's lock, the sealed secrets, the projection, the
- * stream, the once-store, the history. One file each, so that what is acknowledged (FULL) and what can
- * be rebuilt (NORMAL) have their own settings.
+ * stream, the once-store, the history. One file each, so that acknowledged data (FULL) and data
+ * that can be rebuilt (NORMAL) have their own settings.
  *
  *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
  *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks
- *     claims.db   what may happen once (on NATS: a stream)
+ *     claims.db   one-time keys (on NATS: a stream)
  *
- * On NATS, members share what is sealed on a stream too, and `secrets.db` follows it.
+ * On NATS, members also share sealed values on a stream, which `secrets.db` follows.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +61,10 @@ import { joinFromSnapshot } from './joining.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 import type { StartWait } from './start-wait.ts';
 
-/** Samples have a file, and a writer, of their own: the largest part, truncated by itself. */
+/**
+ * Samples have a file and a writer of their own: they are the largest part and are truncated
+ * separately.
+ */
 function fileOf(folder: string, stream: string): string {
   return join(folder, stream === SAMPLES_STREAM ? 'samples.db' : 'events.db');
 }
@@ -72,27 +75,27 @@ export interface StorageOptions {
   readonly random: Random;
   readonly log: Log;
   readonly closers: Closers;
-  /** A stream of the caller's, in place of the one the settings name; it stays the caller's. */
+  /** A stream of the caller, which replaces the one in the settings; the caller keeps it. */
   readonly stream?: Stream;
   /** Artificial time of each embedded disk write, ms: for measurements. */
   readonly fsyncDelayMs?: number;
-  /** What a stream that is not there yet is waited for by. */
+  /** Waits for a stream that is not there yet. */
   readonly wait: Pick<StartWait, 'until' | 'over'>;
 }
 
 export interface Storage {
   readonly stream: Stream;
-  /** Copies of the streams on NATS; absent: embedded, or a stream of the caller's. */
+  /** Copies of the streams on NATS; absent: embedded, or a stream of the caller. */
   readonly copies?: StreamCopies;
-  /** This process among those that share the stream. */
+  /** This process's membership among those that share the stream. */
   readonly member: Membership;
-  /** For which projects it acts: the same, for parts that need no more of it. */
+  /** Ownership of projects, for parts that need nothing else of the membership. */
   readonly ownership: Ownership;
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
   /** A key of 32 bytes for one purpose, from the master key. */
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Names the master key. */
+  /** Name of the master key. */
   readonly keyId: string;
   readonly history: History;
   readonly onceStore: OnceStore;
@@ -101,9 +104,9 @@ export interface Storage {
 }
 
 /**
- * All of it, open; what was opened is closed by `closers`, in reverse. Whatever may refuse the start
- * is looked at before anything is made or written. Throws `DataFolderUnusable` with the file that
- * cannot be used, and the faults of its parts.
+ * Opens everything; `closers` closes it in reverse. Checks whatever may refuse the start before
+ * anything is made or written. Throws `DataFolderUnusable` with the file that cannot be used, and
+ * the faults of its parts.
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { settings, clock, closers } = options;
@@ -138,9 +141,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   return { ...opened, ...asMember, deriveKey: deriveOwn };
 }
 
-/**
- * The stream. One that others share is compared with what is needed before anything is made on it.
- */
+/** The stream. A shared one is compared with the requirements before anything is made on it. */
 async function openComparedStream(
   options: StorageOptions,
   controlPath: string,
@@ -160,13 +161,13 @@ async function openComparedStream(
   return { stream, ...(copies && { copies }) };
 }
 
-/** Takes its place among the processes that share the stream; alone on an embedded one. */
+/** Joins the processes that share the stream; a single member on an embedded one. */
 async function openMembership(
   { settings, stream: shared, clock, log, wait }: StorageOptions,
   stream: Stream,
   lock: FolderLock,
 ): Promise<Membership> {
-  // Not the port's randomness: services that are handed one seed are still two.
+  // Not the randomness port: services that get one seed are still two.
   const node = `node-${ulid(clock.now(), systemRandom)}`;
   if (!isShared({ settings, ...(shared && { stream: shared }) })) return soleMember(node);
   const options: MembershipOptions = {
@@ -180,17 +181,20 @@ async function openMembership(
       version: programVersion,
       ...(lock.identity !== undefined && { lock: lock.identity }),
     },
-    onLost: (error) => log.debug({ err: error, part: 'membership' }, 'The roster is out of reach'),
+    onLost: (error) => log.debug({ err: error, part: 'membership' }, 'The roster cannot be read'),
   };
   return wait.until(() => joinCluster(options));
 }
 
-/** What the streams are on, for sentences. */
+/** Location of the streams, for messages. */
 function placeOf({ natsUrl }: Settings): string {
   return natsUrl ? `NATS at ${natsUrl.servers.join(', ')}` : 'The stream';
 }
 
-/** Several processes could reach it; embedded, the data folder's lock keeps all but one away. */
+/**
+ * True if several processes could reach it; for an embedded one the data folder's lock excludes all
+ * but one.
+ */
 function isShared({ settings, stream }: Pick<StorageOptions, 'settings' | 'stream'>): boolean {
   return settings.natsUrl !== null || stream !== undefined;
 }
@@ -210,7 +214,7 @@ function openProjection(path: string, closers: Closers): InstanceStore {
   return openInstanceStore(database);
 }
 
-/** Where the nodes share a stream they share what is claimed; one alone has a file for it. */
+/** Nodes that share a stream share the claims on it; a single node has a file for them. */
 async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceStore> {
   const { settings, clock, closers } = options;
   if (isShared(options)) return openStreamOnceStore({ stream, clock });
@@ -220,7 +224,7 @@ async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceSt
   return store;
 }
 
-/** Where the nodes share a stream they share what is sealed; one alone has its file. */
+/** Nodes that share a stream share the sealed values on it; a single node has its file. */
 async function openSecrets(options: StorageOptions, stream: Stream) {
   const { settings, clock, random, log } = options;
   const key = keyFile(settings);
@@ -229,7 +233,7 @@ async function openSecrets(options: StorageOptions, stream: Stream) {
   const onFault = (error: unknown): void =>
     log.error(
       { err: error, part: 'secrets' },
-      'Secrets were not kept, shared or deleted as they must',
+      'Secrets that were not kept, shared or deleted as required',
     );
   const secrets = isShared(options)
     ? await openSharedSecrets({
@@ -246,7 +250,7 @@ async function openSecrets(options: StorageOptions, stream: Stream) {
   return { secrets, deriveOwn, keyId: keyIdOf(masterKey) };
 }
 
-/** Where the master key lies, and what is sealed under it. */
+/** Location of the master key, and of what is sealed under it. */
 function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
   return { file, mustExist, storePath: join(data, SECRETS_FILE) };
 }
@@ -257,7 +261,7 @@ type OnServers = Stream & Partial<Pick<JetStream, 'copies'>>;
 async function openStream(options: StorageOptions): Promise<OnServers> {
   const { settings, clock, random, fsyncDelayMs } = options;
   if (settings.natsUrl) {
-    // The client of NATS takes memory, and time at the start: nothing of it where there is no NATS.
+    // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
     return openNats(settings, { clock, random });
   }

@@ -1,4 +1,4 @@
-/** Cache with a bound: a new entry beyond it displaces the one that was set longest ago. */
+/** Bounded cache: an entry beyond the bound displaces the one that was set longest ago. */
 export class BoundedCache<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #sizeMax: number;
@@ -16,7 +16,7 @@ export class BoundedCache<K, V> {
     return this.#entries.has(key);
   }
 
-  /** Makes the entry the newest, also when the key was there before. */
+  /** Makes the entry the newest, even if the key already exists. */
   set(key: K, value: V): void {
     this.#entries.delete(key);
     if (this.#entries.size >= this.#sizeMax) {

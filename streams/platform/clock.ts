@@ -1,15 +1,15 @@
 /**
- * The clock port: calendar time and elapsed time, apart, plus waking up later. Nothing below `src`
- * reads the time in any other way, so that a whole system runs on a virtual clock in one test.
+ * The clock port: calendar time, elapsed time, and later wake-ups. Nothing below `src` reads the
+ * time in any other way, so that a whole system can run on a virtual clock in one test.
  */
 
 /** Stops a wake-up that has not happened yet; harmless afterwards and on a second call. */
 export type CancelWakeUp = () => void;
 
 export interface Clock {
-  /** Calendar time in Unix milliseconds. May jump, both ways: never subtract two of them. */
+  /** Calendar time in Unix milliseconds. May jump both ways: never subtract two of them. */
   now(): number;
-  /** Milliseconds since an arbitrary start, never going back: for deadlines and durations. */
+  /** Milliseconds since an arbitrary start; never goes back. For deadlines and durations. */
   elapsed(): number;
   /** Calls `wake` once, at least `delayMs` milliseconds of elapsed time from now. */
   wakeAfter(delayMs: number, wake: () => void): CancelWakeUp;
@@ -21,7 +21,7 @@ export const systemClock: Clock = {
   elapsed: () => performance.now(),
   wakeAfter(delayMs, wake) {
     // Node fires a longer timer at once; 24 days is beyond every delay used here but a cheap guard.
-    // Of a time that is over it warns.
+    // For a time in the past Node would warn.
     const timer = setTimeout(wake, Math.max(0, Math.min(delayMs, 2 ** 31 - 1)));
     return () => clearTimeout(timer);
   },
@@ -34,9 +34,8 @@ interface WakeUp {
 }
 
 /**
- * A clock that moves only on command. Wake-ups run in order of their due time, those started
- * inside another wake-up included (xstate's SimulatedClock does not chain, which is why it is
- * not used here).
+ * A clock that moves only on command. Wake-ups run in order of their due time, including those
+ * started inside another wake-up (xstate's SimulatedClock does not chain, so it is not used here).
  */
 export class VirtualClock implements Clock {
   #nowMs: number;
@@ -64,8 +63,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves both times on by `ms`, running what falls due. Awaits between wake-ups, so that work a
-   * wake-up started asynchronously can start its own wake-ups before time moves on.
+   * Moves both times on by `ms`, running what falls due. Awaits between wake-ups, so that
+   * asynchronous work of one wake-up can start further wake-ups before time moves on.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
@@ -78,7 +77,7 @@ export class VirtualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Moves calendar time alone: what a correction by NTP, or an operator, does. */
+  /** Moves calendar time alone, like a correction by NTP or an operator. */
   jump(ms: number): void {
     this.#nowMs += ms;
   }

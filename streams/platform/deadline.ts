@@ -1,9 +1,9 @@
-/** Work that may take only so long, on the clock port. */
+/** Work with a time limit, on the clock port. */
 import type { Clock } from './clock.ts';
 
 /**
  * Runs `work` with a signal that aborts after `ms`, with `reason`, or together with `signal`. It
- * ends when the work does: wrap what may ignore its signal in `unlessAborted`.
+ * ends when the work does: wrap work that may ignore its signal in `unlessAborted`.
  */
 export async function withDeadline<T>(
   clock: Clock,
@@ -20,7 +20,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** As `promise`, but rejects with the signal's reason as soon as that aborts. */
+/** Like `promise`, but rejects with the signal's reason as soon as that aborts. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
@@ -28,7 +28,7 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
   return callingOnAbort(signal, onAbort, Promise.race([aborted, promise]));
 }
 
-/** As `promise`. `onAbort` is called if `signal` aborts before it settles; it may settle it. */
+/** Like `promise`. `onAbort` is called if `signal` aborts before it settles; it may settle it. */
 export async function callingOnAbort<T>(
   signal: AbortSignal | undefined,
   onAbort: () => void,
@@ -42,7 +42,7 @@ export async function callingOnAbort<T>(
   }
 }
 
-/** What `promise` resolves to; undefined when it has not after `ms`: nobody waits for it then. */
+/** Result of `promise`; undefined if it has not resolved after `ms`, when its result is ignored. */
 export function withinTime<T>(
   clock: Clock,
   ms: number,

@@ -1,7 +1,7 @@
 /**
- * Operators of our own for pipelines that do their work in order: value by value without waiting
- * where nothing has to be waited for, in slices of a shared thread, one value at a time through
- * several stages, and out of RxJS at the end.
+ * Operators of our own for pipelines that work in order: value by value without unnecessary waits,
+ * in slices of a shared thread, one value at a time through several stages, and out of RxJS at the
+ * end.
  *
  * `mapInOrder` is `concatMap` for values most of which need no waiting: a plain result passes at
  * once, without an inner observable. An evaluation folds a million rows a second this way;
@@ -12,8 +12,8 @@ import type { Clock } from './clock.ts';
 import { type PageReader, pagesOf } from './commit/page.ts';
 
 /**
- * Maps each value to a result, or to an observable of results. Results come in the order of the
- * values; values that arrive while an observable is under way wait for its end.
+ * Maps each value to a result, or to an observable of results. Results keep the order of the
+ * values; values that arrive while an observable is in progress wait for its end.
  */
 export function mapInOrder<T, R>(project: (value: T) => R | Observable<R>): OperatorFunction<T, R> {
   return (source) =>
@@ -34,7 +34,7 @@ export function mapInOrder<T, R>(project: (value: T) => R | Observable<R>): Oper
           error: (error) => subscriber.error(error),
           complete: () => {
             isDone = true;
-            // An observable that ends within `subscribe` lets the loop that began it go on.
+            // If an observable ends within `subscribe`, the loop that started it continues.
             if (underWay) goOn();
           },
         });
@@ -74,25 +74,25 @@ export function mapInOrder<T, R>(project: (value: T) => R | Observable<R>): Oper
     });
 }
 
-// Work in small steps that shares its thread: a pacer says when the current turn of the event loop is
-// used up, and the work goes on in the next one. Without a pacer all of it is done at once. So the
-// same pipeline runs live, in a replay and in a query thread; only the pacer differs.
+// Work in small steps that shares its thread: a pacer says when the current turn of the event loop
+// is used up, and the work continues in the next one. Without a pacer all of it is done at once.
+// The same pipeline therefore runs live, in a replay and in a query thread; only the pacer differs.
 
 /** Each `next()` does a bounded part of the work; the last returns the result. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Turns of a thread that others need, too. */
+/** Turns of a thread that others need too. */
 export interface Pacer {
   /** True when the current turn's time is used up. */
   isSpent(): boolean;
-  /** Calls `resume` once in the next turn. @returns its cancellation */
+  /** Calls `resume` once in the next turn. @returns a function that cancels it */
   nextTurn(resume: () => void): () => void;
 }
 
 /** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
 const SLICE_MS = 8;
 
-/** One for everything that shares a thread's turns: they have one slice between them. */
+/** One for all work that shares a thread's turns: together they have one slice. */
 export class TimeSlices implements Pacer {
   readonly #clock: Clock;
   #startedMs: number | undefined;
@@ -113,7 +113,7 @@ export class TimeSlices implements Pacer {
     return now - this.#startedMs >= SLICE_MS;
   }
 
-  /** Resolves at once, or in a later turn when the slice of this one is used up. */
+  /** Resolves at once, or in a later turn if the slice of this one is used up. */
   async yieldIfDue(): Promise<void> {
     while (this.isSpent()) await nextTurn();
   }
@@ -125,14 +125,14 @@ export class TimeSlices implements Pacer {
 }
 
 /**
- * Every item of a list, each page read in a turn of its own: commits may be applied between two, so an
- * item is as it was when its page was read.
+ * Every item of a list, each page read in a turn of its own. Commits may be applied in between, so
+ * an item is as it was when its page was read.
  */
 export async function* itemsInTurns<T>(
   limit: number,
   read: PageReader<T>,
 ): AsyncGenerator<T, void, undefined> {
-  // Before the first one too: many short lists are as long as a large one.
+  // Also before the first page: many short lists take as long as one large one.
   await nextTurn();
   for (const { items } of pagesOf(limit, read)) {
     yield* items;
@@ -140,13 +140,13 @@ export async function* itemsInTurns<T>(
   }
 }
 
-/** Resolves in the next turn of the event loop, after everything that already waits. */
+/** Resolves in the next turn of the event loop, after all work that already waits. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Maps each value by steps, one value at a time, and results come in the order of the values.
+ * Maps each value by steps, one value at a time; results keep the order of the values.
  * Unsubscribing ends the work at the end of its turn.
  */
 export function mapInSlices<T, R>(
@@ -157,7 +157,7 @@ export function mapInSlices<T, R>(
   return mapInOrder((value) => inSlices(stepsOf(value), pacer));
 }
 
-/** The result, if this turn is long enough for all of the steps; else an observable of it. */
+/** The result, if this turn is long enough for all steps; otherwise an observable of it. */
 export function inSlices<R>(steps: Steps<R>, pacer?: Pacer): R | Observable<R> {
   if (!pacer) return allAtOnce(steps);
   const first = turn(steps, pacer);
@@ -197,13 +197,13 @@ function turn<R>(steps: Steps<R>, pacer: Pacer): { readonly result: R } | undefi
   return undefined;
 }
 
-// Backpressure within a pipeline: several stages that must not overlap, because they share a state
-// or because the last of them waits for something. `concatMap` over an inner pipeline would do the
-// same, and assemble the stages again for each value.
+// Backpressure within a pipeline: several stages that must not overlap, because they share state or
+// because the last of them waits for something. `concatMap` over an inner pipeline would do the
+// same, but assemble the stages again for each value.
 
 /**
- * Lets a value into `stages` once they have emitted for the one before it; others wait, in order. The
- * stages emit exactly once for each value.
+ * Admits a value to `stages` once they have emitted for the previous one; others wait, in order.
+ * The stages emit exactly once for each value.
  */
 export function oneAtATime<T, R>(stages: OperatorFunction<T, R>): OperatorFunction<T, R> {
   return (source) =>
@@ -216,7 +216,7 @@ export function oneAtATime<T, R>(stages: OperatorFunction<T, R>): OperatorFuncti
       let isSourceDone = false;
 
       const admit = (): void => {
-        // Stages that emit at once come back here: the loop goes on, the stack does not grow.
+        // Stages that emit at once return here: the loop continues, and the stack does not grow.
         if (isAdmitting) return;
         isAdmitting = true;
         while (!isBusy && first < waiting.length) {
@@ -259,9 +259,12 @@ export function oneAtATime<T, R>(stages: OperatorFunction<T, R>): OperatorFuncti
     });
 }
 
-// Leaving RxJS where everything is at hand.
+// Leaving RxJS where all values are available.
 
-/** The values of an observable that emits all within `subscribe`. Throws the error that it ends with. */
+/**
+ * The values of an observable that emits all of them within `subscribe`. Throws the error that it
+ * ends with.
+ */
 export function valuesNow<T>(source: Observable<T>): T[] {
   const values: T[] = [];
   let end: 'complete' | { readonly error: unknown } | undefined;

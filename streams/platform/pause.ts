@@ -1,4 +1,4 @@
-/** Waiting on the clock port, in a way that an event or an abort ends at once. */
+/** Waiting on the clock port, such that an event or an abort ends it at once. */
 import type { Clock } from './clock.ts';
 
 /** Resolves after `ms` of elapsed time, or as soon as `signal` aborts; never rejects. */
@@ -6,7 +6,7 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   return new Sleep(clock).pause(ms, signal);
 }
 
-/** Pauses that `wake` ends early: all that are under way, and none that begins later. */
+/** Pauses that `wake` ends early: all that are in progress, and none that starts later. */
 export class Sleep {
   readonly #clock: Clock;
   readonly #ends = new Set<() => void>();
@@ -15,7 +15,7 @@ export class Sleep {
     this.#clock = clock;
   }
 
-  /** As `pause`. @param ms Infinity: no time ends it */
+  /** Like `pause`. @param ms Infinity: no time ends it */
   pause(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve();

@@ -1,23 +1,23 @@
 /**
- * The randomness port. Ids, secrets and jitter take it as an argument, so that a run in a test is
+ * The randomness port. Ids, secrets and jitter take it as an argument, so that a test run is
  * repeatable from its seed and nothing below `src` calls a global generator.
  */
 import { randomBytes } from 'node:crypto';
 
 export interface Random {
-  /** `length` random bytes; from the system generator they are fit for secrets. */
+  /** `length` random bytes; fit for secrets if they come from the system generator. */
   bytes(length: number): Uint8Array;
 }
 
 /**
- * The operating system's generator: fit for secrets. It is read 4 KiB at a time, because a
- * call costs more than its bytes; bytes that are handed out are erased from the reserve.
+ * The operating system's generator: fit for secrets. It is read 4 KiB at a time, because a call
+ * costs more than its bytes; returned bytes are erased from the reserve.
  */
 export const systemRandom: Random = reserved((length) => randomBytes(length));
 
 const RESERVE_BYTES = 4096;
 
-/** Small amounts out of a reserve that `draw` fills; each byte is given away once. */
+/** Small amounts from a reserve that `draw` fills; each byte is returned once. */
 function reserved(draw: (length: number) => Uint8Array): Random {
   let reserve: Uint8Array = new Uint8Array();
   return {

@@ -1,7 +1,7 @@
 /**
- * A caller's mistake, with a stable reason: what a decision throws to refuse. The API maps the
- * reason to a status in one catalogue (`src/platform/errors.ts`); the message names the value seen and what
- * would do.
+ * A caller's mistake, with a stable reason: thrown by a decision to refuse. The API maps the reason
+ * to a status in one catalogue (`src/platform/errors.ts`); the message names the value seen and the
+ * remedy.
  */
 export const REFUSAL_REASONS = [
   'INVALID_FIELD',

@@ -1,11 +1,12 @@
 /**
  * Snapshots of the projection on a stream of their own, for members that join: the compressed file
  * in chunks, and then a manifest. A snapshot exists once its manifest is stored, by compare-and-set
- * on one subject, so that of two writers one wins; what lies before its first chunk is removed then.
+ * on one subject, so that of two writers one wins; then everything before its first chunk is
+ * removed.
  *
  *     svc.snapshots.<id>.0 … svc.snapshots.<id>.n, then svc.snapshots.latest {id, digest, position}
  *
- * A snapshot is of no use without the tail of EVENTS behind it: `unusable` compares both.
+ * A snapshot is useless without the tail of EVENTS behind it: `unusable` compares both.
  */
 import { createHash } from 'node:crypto';
 import type { Stream, StreamMessage, StreamSpec, StreamState } from './stream.ts';
@@ -26,30 +27,30 @@ const LATEST = 'svc.snapshots.latest';
 /** Below the smallest `max_payload` that is accepted (512 KiB). */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Where a projection stands in EVENTS. */
+/** Position of a projection in EVENTS. */
 export interface EventsPosition {
-  /** Of the stream. */
+  /** Identity of the stream. */
   readonly identity: string;
-  /** Sequence of the last message judged. */
+  /** Sequence of the last judged message. */
   readonly applied: number;
   /** Hash of that message's commit. */
   readonly hash: string;
 }
 
-/** What a snapshot is of, and what reads it. */
+/** Facts about a snapshot and the programs that can read it. */
 export interface SnapshotFacts {
-  /** Unlike any other's; one token of a subject. */
+  /** Unique; one token of a subject. */
   readonly id: string;
   /** Unix ms. */
   readonly createdMs: number;
   /** Member that wrote it. */
   readonly writer: string;
   readonly position: EventsPosition;
-  /** Migrations of the projection's schema. */
+  /** Number of migrations in the projection's schema. */
   readonly schema: number;
   readonly commitFormat: number;
   readonly machineVersions: Readonly<Record<string, number>>;
-  /** Of the file before its compression. */
+  /** Size of the file before compression, bytes. */
   readonly bytes: number;
 }
 
@@ -62,7 +63,7 @@ export interface SnapshotManifest extends SnapshotFacts {
   readonly firstSequence: number;
 }
 
-/** A snapshot is not whole, or not what its manifest says; another try may find a newer one. */
+/** A snapshot is incomplete or differs from its manifest; a retry may find a newer one. */
 export class SnapshotBroken extends Error {
   constructor(message: string) {
     super(message);
@@ -71,11 +72,11 @@ export class SnapshotBroken extends Error {
 }
 
 /**
- * Writes a snapshot and removes what is older. `superseded`: another one was finished meanwhile, and
- * this one is none. Throws what the stream throws; there is no snapshot of this id then, unless the
- * last answer alone was lost.
+ * Writes a snapshot and removes older ones. `superseded`: another one was finished meanwhile, so
+ * this one does not exist. Throws what the stream throws; then there is no snapshot with this id,
+ * unless only the last response was lost.
  *
- * @param content compressed bytes, each part of any size
+ * @param content compressed bytes, in parts of any size
  */
 export async function writeSnapshot(
   stream: Stream,
@@ -91,7 +92,8 @@ export async function writeSnapshot(
     const subject = `svc.snapshots.${facts.id}.${chunks}`;
     const messageId = `${facts.id} ${chunks}`;
     const outcome = await stream.append({ stream: SNAPSHOTS_STREAM, subject, data, messageId });
-    if (outcome.kind === 'wrongLastSequence') throw new Error('Nothing was expected of a chunk');
+    if (outcome.kind === 'wrongLastSequence')
+      throw new Error('An unconditional append was refused');
     if (chunks === 0) firstSequence = outcome.sequence;
     chunks++;
     compressedBytes += data.length;
@@ -105,20 +107,20 @@ export async function writeSnapshot(
     data: new TextEncoder().encode(JSON.stringify(manifest)),
     expectedLastSubjectSequence: before?.sequence ?? 0,
   });
-  // No answer of an append says whose it is: what is stored does.
+  // The response to an append does not tell whose snapshot won; the stored manifest does.
   if ((await newestSnapshot(stream))?.id !== facts.id) return 'superseded';
   await stream.truncate({ stream: SNAPSHOTS_STREAM, belowSequence: firstSequence });
   return manifest;
 }
 
-/** The newest whole snapshot; undefined where there is none, or no such stream. */
+/** The newest complete snapshot; undefined if there is none, or no such stream. */
 export async function newestSnapshot(stream: Stream): Promise<SnapshotManifest | undefined> {
   const found = await latestMessage(stream);
-  // Written above, by this program or another version of it.
+  // Written by the code above, in this or another version.
   return found && (JSON.parse(new TextDecoder().decode(found.data)) as SnapshotManifest);
 }
 
-/** Its compressed bytes, in order. Throws `SnapshotBroken` at the latest at their end. */
+/** Its compressed bytes, in order. Throws `SnapshotBroken` at their end at the latest. */
 export async function* readSnapshot(
   stream: Stream,
   manifest: SnapshotManifest,
@@ -135,7 +137,7 @@ export async function* readSnapshot(
   try {
     for await (const { subject, data } of read) {
       const place = Number(subject.split('.').at(-1));
-      // A chunk whose answer was lost is there twice.
+      // A chunk whose response was lost is there twice.
       if (place < next) continue;
       if (place > next) break;
       next++;
@@ -152,7 +154,7 @@ export async function* readSnapshot(
   throw new SnapshotBroken(`Snapshot ${id} is not as it was written: its SHA-256 differs`);
 }
 
-/** Why the snapshot cannot be continued from this EVENTS, in a sentence; undefined: it can. */
+/** Why this EVENTS cannot continue the snapshot, in a sentence; undefined: it can. */
 export function unusable(
   { id, position }: Pick<SnapshotFacts, 'id' | 'position'>,
   events: Pick<StreamState, 'identity' | 'firstSequence' | 'lastSequence'>,

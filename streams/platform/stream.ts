@@ -1,12 +1,13 @@
 /**
  * The stream port: append-only, ordered logs of messages with subjects. Two adapters implement it
- * (`sqlite/platform/embedded-stream/embedded-stream.ts` on tables, `streams/platform/jetstream/` on NATS) and pass one contract
- * suite, so that everything above runs unchanged in one host and clustered.
+ * (`sqlite/platform/embedded-stream/embedded-stream.ts` on tables, `streams/platform/jetstream/` on
+ * NATS) and pass one contract suite, so that everything above runs unchanged in one host and
+ * clustered.
  *
- * What it never does: decide anything about alerts, look into a payload, retry a decision.
+ * It never decides anything about alerts, looks into a payload, or retries a decision.
  */
 
-/** A stream to have: made when missing, compared with what exists otherwise. */
+/** A required stream: created if missing, otherwise compared with the existing one. */
 export interface StreamSpec {
   /** Upper-case name, e.g. `EVENTS`. */
   readonly name: string;
@@ -14,14 +15,15 @@ export interface StreamSpec {
   readonly subjects: readonly string[];
   /** `log`: kept until its age or a truncation ends it. `workQueue`: removed once acknowledged. */
   readonly retention: 'log' | 'workQueue';
-  /** Age in ms after which messages go; absent = kept until truncated. */
+  /** Age in ms after which messages are removed; absent = kept until truncated. */
   readonly maxAgeMs?: number;
   /**
-   * Of each subject only the newest message is kept: the stream is a table, a subject a row. Who reads
-   * from its begin meets every row, and then the changes; rows that changed in between may be met in
-   * their last form alone. After a crash of a nats-server its copy may return a replaced message before
-   * the newest one, and restore a message of an erased row (nats-server issue 8505). The highest
-   * sequence is the newest; an append that expects a restored one is refused. Absent = false.
+   * Only the newest message of each subject is kept: the stream is a table, a subject a row. A
+   * reader from its beginning sees every row, then the changes; of rows changed in between it may
+   * see only the last form. After a crash of a nats-server, its copy may return a replaced message
+   * before the newest one, and restore a message of an erased row (nats-server issue 8505). The
+   * highest sequence is the newest; an append that expects a restored one is refused. Absent =
+   * false.
    */
   readonly lastOfSubject?: boolean;
   /** How long a message id is remembered for de-duplication, ms. */
@@ -34,14 +36,14 @@ export type Copies = (typeof COPIES)[number];
 
 /** What a stream holds now. An empty stream has `firstSequence = lastSequence + 1`. */
 export interface StreamState {
-  /** Made at random with the stream: a stream deleted and made again has another one. */
+  /** Random, made with the stream: a stream that is deleted and created again has another one. */
   readonly identity: string;
   readonly firstSequence: number;
   readonly lastSequence: number;
   readonly messages: number;
 }
 
-/** What a stream is made to continue: the identity of a copy, and the sequence it begins at. */
+/** Point that a stream continues from: the identity of a copy, and the sequence it begins at. */
 export interface StreamOrigin {
   readonly identity: string;
   readonly firstSequence: number;
@@ -49,9 +51,9 @@ export interface StreamOrigin {
 
 export interface StreamMessage {
   readonly subject: string;
-  /** Position in the stream, from 1, growing, with gaps only where messages were removed. */
+  /** Position in the stream, from 1, growing, with gaps only for removed messages. */
   readonly sequence: number;
-  /** When the stream stored it, Unix ms. */
+  /** Time at which the stream stored it, Unix ms. */
   readonly timeMs: number;
   readonly data: Uint8Array;
   readonly messageId?: string;
@@ -60,42 +62,44 @@ export interface StreamMessage {
 export interface Append {
   readonly stream: string;
   readonly subject: string;
-  /** Not to be changed until the append has its outcome: it may be written later in the turn. */
+  /** Must not change before the append has its outcome: it may be written later in the turn. */
   readonly data: Uint8Array;
   /**
-   * De-duplication: a second append with the same id inside the window stores nothing, also when
-   * the first message has been truncated or acknowledged since.
+   * De-duplication: a second append with the same id inside the window stores nothing, even if the
+   * first message has been truncated or acknowledged since.
    */
   readonly messageId?: string;
   /**
-   * Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty.
-   * A subject that retention or a truncation has emptied accepts only 0, never its real last one.
+   * Refuse unless this is the sequence of the subject's last message; 0 = the subject is empty. A
+   * subject that retention or a truncation has emptied accepts only 0, never its real last one.
    */
   readonly expectedLastSubjectSequence?: number;
   /**
-   * An answer that takes longer leaves the outcome unknown, ms: for what is appended again then, and
-   * reaches the leader that a cluster has elected meanwhile. Absent: 5,000. A local stream always
-   * answers.
+   * Time after which an unanswered append has an unknown outcome, ms. For appends that are then
+   * repeated, and so reach the leader that a cluster has elected meanwhile. Default 5,000. A local
+   * stream always answers.
    */
   readonly answerMs?: number;
 }
 
 /**
- * Outcome of an append. All three are answers of the stream; *no* answer (time-out, broken
+ * Outcome of an append. All three are responses of the stream; *no* response (time-out, broken
  * connection, no leader) is a thrown `StreamUnavailable` with `outcome: 'unknown' | 'refused'`.
  *
- * `duplicate` says that the message is stored. `wrongLastSequence` does not say that it is not: a
- * repeated append to which both apply (same id, an expectation its first success has outdated) has
- * either outcome, as servers before 2.12 look at the id first and later ones at the sequence. After
+ * `duplicate` means that the message is stored. `wrongLastSequence` does not mean that it is not: a
+ * repeated append to which both apply (same id, an expectation outdated by its first success) has
+ * either outcome, as servers before 2.12 check the id first and later ones the sequence. After
  * `wrongLastSequence` and after `unknown`, read the subject forward from the expected sequence and
- * look for the own id; its last message alone may be someone else's.
+ * look for your own id; its last message alone may belong to another writer.
  */
 export type AppendOutcome =
   | { readonly kind: 'appended'; readonly sequence: number }
   | { readonly kind: 'duplicate'; readonly sequence: number }
   | { readonly kind: 'wrongLastSequence' };
 
-/** Where a read begins. `sequence` is inclusive; a truncated position begins at the first kept. */
+/**
+ * Start of a read. `sequence` is inclusive; a truncated position starts at the first kept message.
+ */
 export type ReadFrom = { readonly sequence: number } | { readonly timeMs: number };
 
 export interface ReadOptions {
@@ -108,10 +112,10 @@ export interface ReadOptions {
 }
 
 /**
- * A read in progress: iterate it once; `close` ends it (also a waiting `next`). Order is the
- * stream's, without gaps but for what was removed. A tail goes on by itself after a lost
- * connection; it throws `StreamMisconfigured` when the stream was replaced or has lost its end, and
- * for a work queue, which can only be consumed; a bounded read throws `StreamUnavailable` too.
+ * A read in progress: iterate it once; `close` ends it (also a waiting `next`). It has the stream's
+ * order, with gaps only for removed messages. A tail continues by itself after a lost connection.
+ * It throws `StreamMisconfigured` if the stream was replaced or has lost its end, and for a work
+ * queue, which can only be consumed; a bounded read also throws `StreamUnavailable`.
  */
 export interface StreamRead extends AsyncIterable<StreamMessage> {
   close(): Promise<void>;
@@ -122,56 +126,64 @@ export interface ConsumerSpec {
   /** Durable name: position and unacknowledged messages survive a restart of everything. */
   readonly durable: string;
   readonly subject?: string;
-  /** A message neither acknowledged nor refused for so long is delivered again, ms. */
+  /** Time after which a message that is neither acknowledged nor refused is delivered again, ms. */
   readonly ackWaitMs: number;
-  /** Unacknowledged messages at most; delivery pauses there (a slow consumer is never dropped). */
+  /**
+   * Maximum number of unacknowledged messages; delivery pauses there (a slow consumer is never
+   * dropped).
+   */
   readonly maxAckPending: number;
   /**
-   * Messages asked for at a time, by a receiver that takes them without waiting: one that waits lets
-   * those it has not taken use up their time. Default 1. SQLite hands them out one by one in any case.
+   * Number of messages to request at a time, for a receiver that takes them without waiting: if it
+   * waits, those it has not taken use up their time. Default 1. SQLite always hands them out one by
+   * one.
    */
   readonly batch?: number;
 }
 
 /**
  * One delivery of a message to a durable consumer. Settling twice throws; after a
- * `StreamUnavailable` it may be tried again. Delivery is at least once: what was settled in the
- * tenth of a second before a nats-server was killed comes again (its consumers' positions reach
- * the disk late; the embedded adapter's are on disk when the promise resolves).
+ * `StreamUnavailable` it may be retried. Delivery is at least once: a settlement in the last tenth
+ * of a second before a nats-server was killed is lost, and its message is delivered again
+ * (consumers' positions reach the server's disk late; the embedded adapter's are on disk when the
+ * promise resolves).
  */
 export interface Delivery extends StreamMessage {
   /** 1 for the first delivery. There is no maximum: count, and `term` what cannot be done. */
   readonly deliveryCount: number;
   /** Done. Resolves once the stream has recorded it. */
   ack(): Promise<void>;
-  /** Deliver again, not before `delayMs`; until settled it keeps its place in `maxAckPending`. */
+  /** Deliver again, not before `delayMs`; until settled it counts against `maxAckPending`. */
   nak(delayMs: number): Promise<void>;
   /** Never deliver again. */
   term(): Promise<void>;
 }
 
 /**
- * A receiver of a durable consumer: iterate it once; `close` ends it. Receivers of one durable
- * name share its messages. A loop that throws ends its receiver alone, and what it held comes again
- * after the ack-wait. Throws `StreamMisconfigured` when someone removed the consumer.
+ * A receiver of a durable consumer: iterate it once; `close` ends it. Receivers of one durable name
+ * share its messages. A loop that throws ends only its own receiver, whose messages are delivered
+ * again after the ack-wait. Throws `StreamMisconfigured` if someone removed the consumer.
  */
 export interface Consumer extends AsyncIterable<Delivery> {
   close(): Promise<void>;
 }
 
-/** Connection as the adapter sees it now; `unavailable` carries a sentence for `/readyz`. */
+/**
+ * State of the connection as the adapter sees it; `unavailable` carries a sentence for `/readyz`.
+ */
 export type StreamHealth =
   | { readonly state: 'available' }
   | { readonly state: 'unavailable'; readonly reason: string };
 
 export interface Stream {
   /**
-   * Makes the stream, or compares the existing one. Throws `StreamMisconfigured` when an existing
+   * Creates the stream, or compares the existing one. Throws `StreamMisconfigured` if an existing
    * stream differs in a way that would lose something (older servers ignore options silently).
-   * @param origin what one that is made continues: for restoring a copy. Absent: it is a new one.
+   * @param origin point that a new stream continues from, to restore a copy. Absent: a fresh
+   * stream.
    */
   ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState>;
-  /** Compares an existing stream as `ensure` does; undefined where there is none. Makes nothing. */
+  /** Compares an existing stream as `ensure` does; undefined if there is none. Creates nothing. */
   compare(spec: StreamSpec): Promise<StreamState | undefined>;
   state(stream: string): Promise<StreamState>;
   /**
@@ -180,18 +192,20 @@ export interface Stream {
    */
   append(append: Append): Promise<AppendOutcome>;
   read(options: ReadOptions): StreamRead;
-  /** Makes the durable consumer, at the stream's begin, or goes on with it under this spec. */
+  /** Creates the durable consumer at the stream's beginning, or continues it under this spec. */
   consume(spec: ConsumerSpec): Promise<Consumer>;
   /**
-   * Removes every message below `belowSequence` (of one subject, when given). Sequences go on
-   * where they were, also when nothing is left.
+   * Removes every message below `belowSequence` (of one subject, if given). Sequences continue,
+   * even if nothing is left.
    */
   truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
   health(): StreamHealth;
   close(): Promise<void>;
 }
 
-/** The stream gave no answer. `unknown`: it may have happened. `refused`: it has not. */
+/**
+ * The stream did not respond. `unknown`: the request may have taken effect. `refused`: it has not.
+ */
 export class StreamUnavailable extends Error {
   readonly outcome: 'unknown' | 'refused';
   constructor(message: string, outcome: 'unknown' | 'refused', options?: ErrorOptions) {
@@ -201,7 +215,7 @@ export class StreamUnavailable extends Error {
   }
 }
 
-/** A stream, or its server, is not what this program needs; the message says what would do. */
+/** A stream, or its server, does not meet this program's needs; the message names the remedy. */
 export class StreamMisconfigured extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -212,7 +226,9 @@ export class StreamMisconfigured extends Error {
 /** Partitions of a deployment, fixed when its streams are made. */
 export const PARTITIONS = 64;
 
-/** Partition of a project: FNV-1a of its id, mod 64; part of every subject, never to change. */
+/**
+ * Partition of a project: FNV-1a of its id, mod 64. Part of every subject, so it must never change.
+ */
 export function partitionOf(project: string): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(project)) {
@@ -221,7 +237,7 @@ export function partitionOf(project: string): number {
   return hash % PARTITIONS;
 }
 
-/** Does `subject` match `pattern` (NATS: `*` one token, `>` one or more at the end)? */
+/** True if `subject` matches `pattern` (NATS: `*` one token, `>` one or more at the end). */
 export function subjectMatches(subject: string, pattern: string): boolean {
   const tokens = subject.split('.');
   const parts = pattern.split('.');

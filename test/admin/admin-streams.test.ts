@@ -100,8 +100,8 @@ t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => 
   t.match(copiesHealth(few, []), {
     state: 'degraded',
     reason:
-      'EVENTS, LOG: 1 of 3 copies. "svc admin streams --replicas 3" makes the others, ' +
-      'SVC_STREAM_REPLICAS=1 accepts that the loss of a server loses data',
+      'EVENTS, LOG: 1 of 3 copies. Run "svc admin streams --replicas 3" to make the others, ' +
+      'or set SVC_STREAM_REPLICAS=1 to accept that the loss of a server loses data',
   });
   const away = [stream('EVENTS', 3, 3, ['nats-2', 'nats-3']), stream('LOG', 3, 3, ['nats-3'])];
   t.match(copiesHealth(away, good), { state: 'ready' }, 'a single observation may be an election');

@@ -270,7 +270,7 @@ async function members(t: Test, world: DemoWorld): Promise<void> {
     t.match(asEve, { code: 4 }, 'a member finds their own alone');
     t.match((await svc('keys', 'list', '--member', 'Eve@example.test')).stdout, /tablet/);
     const denied = await svc('keys', 'rotate', 'tablet');
-    t.match(denied, { code: 3, stderr: /for the member whose it is alone/ });
+    t.match(denied, { code: 3, stderr: /only for the member it belongs to/ });
     const revoked = await svc('keys', 'revoke', 'tablet', '--reason', 'Lost');
     t.match(revoked, { code: 0, stdout: /^revoked +Lost$/m }, revoked.stderr);
   });

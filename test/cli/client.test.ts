@@ -236,6 +236,10 @@ t.test('what would do follows the facts of a refusal, not its reason alone', (t)
   t.match(hintOf('CREDENTIAL_REVOKED'), /the successor of the key/);
   const ofTheAction = { CREDENTIAL_REVOKED: 'Ask for another link' };
   t.equal(hintOf('CREDENTIAL_REVOKED', {}, ofTheAction), 'Ask for another link');
-  t.match(hintOf('NOT_FOUND'), /has no resource of that name/, 'else what the catalogue explains');
+  t.match(
+    hintOf('NOT_FOUND'),
+    /has no resource with that name/,
+    'else what the catalogue explains',
+  );
   t.end();
 });

@@ -250,7 +250,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     t.match(mine.stdout, /^new .*VIEWER +\S+ +you +\w+$/m);
     t.match(mine.stdout, / OWNER +\S+ +\w+$/m, 'the other one is not');
     const denied = await svc(['service-accounts', 'list'], { as: 'new' });
-    t.match(denied, { code: 3, stderr: /an OWNER may/ });
+    t.match(denied, { code: 3, stderr: /ask an OWNER/ });
     t.match(denied.stderr, /An owner of the project can give you another role/);
     t.notMatch(denied.stderr, /credential/);
     const used = await svc(['login', '--link', '-'], { as: 'late', input: invited.stdout });

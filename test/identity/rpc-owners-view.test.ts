@@ -43,7 +43,7 @@ t.test("an OWNER lists, sees and revokes a member's personal keys, and creates n
   ] as const) {
     const refused = await call(method, request);
     t.match(refused, { status: 403, reason: 'MISSING_CAPABILITY' });
-    const message = `${method} is for the member whose it is alone: no role may do it for them`;
+    const message = `${method} is only for the member it belongs to: no role can do it for them`;
     t.equal(refused.body.message, message, 'the refusal does not contradict itself');
   }
   t.equal(await reads(secret), 'accepted');
@@ -74,7 +74,10 @@ t.test('others have no access to a member’s keys', async (t) => {
     for (const other of others) {
       const refused = await as(other)(method, request);
       t.match(refused, { status: 403, reason: 'MISSING_CAPABILITY' });
-      t.match(refused.body.message, /is not for the role .*: an OWNER, or the member whose it is/);
+      t.match(
+        refused.body.message,
+        /is not for the role .*: ask an OWNER, or the member it belongs to/,
+      );
     }
     const stranger = await signedInAs('other', 'OWNER');
     t.equal((await as(stranger)(method, request)).reason, 'PROJECT_BOUNDARY');

@@ -56,7 +56,7 @@ t.test('a starting part is logged as information, a failed one as an error', asy
   const host = { health: () => ({ state, reason: 'EVENTS is gone' }), latestCommitMs: () => 0 };
   health.watch({ kind: 'commits' }, hostCheck(host, clock));
   t.equal(health.report().ready, false);
-  t.match(logged.splice(0), [/"level":"info".*being read: this ends by itself/]);
+  t.match(logged.splice(0), [/"level":"info".*being read; no action is needed/]);
   state = 'retrying';
   t.equal(health.report().ready, false);
   t.match(logged, [/"level":"error".*EVENTS is gone/]);
@@ -119,8 +119,8 @@ t.test(
         host('ready', 4_600_000)(),
         { state: 'degraded', reason: /^The clock was set back: .* late, by up to 3600 s\. / },
       ],
-      [host('starting')(), { state: 'notReady', reason: /by itself/ }],
-      [host('retrying')(), { state: 'notReady', reason: /again soon: EVENTS is gone/ }],
+      [host('starting')(), { state: 'notReady', reason: /no action is needed/ }],
+      [host('retrying')(), { state: 'notReady', reason: /retrying soon: EVENTS is gone/ }],
       [host('stopped')(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
       [
         partCheck(supervision, { name: 'evaluator', essential: true })(),

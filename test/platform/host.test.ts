@@ -337,7 +337,7 @@ t.test('a machine with an invalid action fails only its own decision', async (t)
   await t.rejects(send('noted'), { message: /shout, which nothing performs/ });
   await t.rejects(
     submit((d) => d.start('odd', 'a', {})),
-    { message: /exists already/ },
+    { message: /already exists/ },
   );
   await t.rejects(
     submit((d) => d.start('none' as 'odd', 'a', {})),

@@ -293,7 +293,7 @@ t.test('an address that cannot be bound is rejected with a valid alternative', a
   });
   await t.rejects(
     run(t, { environment: { SVC_LISTEN: '192.0.2.1:0', SVC_TRUSTED_PROXY: '192.0.2.2' } }),
-    /is no address of this machine/,
+    /is not an address of this machine/,
   );
 });
 
@@ -370,7 +370,7 @@ t.test('with a certificate and key it serves TLS, and reloads them on request', 
   copyFileSync(second.key, used.key);
   server.reloadCertificate();
   t.equal(await peerName(server), 'second');
-  t.match(logged.join(''), /The certificate was read again/);
+  t.match(logged.join(''), /The certificate was reloaded/);
   await t.rejects(
     run(t, { environment: { SVC_TLS_CERT_FILE: '/no/cert', SVC_TLS_KEY_FILE: used.key } }),
     { name: 'ConfigError', message: /SVC_TLS_CERT_FILE cannot be read: ENOENT/ },

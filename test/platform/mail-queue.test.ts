@@ -78,7 +78,10 @@ t.test('a finally rejected mail is dropped, counted, and logged without its text
     await queue.settled();
     t.equal(count, tries);
     t.same(await outcomes(), { failed: '1' });
-    t.equal(lines.filter((line) => line.includes('A mail was not taken')).length, tries);
+    t.equal(
+      lines.filter((line) => line.includes('The mail server did not accept a mail')).length,
+      tries,
+    );
     t.notOk(lines.some((line) => line.includes('planted') || line.includes('ada@')));
   }
 });
@@ -171,7 +174,7 @@ t.test('a permanent rejection is reported once; a failed report is logged', asyn
   await queue.settled();
   t.same(reported, [never]);
   t.same(await outcomes(), { failed: '1' });
-  t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
+  t.ok(lines.some((line) => line.includes('A rejected mail could not be recorded')));
 });
 
 t.test('only a rejected recipient counts as bounced', async (t) => {

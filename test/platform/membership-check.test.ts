@@ -34,7 +34,7 @@ t.test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t)
     state: 'degraded',
     reason:
       'The clock of this machine is 3.0 s ahead of the clock of NATS: set it, e.g. with NTP. ' +
-      'From 10 s on this member decides nothing',
+      'From 10 s on, this member decides nothing',
   });
   t.match(check({ clockAheadMs: () => -3_210 }), {
     state: 'degraded',
@@ -50,9 +50,9 @@ t.test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t)
 });
 
 t.test('DUR-26: a cut-off member is not ready, whatever it knows of the others', (t) => {
-  const refusal = () => 'This member may have been replaced, and acts no more until it knows: x';
+  const refusal = () => 'This member may have been replaced, and does not act until it knows: x';
   const members = () => [view('unreachable', 'b', 2)];
-  t.match(check({ refusal, members }), { state: 'notReady', reason: /acts no more until/ });
+  t.match(check({ refusal, members }), { state: 'notReady', reason: /does not act until/ });
   t.end();
 });
 
@@ -95,7 +95,7 @@ t.test(
     await clock.advance(1_000);
     t.match(checked(), {
       state: 'degraded',
-      reason: /^Nobody acts for 5 of 65 shares of the proj/,
+      reason: /^5 of 65 shares of the projects have no owner/,
     });
     shares = [...SHARES];
     t.match(checked(), { state: 'ready' });

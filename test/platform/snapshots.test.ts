@@ -178,7 +178,7 @@ t.test('without a snapshot the error names the command that helps', async (t) =>
   const belowSequence = manifest.firstSequence + 10;
   await stream.truncate({ stream: SNAPSHOTS_STREAM, belowSequence });
   await t.rejects(joinIt(), {
-    message: /there is no snapshot: run "svc admin snapshot" on a member/,
+    message: /there is no snapshot: run "svc admin snapshot" on a running member/,
   });
 });
 
@@ -193,9 +193,9 @@ t.test(
       [
         'position',
         { position: { ...manifest.position, applied: 1 } },
-        /and the file in it stands at 2/,
+        /but the file in it is at 2/,
       ],
-      ['hash', { position: { ...manifest.position, hash: 'x' } }, /and the file in it stands at 2/],
+      ['hash', { position: { ...manifest.position, hash: 'x' } }, /but the file in it is at 2/],
     ];
     for (const [name, changed, message] of cases) {
       await replaceManifest(stream, { ...manifest, ...changed });

@@ -60,7 +60,7 @@ async function start(t: Test, { folder, more = {}, ports = {}, log }: Started) {
 function keptLog(): { readonly lines: string[]; readonly log: Log } {
   const lines: string[] = [];
   const write = (line: string) => {
-    if (!line.includes('A master key was made')) lines.push(line);
+    if (!line.includes('A master key was created')) lines.push(line);
   };
   return { lines, log: createLog({ level: 'warn', readable: false, clock: systemClock, write }) };
 }
@@ -180,7 +180,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   writeFileSync(pem, 'no certificate');
   t.match(
     await refusalOf(t, { folder, more: { SVC_TLS_CERT_FILE: pem, SVC_TLS_KEY_FILE: pem } }),
-    /do not make a certificate with its key .*: give a PEM chain and its PEM key/,
+    /are not a certificate and its key .*: use a PEM chain and its PEM key/,
   );
 
   const otherKey = join(folder, 'other.key');
@@ -200,7 +200,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   writeFileSync(file, '');
   t.match(
     await refusalOf(t, { folder: join(file, 'data') }),
-    /^SVC_DATA .*a-file\/data cannot be used: give a folder that this user may write to \(ENOTDIR/,
+    /^SVC_DATA .*a-file\/data cannot be used: choose a folder that this user may write to \(ENOTDIR/,
   );
 
   const control = join(folder, 'control.db');
@@ -208,7 +208,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   writeFileSync(control, randomBytes(4096));
   t.match(
     await refusalOf(t, { folder }),
-    /^SVC_DATA .*control\.db cannot be used: it is damaged, restore the data folder from a copy/,
+    /^SVC_DATA .*control\.db cannot be used: it is damaged; restore the data folder from a copy/,
   );
   writeFileSync(control, kept);
 

@@ -22,14 +22,14 @@ t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t
   t.notMatch(ready?.text, String(natsPort), 'the address of NATS is hidden from strangers');
   const full = await get('/readyz', metricsPort);
   t.equal(full?.status, 503);
-  t.match(full?.text, `Waiting for NATS, trying again every second: Cannot connect to nats://127`);
+  t.match(full?.text, `Waiting for NATS, retrying every second: Cannot connect to nats://127`);
   const call = await get('/svc.monitoring.v1.MonitoringService/ListVMMonitoring');
   t.match(call, {
     status: 503,
     text: /"The service is starting and waits for its stream".*"NOT_READY"/,
   });
   const sentences = () =>
-    log().match(/"msg":"Waiting for NATS, trying[^"]*connection refused/g) ?? [];
+    log().match(/"msg":"Waiting for NATS, retrying[^"]*connection refused/g) ?? [];
   await until('the sentence again', () => (sentences().length > 1 ? true : undefined));
   t.equal(await stop(), 0);
   t.notMatch(log() + (full?.text ?? ''), PASSWORD, 'the password in the address is never shown');

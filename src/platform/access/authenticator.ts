@@ -15,16 +15,16 @@ export interface Authenticator {
   /** Accepts a key or an access token of a CI workflow. Rejects with a `Refusal`. */
   authenticate(authorization: string | undefined): Promise<CredentialPrincipal>;
   /**
-   * Accepts the credential of the Authorization header if there is one, otherwise the session of the
-   * cookie, which counts only with the Origin of this service. Rejects with a `Refusal`.
+   * Accepts the credential of the Authorization header if there is one, otherwise the session of
+   * the cookie, which counts only with the Origin of this service. Rejects with a `Refusal`.
    */
   identify(presented: PresentedCredentials): Promise<Principal>;
-  /** The same caller with their present access. Throws a `Refusal` when they have none any more. */
+  /** The same caller with their current access. Throws a `Refusal` if they have none left. */
   revalidate<P extends Principal>(principal: P): P;
   /**
-   * For answers that stay open: calls `onLost` once, within a second, when the principal loses its
-   * access, or `use` refuses what is left of it. Returns a function that ends the watch.
-   * @param use checks what the answer needs; throws a `Refusal`
+   * For responses that stay open: calls `onLost` once, within a second, when the principal loses
+   * access or `use` rejects what is left of it. Returns a function that ends the watch.
+   * @param use checks what the response needs; throws a `Refusal`
    */
   watch(
     principal: Principal,

@@ -1,7 +1,7 @@
 /**
- * Who may do what, in one place: a declared policy against who calls, before it is known which
- * project the call is about (`admitTo`) and after (`enterProject`). RPCs declare theirs on the
- * method, plain HTTP routes name one of those below; undeclared is refused.
+ * Authorization in one place: checks a declared policy against the caller, before the project of
+ * the call is known (`admitTo`) and after (`enterProject`). RPCs declare their policy on the
+ * method; plain HTTP routes name one of those below. Undeclared methods are refused.
  */
 import { create } from '@bufbuild/protobuf';
 import type { Role } from '../../../machines/identity/membership.ts';
@@ -15,30 +15,30 @@ import {
 } from '../../gen/svc/options/v1/policy_pb.ts';
 import type { CredentialPrincipal, Principal } from './principal.ts';
 
-/** Of plain HTTP routes that show data. */
+/** Policy of plain HTTP routes that show data. */
 export const READ_POLICY: Policy = create(PolicySchema, { access: Policy_Access.READ });
-/** Of parts of an answer that show what only those who may write see. */
+/** Policy for the parts of a response that only writers may see. */
 export const WRITE_POLICY: Policy = create(PolicySchema, { access: Policy_Access.WRITE });
-/** Of the recorded paths of identities. */
+/** Policy for the recorded paths of identities. */
 export const OWNER_POLICY: Policy = create(PolicySchema, {
   access: Policy_Access.HUMAN,
   role: Policy_Role.OWNER,
 });
 
-/** What a call is about. */
+/** Target of a call. */
 export interface CallTarget {
-  /** Of the method. */
+  /** Name of the method. */
   readonly name: string;
   /** Project id. */
   readonly project: string;
-  /** The member whose the resource is; undefined = it is the project's. */
+  /** Member who owns the resource; undefined if it belongs to the project. */
   readonly member?: string | undefined;
 }
 
-/** How much each role may: a role may do what any lower one may. */
+/** Rank of each role. A role may do everything that a lower one may. */
 const RANK: Readonly<Record<Role, number>> = { VIEWER: 1, EDITOR: 2, OWNER: 3 };
 
-/** The capability that each access needs of a credential; null = none in particular. */
+/** Capability that a credential needs for each access; null = none in particular. */
 const CAPABILITY: Readonly<Partial<Record<Policy_Access, string | null>>> = {
   [Policy_Access.READ]: 'monitoring.read',
   [Policy_Access.WRITE]: 'monitoring.write',
@@ -47,16 +47,17 @@ const CAPABILITY: Readonly<Partial<Record<Policy_Access, string | null>>> = {
 };
 
 /**
- * Lets the caller as far as the method, whatever project it will be about. Throws a `Refusal`:
- * HUMAN_OPERATION for a credential where only people may, MISSING_CAPABILITY for one that was not
- * made for this, GRANT_REMOVED for one whose identity has lost it, MISSING_CAPABILITY for anybody
- * where no policy is declared and for people where programs report.
+ * Admits the caller to the method, whatever project the call is about. Throws a `Refusal`:
+ * HUMAN_OPERATION for a credential if the method is for people; MISSING_CAPABILITY for a credential
+ * that was not made for the method, for any caller if no policy is declared, and for a person if
+ * the method is for programs that report; GRANT_REMOVED for a credential whose identity has lost
+ * the capability.
  */
 export function admitTo(method: string, declared: Policy, caller: Principal): void {
   const { access } = declared;
   const isHuman = access === Policy_Access.HUMAN;
   if (!isHuman && CAPABILITY[access] === undefined) {
-    const message = `${method} declares no policy: nobody may call it`;
+    const message = `${method} declares no policy, so no caller may use it`;
     throw new Refusal('MISSING_CAPABILITY', message);
   }
   if (caller.kind !== 'human') admitCredential(method, access, caller);
@@ -79,8 +80,8 @@ function admitCredential(
   if (typeof capability !== 'string' || capabilities.includes(capability)) return;
   if (withdrawn.includes(capability)) {
     const message =
-      `${method} needs ${capability}: the credential was made with it, but its owner is not ` +
-      'granted it any more';
+      `${method} needs ${capability}: the credential was made with it, but its owner ` +
+      'no longer has it';
     throw new Refusal('GRANT_REMOVED', message, { capability });
   }
   const message = `${method} needs ${capability}, which the credential lacks`;
@@ -88,9 +89,8 @@ function admitCredential(
 }
 
 /**
- * Lets the caller into a project, for one method it has been admitted to. Throws a `Refusal`:
- * PROJECT_BOUNDARY whether or not the project exists, MISSING_CAPABILITY for a role that is not
- * enough.
+ * Admits the caller to a project, for one method it has been admitted to. Throws a `Refusal`:
+ * PROJECT_BOUNDARY whether or not the project exists, MISSING_CAPABILITY if the role is too low.
  */
 export function enterProject(caller: Principal, declared: Policy, target: CallTarget): void {
   if (caller.kind !== 'human') {
@@ -105,14 +105,14 @@ export function enterProject(caller: Principal, declared: Policy, target: CallTa
   const isOwn = isMembers && place.member === target.member;
   if (isAllowed(declared, place.role, { isOwn, isMembers })) return;
   const message = isForMemberAlone(declared, isMembers)
-    ? `${target.name} is for the member whose it is alone: no role may do it for them`
+    ? `${target.name} is only for the member it belongs to: no role can do it for them`
     : `${target.name} is not for the role ${place.role}: ${whoMay(declared)}`;
   throw new Refusal('MISSING_CAPABILITY', message, { role: place.role });
 }
 
 /**
- * Is it a collector of the service, whose key was made for the project or for every one? Says
- * nothing of whether there is such a project.
+ * True for a collector of the service whose key covers the project or all projects. Does not tell
+ * whether the project exists.
  */
 export function reachesProject(
   { kind, project, projects }: Pick<CredentialPrincipal, 'kind' | 'project' | 'projects'>,
@@ -122,7 +122,7 @@ export function reachesProject(
   return projects === null || projects.includes(target);
 }
 
-/** Then the caller's role is not what is missing: no other one would do. */
+/** True if the role is not what the caller lacks, because no other role would help. */
 function isForMemberAlone({ role }: Policy, isMembers: boolean): boolean {
   return role === Policy_Role.SELF || (role === Policy_Role.OWNER_OR_SELF && isMembers);
 }
@@ -152,8 +152,8 @@ function isAllowed(
 }
 
 function whoMay({ access, role }: Policy): string {
-  if (access === Policy_Access.WRITE) return 'an EDITOR or an OWNER may';
-  if (role === Policy_Role.EDITOR) return 'an EDITOR or an OWNER may';
-  if (role === Policy_Role.OWNER_AND_SELF) return 'an OWNER, or the member whose it is, may';
-  return 'an OWNER may';
+  if (access === Policy_Access.WRITE) return 'ask an EDITOR or an OWNER';
+  if (role === Policy_Role.EDITOR) return 'ask an EDITOR or an OWNER';
+  if (role === Policy_Role.OWNER_AND_SELF) return 'ask an OWNER, or the member it belongs to';
+  return 'ask an OWNER';
 }

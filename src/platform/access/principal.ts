@@ -1,7 +1,7 @@
 /**
- * Who sends a request. A credential belongs to one project and has capabilities; a person has a
- * role in each project they are a member of, looked up on each request. Both say what holds now,
- * not what held when the secret was made.
+ * Sender of a request. A credential belongs to one project and has capabilities; a person has a
+ * role in each project they are a member of, looked up on each request. Both describe present
+ * access, not the access at the time the secret was made.
  */
 import type { Role } from '../../../machines/identity/membership.ts';
 import type { SignInMethod } from '../../../machines/identity/session.ts';
@@ -9,25 +9,25 @@ import type { SignInMethod } from '../../../machines/identity/session.ts';
 /** A key, an access token of a CI workflow, a collector, or the agent of an enrolled VM. */
 export interface CredentialPrincipal {
   readonly kind: 'pk' | 'sk' | 'ci' | 'col' | 'vm';
-  /** Id of the credential; of an access token, its `jti`. */
+  /** Id of the credential; for an access token, its `jti`. */
   readonly credential: string;
   /** Resource name, for audit: `projects/p/serviceAccounts/s/keys/k`, `projects/p/ciConnections/c`. */
   readonly name: string;
-  /** The one project it may touch; `_system`: a collector, which writes into those of `projects`. */
+  /** The one project it may access; `_system`: a collector, which writes to those in `projects`. */
   readonly project: string;
-  /** What it may do now: its own, within what its identity is granted at this moment. */
+  /** Current capabilities: its own, limited to what its identity is granted now. */
   readonly capabilities: readonly string[];
-  /** What it was made for and may not do now, because its identity is not granted it any more. */
+  /** Capabilities it was made with but has lost, because its identity is no longer granted them. */
   readonly withdrawn: readonly string[];
-  /** Of a collector: the data center of the machines it may report; null = not bound to one. */
+  /** For a collector: data center of the machines it may report; null = not bound to one. */
   readonly datacenter: string | null;
-  /** Of a collector of `_system`: ids of the projects it may write into; null = any. */
+  /** For a collector of `_system`: ids of the projects it may write to; null = any. */
   readonly projects: readonly string[] | null;
-  /** Of an agent: id of the one VM it may report; null otherwise. */
+  /** For an agent: id of the one VM it may report; null otherwise. */
   readonly vm: string | null;
-  /** When it ends if nothing ends it before: its lifetime, or its overlap with a successor; Unix ms. */
+  /** Latest end, Unix ms: the end of its lifetime, or of its overlap with a successor. */
   readonly expiresMs: number;
-  /** Of an access token: its connection's epoch when it was made; null otherwise. */
+  /** For an access token: epoch of its connection when it was issued; null otherwise. */
   readonly tokenEpoch: number | null;
 }
 
@@ -43,9 +43,9 @@ export interface HumanPrincipal {
   readonly method: SignInMethod;
   /** Absolute end of the session, Unix ms. */
   readonly expiresMs: number;
-  /** true: the session's secret is old enough to be changed with this request. */
+  /** true: the session's secret is old enough to be replaced with this request. */
   readonly isRotationDue: boolean;
-  /** The person's place in a project, now; undefined = none. */
+  /** The person's current membership in a project; undefined = none. */
   readonly memberOf: (
     project: string,
   ) => { readonly member: string; readonly role: Role } | undefined;

@@ -1,6 +1,6 @@
 /**
- * The caller, as handlers see it: put into the call's context by the access interceptor, never read
- * from the message. `within` is the only way for a handler to get a project.
+ * The caller as handlers see it: put into the call's context by the access interceptor, never read
+ * from the message. Handlers can get a project only through `within`.
  */
 import { createHash } from 'node:crypto';
 import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
@@ -20,10 +20,10 @@ interface AdmittedCaller {
 }
 
 export const callerKey = createContextKey<AdmittedCaller | undefined>(undefined, {
-  description: 'who calls',
+  description: 'the caller',
 });
 
-/** The caller, as admitted. Throws an Error when the gate did not run: a bug. */
+/** The admitted caller. Throws an Error if the gate did not run, which is a bug. */
 export function callerOf(context: HandlerContext): Principal {
   return admitted(context).principal;
 }
@@ -34,14 +34,14 @@ function admitted(context: HandlerContext): AdmittedCaller {
   return caller;
 }
 
-/** The caller, which is a person: the policy of the method has ensured it. */
+/** The caller as a person; the method's policy ensures that it is one. */
 export function personOf(context: HandlerContext): HumanPrincipal {
   const caller = callerOf(context);
   if (caller.kind === 'human') return caller;
   throw new Error('A method for people ran for a credential');
 }
 
-/** The caller, which is a credential: the policy of the method has ensured it. */
+/** The caller as a credential; the method's policy ensures that it is one. */
 export function credentialOf(context: HandlerContext): CredentialPrincipal {
   const caller = callerOf(context);
   if (caller.kind !== 'human') return caller;
@@ -49,12 +49,13 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
 }
 
 /**
- * The project id, if the caller may use this method there: a credential's own project, a person's
- * with the role that the method asks for. The caller is looked at once more, because what was
- * admitted may have ended while the body came in. Throws PROJECT_BOUNDARY otherwise,
- * MISSING_CAPABILITY for a role that is not enough, and what authentication throws.
+ * The project id, if the caller may use this method there: a credential's own project, or one in
+ * which the person has the role that the method needs. Checks the caller's access again, because
+ * what was admitted may have ended while the body arrived. Throws PROJECT_BOUNDARY otherwise,
+ * MISSING_CAPABILITY if the role is too low, and what authentication throws.
  *
- * @param member of OWNER_OR_SELF and OWNER_AND_SELF methods: the member whose the resource is, if it is one's
+ * @param member for OWNER_OR_SELF and OWNER_AND_SELF methods: the member who owns the resource, if
+ * one does
  */
 export function within(context: HandlerContext, project: string, member?: string): string {
   const { principal, authenticator } = admitted(context);
@@ -63,8 +64,8 @@ export function within(context: HandlerContext, project: string, member?: string
 }
 
 /**
- * Calls `onLost` once, within a second, when the caller may no longer use this method in the
- * project: for answers that stay open. Returns its undo.
+ * For responses that stay open: calls `onLost` once, within a second, when the caller may no longer
+ * use this method in the project. Returns a function that ends the watch.
  */
 export function watchAccess(
   context: HandlerContext,
@@ -85,9 +86,7 @@ function enterAs(declared: Policy, caller: Principal, target: CallTarget): void 
   enterProject(caller, declared, target);
 }
 
-/**
- * Asserts that the caller may do something in the project that needs more than the method itself.
- */
+/** Asserts access for an action in the project that needs more than the method itself. */
 export function assertMay(
   context: HandlerContext,
   declared: Policy,
@@ -96,7 +95,7 @@ export function assertMay(
   enterAs(declared, callerOf(context), target);
 }
 
-/** True when the caller has what `declared` needs in the project, whatever this method needs. */
+/** True if the caller meets `declared` in the project, whatever this method needs. */
 export function may(context: HandlerContext, declared: Policy, project: string): boolean {
   try {
     assertMay(context, declared, { name: context.method.name, project });
@@ -108,7 +107,7 @@ export function may(context: HandlerContext, declared: Policy, project: string):
 }
 
 /**
- * True when the caller may do what needs `monitoring.write` in the project, whatever this method
+ * True if the caller may do what needs `monitoring.write` in the project, whatever this method
  * needs.
  */
 export function mayWrite(context: HandlerContext, project: string): boolean {
@@ -123,7 +122,7 @@ export function actorOf(context: HandlerContext): Actor {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Checks a UUID of the client's. Throws INVALID_FIELD. */
+/** Checks a UUID from the client. Throws INVALID_FIELD. */
 export function checkUuid(field: string, value: string): void {
   if (UUID.test(value)) return;
   const seen = value === '' ? 'missing' : 'not a UUID';

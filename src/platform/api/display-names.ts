@@ -1,4 +1,4 @@
-/** What things and people are called now, for messages beside their names; '' where nothing says it. */
+/** Current names of things and people, shown in messages beside resource names; '' if unknown. */
 import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { actorsForPeople } from './transition-messages.ts';
 
@@ -6,7 +6,7 @@ export function ruleDisplayName(view: ProjectView, rule: string): string {
   return view.instance('alertRule', rule)?.context.spec.displayName ?? '';
 }
 
-/** @param vm '' is none, as of a condition of a whole data center */
+/** @param vm '' if there is none, as for a condition on a whole data center */
 export function vmDisplayName(view: ProjectView, vm: string): string {
   return vm === '' ? '' : (view.record('vm', vm)?.body.displayName ?? '');
 }
@@ -19,7 +19,10 @@ export function accountDisplayName(view: ProjectView, account: string): string {
   return view.instance('serviceAccount', account)?.context.displayName ?? '';
 }
 
-/** Of an actor that is a person, e.g. `people/p`. For callers who are people: others see no names. */
+/**
+ * Name of an actor that is a person, e.g. `people/p`. Only for callers who are people: others see
+ * no names.
+ */
 export function personDisplayName(host: Pick<Host, 'view'>, actor: string): string {
   return actorsForPeople(host)({ kind: 'human', name: actor }).byDisplayName;
 }

@@ -1,6 +1,6 @@
 /**
  * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
- * NOT_READY; anything unforeseen is logged and answered as an internal error.
+ * NOT_READY; any other error is logged and returned as an internal error.
  */
 import { ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
@@ -12,7 +12,7 @@ import { classOfMethod } from '../gate/call-classes.ts';
 import type { ProjectBounds } from '../gate/project-gate.ts';
 import type { Log } from '../log.ts';
 
-const STREAM_AWAY = 'The stream does not answer at the moment: send the same request again';
+const STREAM_AWAY = 'The stream is not responding: send the same request again';
 
 /**
  * Wraps every handler.
@@ -39,7 +39,7 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
   if (error instanceof Refusal) return toConnectError(error);
   if (error instanceof ConnectError) return error;
   if (error instanceof StreamUnavailable) {
-    // Its words are the operator's: they name hosts, folders and servers. Health repeats them.
+    // The error's text is for the operator: it names hosts, folders and servers. Health repeats it.
     return toConnectError(new Refusal('NOT_READY', STREAM_AWAY));
   }
   if (error instanceof HistoryError && error.reason === 'FAULT')
@@ -50,7 +50,7 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');
     const message =
-      'Storage does not answer. Send the same request again; the service log has the cause';
+      'Storage is not responding. Send the same request again; the service log has the cause';
     return toConnectError(new Refusal('NOT_READY', message));
   }
   return unforeseen(error, method, log);
@@ -61,7 +61,7 @@ function unforeseen(error: unknown, method: string, log: Log): ConnectError {
   return toConnectError(new Refusal('INTERNAL', 'Internal error; the service log has the cause'));
 }
 
-/** SQLite's errors carry its own code: a full disk, a locked file, a damaged one. */
+/** SQLite's errors carry a code of their own: a full disk, a locked file, a damaged one. */
 function isDatabaseFault(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
 }

@@ -28,7 +28,7 @@ import { noteCaller } from './slots.ts';
 /** The only version of the Connect protocol (API-12); a missing version counts as this one. */
 const PROTOCOL_VERSION = '1';
 
-/** Address of the caller: behind a trusted proxy the one that it forwards for. */
+/** Address of the caller; behind a trusted proxy, the address that it forwards. */
 export const addressKey = createContextKey('', { description: 'address of the caller' });
 
 /** Function to call when a call without a credential has succeeded. */
@@ -39,7 +39,10 @@ const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
 export interface GateDeps extends SequenceDeps {
   readonly anonymousLimits: AnonymousLimits;
   readonly authenticator: Authenticator;
-  /** The Set-Cookie value with a session's new secret, when it is due. Absent: nobody signs in. */
+  /**
+   * Returns the Set-Cookie value with a session's new secret, if it is due. Absent: no one signs
+   * in.
+   */
   readonly rotateCookie?: (session: HumanPrincipal) => Promise<string | undefined>;
   readonly log: Log;
 }
@@ -65,13 +68,13 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   };
 }
 
-/** The error that the caller sees; for a call that is over, an error that says so. */
+/** The error that the caller sees; for a call that has ended, an error that says so. */
 function callerError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
   const { aborted, reason } = signal;
-  // The client's own deadline has passed; the client is still there and learns so.
+  // The client's own deadline has passed, but the client is still there to learn it.
   if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;
-  // The client has gone, which is no fault.
-  if (aborted) return new ConnectError('The client has gone', Code.Canceled);
+  // The client disconnected, which is not a fault.
+  if (aborted) return new ConnectError('The client disconnected', Code.Canceled);
   return asConnectError(error, method.name, log);
 }
 
@@ -83,8 +86,8 @@ export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
 };
 
 /**
- * The project whose rate the body counts against, known before it is read. For a collector of all
- * projects it is known only from the body.
+ * Project against whose rate the body counts, known before the body is read. A collector for all
+ * projects names its project only in the body.
  */
 function ratedProjectOf({ method }: HandlerContext, principal: Principal): string | undefined {
   if (method.name !== 'WriteSamples' || principal.kind === 'human') return undefined;
@@ -95,13 +98,13 @@ function checkVersion(version: string | null): void {
   if (version === null || version === PROTOCOL_VERSION) return;
   throw invalidField(
     'Connect-Protocol-Version',
-    `Connect-Protocol-Version is "${version.slice(0, 20)}": send ${PROTOCOL_VERSION}, or nothing`,
+    `Connect-Protocol-Version is "${version.slice(0, 20)}": send ${PROTOCOL_VERSION}, or omit it`,
   );
 }
 
 /**
  * Puts the caller into the call's context, where `callerOf` finds it; undefined for methods that
- * ask for none.
+ * need no caller.
  */
 async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal | undefined> {
   const { authenticator, rotateCookie, anonymousLimits } = deps;

@@ -1,30 +1,30 @@
 /**
  * Finds null where a request needs a number, an enum value or a boolean. Protobuf's JSON reads such
- * a null as the field's default, so that a reading, a threshold or a duration that does not exist
- * would become a zero: `JSON.stringify` writes null for NaN and Infinity. Text, lists and messages
- * may be null, which means that they are left out.
+ * a null as the field's default, so a missing reading, threshold or duration would become a zero:
+ * `JSON.stringify` writes null for NaN and Infinity. Text, lists and messages may be null, which
+ * leaves them out.
  */
 import { Buffer } from 'node:buffer';
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { toConnectError } from '../errors.ts';
 
-/** Refuses such a request before it is parsed. Throws a `ConnectError` INVALID_FIELD. */
+/** Rejects such a request before it is parsed. Throws a `ConnectError` INVALID_FIELD. */
 export function checkNulls(input: DescMessage, plain: Uint8Array): void {
   if (!mayHoldNull(plain)) return;
   const path = nullIn(input, parsedJson(plain));
   if (path !== undefined) throw toConnectError(invalidField(path, `${path} ${NULL_SENTENCE}`));
 }
 
-/** What a message says after the path of a null. */
+/** Message about a null, after the field's path. */
 export const NULL_SENTENCE = 'is null. Send a value, or leave the field out.';
 
-/** false: the JSON has no null, which is quick to see. */
+/** false: the JSON has no null. A cheap check. */
 export function mayHoldNull(plain: Uint8Array): boolean {
   return Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength).includes('null');
 }
 
-/** Path of the first such null in the JSON of a message; undefined: there is none. */
+/** Path of the first such null in the JSON of a message; undefined if there is none. */
 export function nullIn(message: DescMessage, json: unknown, prefix = ''): string | undefined {
   if (!isObject(json)) return undefined;
   for (const [key, value] of Object.entries(json)) {
@@ -35,7 +35,7 @@ export function nullIn(message: DescMessage, json: unknown, prefix = ''): string
   return undefined;
 }
 
-/** The field of this JSON name or name of the schema. */
+/** The field with this JSON name or schema name. */
 export function fieldOf(message: DescMessage, key: string): DescField | undefined {
   return message.fields.find(({ jsonName, name }) => jsonName === key || name === key);
 }
@@ -58,7 +58,7 @@ function nullInField(field: DescField, value: unknown, path: string): string | u
   }
 }
 
-/** Elements are never optional, so that no null is one. */
+/** Elements are never optional, so none may be null. */
 function nullInElement(
   { message }: Pick<DescField, 'message'>,
   value: unknown,
@@ -84,7 +84,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** undefined for what is no JSON: the framework parses the same bytes next and says so. */
+/** undefined if it is not JSON: the framework parses the same bytes next and reports it. */
 function parsedJson(plain: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(plain));

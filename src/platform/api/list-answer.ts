@@ -1,7 +1,7 @@
 /**
- * Answers that are encoded outside of the framework. A page of 1,000 transitions takes longer to
- * encode than a turn of the main thread may last, so long lists are encoded in slices; other answers
- * come as bytes from a query thread. The bytes are those that the framework would make.
+ * Responses that are encoded outside the framework, byte for byte as the framework would encode
+ * them. A page of 1,000 transitions takes longer to encode than a turn of the main thread may last,
+ * so long lists are encoded in slices. Other responses arrive as bytes from a query thread.
  */
 import {
   create,
@@ -29,20 +29,20 @@ import { ANSWER_BYTES_MAX } from '../http-limits.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { turnsOf } from './slots.ts';
 
-/** Items encoded in one turn: some milliseconds for the largest ones. */
+/** Items encoded in one turn, which takes a few milliseconds for the largest ones. */
 const TURN_ITEMS = 100;
 
 /** One page of a list method. */
 export interface ListPage<D extends DescMessage> {
-  /** Of the answer. */
+  /** Schema of the response. */
   readonly schema: D;
-  /** The answer's one repeated field of messages, by its name in TypeScript. */
+  /** Name in TypeScript of the response's one repeated field of messages. */
   readonly field: keyof MessageInitShape<D> & string;
   readonly items: readonly object[];
   readonly nextPageToken: string;
 }
 
-/** Return what it returns. Throws a `Refusal` RESPONSE_TOO_LARGE. */
+/** Return its result from the handler. Throws a `Refusal` RESPONSE_TOO_LARGE. */
 export async function listAnswer<D extends DescMessage>(
   context: HandlerContext,
   page: ListPage<D>,
@@ -58,7 +58,7 @@ export async function listAnswer<D extends DescMessage>(
   chunks.push(parts.end(page, nextPageToken, items.length === 0));
   const bytes = Buffer.concat(chunks);
   if (bytes.length > ANSWER_BYTES_MAX) {
-    throw new Refusal('RESPONSE_TOO_LARGE', 'The answer exceeds 4 MiB: ask for less');
+    throw new Refusal('RESPONSE_TOO_LARGE', 'The response exceeds 4 MiB: request less');
   }
   return readyAnswer(context, schema, bytes);
 }
@@ -97,7 +97,7 @@ const jsonParts: Parts = {
   },
 };
 
-/** As the router writes it (`routes.ts`). */
+/** JSON as the router writes it (`routes.ts`). */
 function jsonOf<D extends DescMessage>(schema: D, init: object): unknown {
   return toJson(schema, messageOf(schema, init), { alwaysEmitImplicit: true });
 }
@@ -111,9 +111,9 @@ interface Slot {
   bytes?: Uint8Array<ArrayBuffer>;
 }
 
-const slotKey = createContextKey<Slot | undefined>(undefined, { description: 'bytes made' });
+const slotKey = createContextKey<Slot | undefined>(undefined, { description: 'ready bytes' });
 
-/** Shorter answers are not worth compressing: what the framework does by default. */
+/** Shorter responses are not worth compressing; the framework's default. */
 const COMPRESSED_BYTES_MIN = 1024;
 
 /** The requested format, as the framework has parsed it. */
@@ -122,9 +122,9 @@ export function formatOf({ responseHeader }: HandlerContext): 'json' | 'binary' 
 }
 
 /**
- * Answers with these bytes: return the result of this function. They must be a message of the
- * schema in the format of `formatOf`, of at most 4 MiB. Throws an Error when `passReadyBytes` was
- * not called: a bug.
+ * Responds with these bytes: return this function's result from the handler. They must be a message
+ * of the schema in the format of `formatOf`, of at most 4 MiB. Throws an Error if `passReadyBytes`
+ * was not called, which is a bug.
  */
 export function readyAnswer<D extends DescMessage>(
   context: HandlerContext,
@@ -137,7 +137,7 @@ export function readyAnswer<D extends DescMessage>(
   return create(schema);
 }
 
-/** Wraps the handlers registered so far: call it after them, and once. */
+/** Wraps the handlers registered so far: call it once, after them. */
 export function passReadyBytes(router: ConnectRouter): void {
   for (const [i, handler] of router.handlers.entries()) {
     const passing: UniversalHandlerFn = async (request) => {

@@ -14,7 +14,7 @@ export const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressio
 
 /**
  * The same for requests: bytes that cannot be decompressed are the caller's mistake, INVALID_FIELD.
- * The framework reports a truncated body as its own fault, because zlib only misses input.
+ * The framework reports a truncated body as its own fault, because zlib only lacks input.
  *
  * @param noteBroken called with the encoding of each body that cannot be decompressed
  */
@@ -29,14 +29,17 @@ export function requestCompressions(
       } catch (error) {
         if (!isCallersFault(error)) throw error;
         noteBroken(compression.name);
-        const message = `The body does not unpack as ${compression.name}: it broke off, or was changed`;
+        const message = `The body cannot be decompressed as ${compression.name}: it is truncated or corrupt`;
         throw toConnectError(invalidField('Content-Encoding', message));
       }
     },
   }));
 }
 
-/** Neither too large, which has a reason of its own, nor a lack of memory, which is ours. */
+/**
+ * Excludes bodies that are too large, which have a reason of their own, and a lack of memory, which
+ * is our fault.
+ */
 function isCallersFault(error: unknown): boolean {
   if (!(error instanceof ConnectError) || error.code === Code.ResourceExhausted) return false;
   const { errno } = error.cause as { readonly errno?: number };
@@ -52,9 +55,9 @@ const PLAIN_BODY_BYTES_MAX = 64 * 1024;
 const LIST_BODY_BYTES_MAX = 256 * 1024;
 
 /**
- * The largest body of a method, packed or not. It follows from the declared access, so that a method
- * which asks for no credential cannot be written without the small one, and from what a request can
- * hold: parsing is the main thread's, and only rows of a collector need much of it.
+ * Largest body of a method, bytes, compressed or not. It follows from the declared access, so a
+ * method without a credential always gets the small limit, and from what a request can hold: bodies
+ * are parsed on the main thread, and only a collector's rows need much space.
  */
 export function bodyBytesMaxOf(method: DescMethod): number {
   const { input } = method;
@@ -83,7 +86,7 @@ export async function readBytes(body: AsyncIterable<Uint8Array>): Promise<Uint8A
   return Buffer.concat(chunks);
 }
 
-/** The bytes as they were before `encoding` (null = none). Throws `ConnectError`. */
+/** The bytes decompressed from `encoding` (null = none). Throws `ConnectError`. */
 export async function decompressed(
   bytes: Uint8Array,
   encoding: string | null,

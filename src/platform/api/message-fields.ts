@@ -1,6 +1,6 @@
-/** Fields as messages have them: times, enums, and what was not observed. */
+/** Fields in the form that messages have: times, enums and unobserved values. */
 
-/** Unix seconds of Unix milliseconds, as messages have them. */
+/** Unix seconds, as messages have them, from Unix milliseconds. */
 export function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
 }
@@ -20,10 +20,10 @@ export function withPresent<M extends object>(
   return message;
 }
 
-/** Number of an enum's member. Throws for a name that is none: a row holds only names of ours. */
+/** Number of an enum's member. Throws for an unknown name: rows hold only names of ours. */
 export function enumValue<E extends number>(members: Readonly<Record<string, E>>, name: string): E {
   const value = members[name];
-  if (value === undefined) throw new Error(`${name} is no member of its enum`);
+  if (value === undefined) throw new Error(`${name} is not a member of its enum`);
   return value;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Pages of lists. A page token is the position after which the next page begins, not an offset, so
- * that it stays valid while rows come and go. Tokens are opaque to callers and checked on return.
+ * that it stays valid while rows are added and removed. Tokens are opaque to callers and checked
+ * when they return.
  */
 
 import type { HandlerContext } from '@connectrpc/connect';
@@ -21,12 +22,14 @@ import { turnsOf } from './slots.ts';
 const PAGE_SIZE_DEFAULT = 50;
 const PAGE_SIZE_MAX = 1000;
 
-/** Rows of a page. Throws INVALID_FIELD for a negative size; a larger one is cut to the maximum. */
+/**
+ * Page size in rows. Throws INVALID_FIELD for a negative size; a larger one is cut to the maximum.
+ */
 function pageSize(requested: number): number {
   if (requested < 0) {
     throw new Refusal(
       'INVALID_FIELD',
-      `pageSize is ${requested}: 1 to ${PAGE_SIZE_MAX}, or 0 for ${PAGE_SIZE_DEFAULT}`,
+      `pageSize is ${requested}: send 1 to ${PAGE_SIZE_MAX}, or 0 for ${PAGE_SIZE_DEFAULT}`,
       {
         field: 'pageSize',
       },
@@ -50,25 +53,31 @@ interface RequestedPage {
   readonly pageToken: string;
 }
 
-/** What it answers. */
+/** Page of a response. */
 interface AnsweredPage<T> {
   readonly items: T[];
   /** '' on the last page. */
   readonly nextPageToken: string;
 }
 
-/** Most rows that one page of a filtered list reads: a filter that matches nothing must end too. */
+/**
+ * Most rows that one page of a filtered list reads: it must end even if the filter matches nothing.
+ */
 const LOOKED_AT_MAX = 1_000;
-/** Rows read in one turn of the main thread: some milliseconds for the largest ones. */
+/**
+ * Rows read in one turn of the main thread, which takes a few milliseconds for the largest ones.
+ */
 const TURN_ROWS = 100;
 
 /**
- * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
- * until enough are found, each as large as what is still missing, so that a token is always the
- * position of the last row looked at. After 1,000 rows the page ends as it is, with a token.
+ * A page of the rows that a filter keeps (`undefined` = left out). It reads pages of the list until
+ * it has found enough rows, each page as large as what is still missing, so that a token is always
+ * the position of the last row read. After 1,000 rows the page ends as it is, with a token.
  *
- * @param kind keeps the tokens of lists apart; with the filter, where the token is of that filter alone
- * @param turn awaited before every hundred rows but the first: nothing read is held open meanwhile
+ * @param kind keeps the tokens of lists apart; includes the filter if a token is valid for that
+ * filter alone
+ * @param turn awaited before every hundred rows except the first; nothing read is held open
+ * meanwhile
  */
 export async function collect<T>(
   kind: string,

@@ -1,7 +1,7 @@
 /**
  * Resource names: `projects/<project>` and `projects/<project>/<collection>/<id>`. A name of
- * another project is refused as a boundary before anything is looked up, so that an answer never
- * reveals whether a resource exists there.
+ * another project is refused as a boundary before any lookup, so that a response never reveals
+ * whether a resource exists there.
  */
 import { ID } from '../../../actors/platform/resource-id.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -27,20 +27,20 @@ export function nameOf(project: string, collection: Collection, id: string): str
   return `projects/${project}/${collection}/${id}`;
 }
 
-/** Id of a project name. Throws INVALID_FIELD for what is none. */
+/** Id in a project name. Throws INVALID_FIELD if it is not one. */
 export function parseProjectName(field: string, name: string): string {
   const match = PROJECT.exec(name);
   if (match?.[1] !== undefined) return match[1];
   throw new Refusal(
     'INVALID_FIELD',
-    `${field} is "${clip(name)}": a name like projects/demo is needed`,
+    `${field} is "${clip(name)}": send a name like projects/demo`,
     {
       field,
     },
   );
 }
 
-/** Project and id of a resource name. Throws INVALID_FIELD for what is none. */
+/** Project and id in a resource name. Throws INVALID_FIELD if it is not one. */
 export function parseName(
   field: string,
   name: string,
@@ -50,18 +50,14 @@ export function parseName(
   const [, projectName, id] = match ?? [];
   if (projectName === undefined || id === undefined) {
     const wanted = `projects/demo/${collection}/...`;
-    throw new Refusal(
-      'INVALID_FIELD',
-      `${field} is "${clip(name)}": a name like ${wanted} is needed`,
-      {
-        field,
-      },
-    );
+    throw new Refusal('INVALID_FIELD', `${field} is "${clip(name)}": send a name like ${wanted}`, {
+      field,
+    });
   }
   return { project: parseProjectName(field, projectName), id };
 }
 
-/** What a caller sent, short enough to show. */
+/** The caller's text, short enough to show. */
 function clip(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}...` : text;
 }

@@ -1,8 +1,9 @@
 /**
- * Completes every answer: adds the position in the log for admitted callers, and a reason to errors
- * that the framework makes itself. The framework reads and parses a body before any interceptor
- * runs, so malformed JSON, wrong types and large bodies would leave without a reason, some with the
- * status for "back off" (429). The handlers' responses are the only place that all answers pass.
+ * Completes every response: adds the position in the log for admitted callers, and a reason to
+ * errors that the framework itself makes. The framework reads and parses a body before any
+ * interceptor runs, so malformed JSON, wrong types and large bodies would get no reason, and some
+ * the status for "back off" (429). The handlers' responses are the only place that all responses
+ * pass.
  */
 import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
@@ -42,11 +43,11 @@ export function completeResponses(
       const contextValues = request.contextValues ?? createContextValues();
       const response = await handler({ ...request, contextValues });
       const answer = await withReason(response, { request, method, log });
-      // After the work, so that the position covers its own change; a write has named its own.
+      // After the work, so that the position covers the call's own change; a write has set its own.
       if (contextValues.get(callerKey) && !answer.header?.has(SEQUENCE_HEADER)) {
         answer.header?.set(SEQUENCE_HEADER, positions.current());
       }
-      // Some answers hold secrets, and every answer depends on the caller's current access.
+      // Some answers hold secrets, and every response depends on the caller's current access.
       answer.header?.set('cache-control', 'no-store');
       return answer;
     };
@@ -77,7 +78,7 @@ async function withReason(
   );
   const refusal = isOurs ? undefined : refusalOf(error, call);
   if (!refusal) return { ...response, body: createAsyncIterable([bytes]) };
-  // The rest of a body of unknown length stays unread, so the connection cannot be used again.
+  // The rest of a body of unknown length stays unread, so the connection cannot be reused.
   const isUnread = refusal.reason === 'REQUEST_TOO_LARGE' && isOfUnknownLength(call.request);
   if (isUnread) header.set('connection', 'close');
   return errorResponse(toConnectError(refusal), header);
@@ -87,7 +88,7 @@ function isOfUnknownLength({ header }: UniversalServerRequest): boolean {
   return header.get('content-length') === null;
 }
 
-/** The framework's own error as a refusal of the catalogue; undefined where none fits. */
+/** The framework's own error as a refusal of the catalogue; undefined if none fits. */
 function refusalOf(
   { code, rawMessage }: ConnectError,
   { request, method, log }: Call,
@@ -95,23 +96,23 @@ function refusalOf(
   switch (code) {
     case Code.ResourceExhausted:
       return rawMessage.includes('writeMaxBytes')
-        ? new Refusal('RESPONSE_TOO_LARGE', 'The answer exceeds 4 MiB: ask for less')
+        ? new Refusal('RESPONSE_TOO_LARGE', 'The response exceeds 4 MiB: request less')
         : new Refusal('REQUEST_TOO_LARGE', `The request body exceeds ${bodySizeMaxOf(method)}`);
     case Code.InvalidArgument: {
       const { field, message } = parseProblem(rawMessage, method.input);
       return new Refusal('INVALID_FIELD', message, field === undefined ? {} : { field });
     }
     case Code.DeadlineExceeded:
-      return new Refusal('QUERY_TIMEOUT', 'The time that the request allowed has passed');
+      return new Refusal('QUERY_TIMEOUT', "The request's deadline has passed");
     case Code.Internal:
       // Bytes that are not a message of this type. The framework calls this an internal error.
       if (rawMessage.startsWith('parse binary: ')) {
         return new Refusal('INVALID_FIELD', 'The body is not a message of this method, in binary');
       }
-      // The client has gone: nobody reads an answer, and no fault of ours happened.
-      if (request.signal.aborted) return new Refusal('INVALID_FIELD', 'The body broke off');
-      // Errors of handlers were logged where they were caught; this one appears nowhere else.
-      log.error({ method: method.name, detail: rawMessage }, 'A call was answered with a 500');
+      // The client disconnected: no one reads the response, and it is not a fault of ours.
+      if (request.signal.aborted) return new Refusal('INVALID_FIELD', 'The body was cut off');
+      // Handlers' errors were logged where they were caught; this one is logged nowhere else.
+      log.error({ method: method.name, detail: rawMessage }, 'A call failed with status 500');
       return new Refusal('INTERNAL', 'Internal error; the service log has the cause');
     default:
       return undefined;
@@ -146,13 +147,13 @@ function errorResponse(error: ConnectError, before: Headers): UniversalServerRes
   return { status: codeToHttpStatus(error.code), header, body: createAsyncIterable([body]) };
 }
 
-/** The fault that the parser found, in the caller's words; `field` absent = the body as a whole. */
+/** The fault that the parser found, in the caller's terms; `field` absent = the body as a whole. */
 export interface ParseProblem {
   readonly field?: string;
   readonly message: string;
 }
 
-/** The parser's sentence about a body that should have been an `input`. */
+/** The parser's message about a body that should have been an `input`. */
 function parseProblem(sentence: string, input: DescMessage): ParseProblem {
   const [, enumType, value = ''] = /enum ([\w.]+) from JSON: (.*)$/s.exec(sentence) ?? [];
   const enumField = enumType && find(input, (each) => each.enum?.typeName === enumType);
@@ -171,7 +172,10 @@ interface Found {
 
 function enumProblem({ field, path }: Found, value: string): ParseProblem {
   const known = field.enum?.values.filter(({ number }) => number !== 0).map(({ name }) => name);
-  return { field: path, message: `${path} is ${value.slice(0, 100)}: one of ${known?.join(', ')}` };
+  return {
+    field: path,
+    message: `${path} is ${value.slice(0, 100)}: send one of ${known?.join(', ')}`,
+  };
 }
 
 /** The first field that fits, breadth before depth; our messages do not contain themselves. */

@@ -1,7 +1,8 @@
 /**
- * Slots of RPCs in the `ProjectGate`. A credential's call takes a slot when its body has arrived. The
- * body of a person's call names the project, so that call takes its slot after parsing: a slot of the
- * project for members, else one of the person. The slot is released when the answer has been made.
+ * Slots of RPCs in the `ProjectGate`. A credential's call takes a slot when its body has arrived.
+ * The body of a person's call names the project, so that call takes its slot after parsing: a slot
+ * of the project for members, otherwise one of the person. The slot is released once the response
+ * is made.
  */
 import {
   type ConnectRouter,
@@ -27,21 +28,21 @@ export interface HeldSlot {
   readonly gate: ProjectGate;
   pass?: Pass;
   party?: string;
-  /** Of a call with a credential or a session, once it was let in. */
+  /** The caller, once admitted, of a call with a credential or a session. */
   caller?: GateCaller;
   kind: CallClass;
   isPerson: boolean;
-  /** The client has gone, or its time is over. */
+  /** Aborts when the client disconnects or its deadline passes. */
   signal?: AbortSignal;
   /** Maps an error to what the caller sees. */
   toCallerError?: (error: unknown) => unknown;
-  /** Whose rate its body counts against from the beginning. */
+  /** Project against whose rate the body counts from the start. */
   ratedProject?: string;
-  /** Of its body, packed or unpacked, whichever is more. */
+  /** Size of the body in bytes; packed or unpacked, whichever is larger. */
   bodyBytes: number;
 }
 
-const placeKey = createContextKey<HeldSlot | undefined>(undefined, { description: 'its place' });
+const placeKey = createContextKey<HeldSlot | undefined>(undefined, { description: 'its slot' });
 
 /** The slot of a call, once the handler has begun. */
 export function heldSlotOf(values: ContextValues): HeldSlot | undefined {
@@ -70,11 +71,12 @@ export function noteCaller(
 }
 
 /**
- * Takes the slot of a credential's call. People take theirs later, and streams in their handler.
+ * Takes the slot of a credential's call. People's calls take theirs later, streams in their
+ * handler.
  */
 export async function takeSlot(held: HeldSlot): Promise<void> {
   const { gate, caller, kind, signal, isPerson, bodyBytes } = held;
-  if (!caller || !signal) throw new Error('A call takes a place before it was let in');
+  if (!caller || !signal) throw new Error('A call took a slot before it was admitted');
   if (isPerson) return await gate.turn(caller.party);
   hold(held, caller, await gate.enter(caller, kind, signal, bodyBytes));
 }
@@ -109,7 +111,7 @@ function projectNamedIn(message: object): string | undefined {
 function hold(held: HeldSlot | undefined, { party }: GateCaller, pass: Pass): void {
   if (held === undefined) {
     pass.release();
-    throw new Error('A call took a place that nobody gives back');
+    throw new Error('A call took a slot that is never released');
   }
   held.pass = pass;
   held.party = party;
@@ -128,15 +130,15 @@ export async function openStream(
   return await gate.enter(caller, 'stream', context.signal);
 }
 
-/** Resolves at the next turn of this call's project: for answers that are made in slices. */
+/** Resolves at the next turn of this call's project: for responses that are made in slices. */
 export function turnsOf(context: HandlerContext): () => Promise<void> {
   const held = context.values.get(placeKey);
-  if (!held) throw new Error('A handler asks for turns and has no place');
+  if (!held) throw new Error('A handler requested turns without a slot');
   const party = held.party ?? callerOf(context).name;
   return () => held.gate.turn(party);
 }
 
-/** Releases slots once answers are made. It wraps the registered handlers: call it last, once. */
+/** Releases slots once responses are made. It wraps the registered handlers: call it once, last. */
 export function releaseSlots(router: ConnectRouter, gate: ProjectGate): void {
   for (const [i, handler] of router.handlers.entries()) {
     const releasing: UniversalHandlerFn = async (request) => {

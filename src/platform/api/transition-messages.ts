@@ -14,7 +14,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/com
 export interface ShownActor {
   readonly by: string;
   readonly byDisplayName: string;
-  /** Of a person who has proven no address; '' otherwise. */
+  /** Email address of a person who has not proven it; '' otherwise. */
   readonly byUnprovenEmail: string;
 }
 
@@ -28,7 +28,7 @@ export function actorForCredentials({ kind, name }: Actor): ShownActor {
 
 const PERSON_NAME = /^people\/(.+)$/;
 
-/** Names of people are looked up once an answer: a page may be the work of one of them. */
+/** Looks up people's names once per response: a page may be the work of one person. */
 export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ShownActor {
   const people = host.view(SYSTEM_PROJECT);
   const known = new Map<string, Omit<ShownActor, 'by'>>();
@@ -50,7 +50,7 @@ function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'
 
 /**
  * A `svc.audit.v1.Transition`.
- * @param told what its project's rows say of it; `sentence` is '' when it is nobody's act
+ * @param told what its project's rows say about it; `sentence` is '' if no one acted
  */
 export function transitionMessage(
   transition: RecordedTransition,
@@ -83,7 +83,7 @@ export function transitionMessage(
   };
 }
 
-/** When what the event says was observed, Unix ms; undefined for what no observation decides. */
+/** When the event's fact was observed, Unix ms; undefined if no observation decides it. */
 export function observedMsOf(event: RecordedTransition['event']): number | undefined {
   const times = [event.observedMs, event.eventMs, event.startedMs];
   return times.find((time) => typeof time === 'number');
@@ -95,7 +95,7 @@ export function stateIds(machine: string, value: StateValueJson): string[] {
 }
 
 /**
- * Only what the machine declares public, in the event and in what an instance was created with: the
+ * Only the fields that the machine declares public, in the event and in an instance's creation: the
  * rest may name people, addresses or secrets.
  */
 export function publicFields(
@@ -104,7 +104,7 @@ export function publicFields(
 ): JsonObject {
   const shown = new Set(machineDefinitions.get(machine)?.publicFields);
   const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
-  // Events are stored as JSON: what they hold is nothing else.
+  // Events are stored as JSON, so they hold nothing else.
   const fields = Object.fromEntries(Object.entries(event).filter(isShown)) as JsonObject;
   const { input } = event;
   if (typeof input !== 'object' || input === null) return fields;

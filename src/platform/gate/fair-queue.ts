@@ -1,7 +1,7 @@
 /**
- * Fair scheduling between projects: a queue with one line for each project, served round robin; turns
- * on the main thread; and the calls of one class that run or wait. A project with many requests
- * waits behind itself; the first request of another project is at most one round behind.
+ * Fair scheduling between projects: a queue with one line per project, served round robin; turns on
+ * the main thread; and the calls of one class that run or wait. A project with many requests waits
+ * behind itself; the first request of another project is at most one round behind.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Slots } from './call-classes.ts';
@@ -23,8 +23,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * The oldest entry of the next project that `may` have one, taken out; that project goes to the
-   * end, and those that may not keep their slot.
+   * Removes and returns the oldest entry of the next project that `may` have one. That project
+   * moves to the end; projects that may not keep their position.
    */
   next(may: (project: string) => boolean = () => true): T | undefined {
     for (const [project, queue] of this.#queues) {
@@ -40,7 +40,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes out an entry that no longer waits; false when it had its turn already. */
+  /** Removes an entry that no longer waits; false if it already had its turn. */
   remove(project: string, entry: T): boolean {
     const queue = this.#queues.get(project);
     if (queue?.delete(entry) !== true) return false;
@@ -50,15 +50,17 @@ export class FairQueue<T> {
   }
 }
 
-/** Turns given in one round of the event loop, while its time is not used up. */
+/** Maximum number of turns in one round of the event loop, while its time lasts. */
 const ROUND_TURNS_MAX = 8;
-/** After this no further turn begins in the round, ms; with the last one it stays below 25 ms. */
+/**
+ * Time after which no further turn starts in the round, ms; with the last one it stays below 25 ms.
+ */
 const ROUND_MS = 8;
 
 export class FairTurns {
   readonly #clock: Pick<Clock, 'elapsed'>;
   readonly #queue = new FairQueue<() => void>();
-  /** A turn was given in this round of the event loop, or turns are waited for. */
+  /** true: a turn was given in this round of the event loop, or turns are pending. */
   #isBusy = false;
   #roundStartMs: number | undefined;
 
@@ -66,15 +68,14 @@ export class FairTurns {
     this.#clock = clock;
   }
 
-  /** Turns that are waited for. */
+  /** Number of pending turns. */
   get waiting(): number {
     return this.#queue.size;
   }
 
   /**
-   * Resolves when it is the party's turn; at once where nobody else had one in this round. The turn
-   * is what the caller does until it waits for something. A turn that nobody uses any more costs
-   * nothing, so that a wait is never given up.
+   * Resolves at the party's turn; at once if no other party had one in this round. The turn lasts
+   * until the caller awaits something. An unused turn costs nothing, so a wait is never cancelled.
    */
   take(party: string): Promise<void> {
     if (!this.#isBusy) {
@@ -85,7 +86,7 @@ export class FairTurns {
     return new Promise((resolve) => this.#queue.push(party, resolve));
   }
 
-  /** Plans the turns of the next round. Between two of them all that the first one does is done. */
+  /** Plans the turns of the next round. Each turn does all its work before the next one. */
   #plan(): void {
     const count = Math.min(Math.max(this.#queue.size, 1), ROUND_TURNS_MAX);
     this.#roundStartMs = undefined;
@@ -102,12 +103,12 @@ export class FairTurns {
   }
 }
 
-/** A call that waits. */
+/** A waiting call. */
 export interface WaitingCall {
   readonly caller: string;
-  /** Memory that it waits in, bytes. */
+  /** Memory it holds while it waits, bytes. */
   readonly bytes: number;
-  /** Lets it run: a slot is taken for it already. */
+  /** Starts the call; a slot is already taken for it. */
   readonly start: () => void;
 }
 
@@ -137,7 +138,7 @@ export class CallQueue {
     return mayRun;
   }
 
-  /** Puts a call into the queue, unless that is full, or the caller has its share of it. */
+  /** Queues a call, unless the queue is full or the caller has its share of it. */
   tryWait(call: WaitingCall, slots: Slots): 'waits' | 'callerHasItsShare' | 'full' {
     const { caller, bytes } = call;
     const [tally, more] = slots.unit === 'bytes' ? [this.#waitingBytes, bytes] : [this.#waiting, 1];
@@ -149,25 +150,25 @@ export class CallQueue {
     return 'waits';
   }
 
-  /** Takes a call out of the queue; false: it runs already. */
+  /** Removes a call from the queue; false if it already runs. */
   leave(call: WaitingCall): boolean {
     const waited = this.#queue.remove(call.caller, call);
     if (waited) this.#stopWaiting(call);
     return waited;
   }
 
-  /** Gives a slot back, and hands on as many as the limits of now leave. */
+  /** Releases a slot, and passes on as many as the current limits allow. */
   end(caller: string, slots: Slots): void {
     this.#running.remove(caller);
     this.startWaiting(slots);
   }
 
-  /** Does the caller have as many running as it may have? */
+  /** True if the caller has as many running calls as it may have. */
   hasItsShare(caller: string, slots: Slots): boolean {
     return this.#running.of(caller) >= slots.ofCaller;
   }
 
-  /** Starts calls that wait while there are slots: limits may have been raised meanwhile. */
+  /** Starts waiting calls while there are slots; limits may have been raised meanwhile. */
   startWaiting(slots: Slots): void {
     while (this.running < slots.running) {
       const next = this.#queue.next((caller) => this.#running.of(caller) < slots.ofCaller);
@@ -184,7 +185,7 @@ export class CallQueue {
   }
 }
 
-/** How many calls or bytes, of each caller and together. */
+/** Counts of calls or bytes, per caller and in total. */
 class Tally {
   readonly #ofCallers = new Map<string, number>();
   total = 0;

@@ -1,5 +1,5 @@
 /**
- * The use of each limit of a project, read from the part that enforces it: for members
+ * Use of each limit of a project, read from the part that enforces it: for members
  * (`GetProjectLimits`) and for the operator (`svc admin limits show`).
  */
 import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
@@ -42,7 +42,7 @@ export interface LimitUseOptions {
   readonly gate: Pick<ProjectGate, 'running'>;
 }
 
-/** Classes of calls that run at most as many as `concurrency` says, and not a multiple of it. */
+/** Classes of calls that run at most `concurrency` calls, not a multiple of it. */
 const COUNTED_CLASSES = CALL_CLASSES.filter((kind) => {
   const { limit, slots } = classRules[kind];
   return limit === 'concurrency' && slots(DEFAULT_LIMITS).running === DEFAULT_LIMITS.concurrency;
@@ -78,10 +78,10 @@ export class ProjectLimitUse {
       destinations: view.countInstances('destination', { final: false }),
       instances: evaluator.quota(project).evaluated,
       vms,
-      // They are counted as they are reported: VMs without any have not been heard since the start.
+      // Series are counted as they are reported; VMs without any have not reported since the start.
       series: series === 0 && vms > 0 ? undefined : series,
       headBytes: memory.quota(project).used,
-      // Each class has the limit to itself: the one that is nearest to it counts.
+      // Each class has the whole limit to itself; the class nearest to it counts.
       concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(party, kind))),
       openStreams: gate.running(party, 'stream'),
       ...ingestRates.used(project),

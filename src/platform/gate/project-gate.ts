@@ -1,11 +1,12 @@
 /**
- * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Each party
- * may run a few calls per class. More of them wait: up to 5 s and bounded by their number, or, for
- * reads that threads answer, up to 10 s and bounded by their memory (LIMIT-22). Others are refused
- * with 429 and `Retry-After`. Admitted calls take turns on the main thread, round robin by party. A
- * call passes the gate once: query threads and exports behind it have no gate of their own.
+ * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Each
+ * party may run a few calls per class. More of them wait: up to 5 s and bounded by their number,
+ * or, for reads that threads answer, up to 10 s and bounded by their memory (LIMIT-22). Others are
+ * refused with 429 and `Retry-After`. Admitted calls take turns on the main thread, round robin by
+ * party. A call passes the gate once: query threads and exports behind it have no gate of their
+ * own.
  *
- *     body under way -> slot of its party and class -> fair turn -> handler -> slot released
+ *     body arriving -> slot of its party and class -> fair turn -> handler -> slot released
  */
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import {
@@ -25,40 +26,43 @@ import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-cla
 import { CallQueue, FairTurns } from './fair-queue.ts';
 import { type WaitingRequest, WaitingRequests } from './waiting-requests.ts';
 
-/** Requests of all parties together that wait for a slot, bytes. */
+/** Maximum memory of all parties' requests that wait for a slot, bytes. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-/** A waiting call beside its request, bytes: its connection, its timer and what the framework holds. */
+/**
+ * Memory of a waiting call besides its request, bytes: its connection, its timer and what the
+ * framework holds.
+ */
 export const WAITING_CALL_BYTES = 16 * 1024;
 
-/** Whose slots a call takes. */
+/** Owner of the slots that a call takes. */
 export interface GateCaller {
-  /** `projects/<id>`; of calls that belong to no project, the name of the person or collector. */
+  /** `projects/<id>`; for calls that belong to no project, the name of the person or collector. */
   readonly party: string;
-  /** Resource name of who calls. */
+  /** Resource name of the caller. */
   readonly name: string;
 }
 
-/** Whose slots a call takes, as far as its credentials say; `project` once it is known. */
+/** Owner of a call's slots as far as its credentials tell; with `project` once it is known. */
 export function gateCallerOf(principal: Principal, project?: string): GateCaller {
   const { name } = principal;
   if (project !== undefined) return { party: `projects/${project}`, name };
-  // A collector for all projects, as a person, is a party of its own.
+  // A collector for all projects is a party of its own, like a person.
   const isOfProject = principal.kind !== 'human' && principal.project !== SYSTEM_PROJECT;
   return { party: isOfProject ? `projects/${principal.project}` : name, name };
 }
 
 /** A slot that a call holds. */
 export interface Pass {
-  /** Gives the slot back; harmless on a second call. */
+  /** Releases the slot; harmless on a second call. */
   readonly release: () => void;
 }
 
 export interface ProjectGate {
   /**
-   * Resolves when the call may run. Throws a `Refusal` TOO_MANY_REQUESTS, or the reason of `signal`:
-   * the client has gone.
+   * Resolves when the call may run. Throws a `Refusal` TOO_MANY_REQUESTS, or the reason of `signal`
+   * if the client disconnects.
    *
-   * @param requestBytes the request that stays in memory while the call waits; default 0
+   * @param requestBytes memory of the request while the call waits; default 0
    */
   enter(
     caller: GateCaller,
@@ -67,22 +71,22 @@ export interface ProjectGate {
     requestBytes?: number,
   ): Promise<Pass>;
   /**
-   * Before a body of at most so many bytes is read; released when it has come, or broke off. Throws a
-   * `Refusal` TOO_MANY_REQUESTS.
+   * Call it before reading a body of at most `bytes`; release the pass when the body has arrived or
+   * failed. Throws a `Refusal` TOO_MANY_REQUESTS.
    */
   takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass;
-  /** Resolves at the party's next turn on the main thread: for work that goes on in slices. */
+  /** Resolves at the party's next turn on the main thread: for work that is done in slices. */
   turn(party: string): Promise<void>;
-  /** What the party has running of a class now. */
+  /** Number of the party's running calls of a class. */
   running(party: string, kind: CallClass): number;
-  /** Of all parties. */
+  /** Counts over all parties. */
   counts(): Readonly<Record<CallClass, { readonly running: number; readonly waiting: number }>>;
 }
 
 export interface ProjectGateOptions {
   readonly clock: Clock;
   readonly limits: (party: string) => ProjectLimits;
-  /** Called at each refusal. */
+  /** Called on each refusal. */
   readonly onRefusal?: (limit: string, kind: CallClass) => void;
 }
 
@@ -126,7 +130,7 @@ class Gate implements ProjectGate {
     const { concurrency } = this.#options.limits(caller.party);
     const release = this.#bodies.tryTake(caller, bytes, concurrency);
     if (release) return { release };
-    throw this.#refused(kind, 'Too many bodies of requests are under way: send fewer at once');
+    throw this.#refused(kind, 'Too many request bodies are being received: send fewer at once');
   }
 
   turn(party: string): Promise<void> {
@@ -171,12 +175,12 @@ class Gate implements ProjectGate {
     return { release };
   }
 
-  /** Those of now: the operator may change the limits while calls wait. */
+  /** Current slots: the operator may change the limits while calls wait. */
   #slots(kind: CallClass, party: string): Slots {
     return classRules[kind].slots(this.#options.limits(party));
   }
 
-  /** Resolves with a slot taken. */
+  /** Resolves once a slot is taken. */
   async #wait(
     queue: CallQueue,
     { party, name }: GateCaller,
@@ -191,7 +195,7 @@ class Gate implements ProjectGate {
     };
     const call = { caller: name, bytes, start };
     const leave = (why: () => unknown) => {
-      // Who is no longer in the queue has been given a slot already.
+      // A call that is no longer in the queue already has a slot.
       if (!queue.leave(call)) return;
       this.#waiting.remove(request);
       reject(why());
@@ -219,7 +223,7 @@ class Gate implements ProjectGate {
     return queue;
   }
 
-  /** Forgets a queue in which nothing is left. */
+  /** Drops an empty queue. */
   #letGo(queue: CallQueue, kind: CallClass, party: string): void {
     if (queue.isEmpty) this.#queues.get(kind)?.delete(party);
   }
@@ -233,12 +237,12 @@ class Gate implements ProjectGate {
     }
     const seconds = classRules[kind].waitMsMax / 1000;
     const most = slots.unit === 'bytes' ? `${waiting} bytes of requests` : `${waiting}`;
-    const message = `${running} calls of the ${whose} may run and ${most} may wait, each for ${seconds} s: ask again later, with fewer at once`;
+    const message = `${running} calls of the ${whose} may run and ${most} may wait, each for ${seconds} s: retry later, with fewer at once`;
     return this.#refused(kind, message);
   }
 
   #full(kind: CallClass): Refusal {
-    const message = `Requests of all projects wait with ${WAITING_BYTES_MAX} bytes, and those of this one take the most: ask again later, with fewer at once`;
+    const message = `Waiting requests of all projects take ${WAITING_BYTES_MAX} bytes, and those of this one take the most: retry later, with fewer at once`;
     return this.#refused(kind, message);
   }
 
@@ -250,14 +254,14 @@ class Gate implements ProjectGate {
   }
 }
 
-/** A call that asks for a slot. */
+/** A call that requests a slot. */
 interface ArrivingCall {
   readonly kind: CallClass;
   readonly signal: AbortSignal;
   readonly requestBytes: number;
 }
 
-/** For each call that may run: with the default of 8, 32 MiB and 256 bodies of a project. */
+/** Bytes per call that may run: with the default of 8, 32 MiB and 256 bodies of a project. */
 const BYTES_FOR_EACH = 4 * BODY_BYTES_MAX;
 const BODIES_FOR_EACH = 32;
 
@@ -273,9 +277,10 @@ class BodiesUnderWay {
   readonly #ofCallers = new Map<string, UnderWay>();
 
   /**
-   * Counts a body of at most so many bytes; a caller has half of its party's bound.
+   * Counts a body of at most `bytes`; a caller has half of its party's bound.
    *
-   * @returns what takes it back, harmless on a second call; undefined: there is no room for it
+   * @returns a function that reverts the count, harmless on a second call; undefined if there is no
+   * room
    */
   tryTake(
     caller: { readonly party: string; readonly name: string },
@@ -314,15 +319,15 @@ function takeBack(counts: Map<string, UnderWay>, key: string, bytes: number): vo
   else counts.delete(key);
 }
 
-/** What bounds the calls of a project. */
+/** Bounds on the calls of a project. */
 export interface ProjectBounds {
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
-  /** Counts a call that a limit of its project refused. */
+  /** Counts a call refused because of a limit of its project. */
   readonly noteRefusal: (limit: string, kind: CallClass) => void;
 }
 
-/** The gate and the rates of ingest, over the limits that hold for each project now, with metrics. */
+/** The gate and the rates of ingest, over the current limits of each project, with metrics. */
 export function openProjectBounds(options: {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly clock: Clock;
@@ -364,7 +369,7 @@ export function openProjectBounds(options: {
 
 const PROJECT_PARTY = /^projects\/([^/]+)$/;
 
-/** A person, and a collector for all projects, have what a project has by default. */
+/** A person, or a collector for all projects, has the default limits of a project. */
 function limitsOfParty(limits: ProjectLimitsReader, party: string): ProjectLimits {
   const project = PROJECT_PARTY.exec(party)?.[1];
   return project === undefined ? DEFAULT_LIMITS : limits.of(project);

@@ -1,10 +1,10 @@
 /**
- * Memory of all requests that wait for a slot of their project, bounded together. If it is full, the
- * party whose requests take the most makes room: a party with few of them is never refused for the
- * many of another one.
+ * Shared bound on the memory of all requests that wait for a slot of their project. When it is
+ * full, the party whose requests take the most makes room, so a party with few requests is never
+ * refused because of another's many.
  */
 
-/** A request that waits. */
+/** A waiting request. */
 export interface WaitingRequest {
   readonly party: string;
   readonly bytes: number;
@@ -24,14 +24,14 @@ export class WaitingRequests {
     this.#bytesMax = bytesMax;
   }
 
-  /** Memory that waits, bytes. */
+  /** Memory of the waiting requests, bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Lets a request wait. Refuses the newest requests of parties that would have more than this one
-   * until it fits. False if it cannot wait: its own party has the most.
+   * Adds a request. To fit it, refuses the newest requests of parties that would have more than
+   * this one. False if it cannot wait, because its own party has the most.
    */
   tryAdd(request: WaitingRequest): boolean {
     const { party, bytes } = request;
@@ -48,7 +48,7 @@ export class WaitingRequests {
     return true;
   }
 
-  /** The request waits no longer; harmless on a second call. */
+  /** The request no longer waits; harmless on a second call. */
   remove(request: WaitingRequest): void {
     const ofParty = this.#ofParties.get(request.party);
     if (ofParty?.requests.delete(request) !== true) return;
@@ -57,7 +57,7 @@ export class WaitingRequests {
     if (ofParty.requests.size === 0) this.#ofParties.delete(request.party);
   }
 
-  /** The newest request of the party that has the most, if that is more than `bytes`. */
+  /** Newest request of the party that has the most, if that exceeds `bytes`. */
   #newestBeyond(bytes: number): WaitingRequest | undefined {
     let most = { bytes, requests: new Set<WaitingRequest>() };
     for (const ofParty of this.#ofParties.values()) if (ofParty.bytes > most.bytes) most = ofParty;

@@ -4,8 +4,8 @@
  *
  * Only failures count: a CI fleet behind one address may exchange as often as it wants. A failure
  * counts against the limit of its address and against one that all unknown addresses share. An
- * address with a success in the last hour is known and does not need the shared one, so that an
- * attack from many addresses delays strangers and not existing clients.
+ * address with a success in the last hour is known and exempt from the shared limit, so an attack
+ * from many addresses delays strangers but not existing clients.
  */
 import ipaddr from 'ipaddr.js';
 import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
@@ -15,25 +15,25 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** Failures of one address: a whole matrix of misconfigured jobs at once, then five a second. */
+/** Failures of one address: a whole matrix of misconfigured jobs at once, then five per second. */
 export const FAILURES_OF_ADDRESS = { burst: 300, refillMs: 200 } as const;
-/** Failures of all unknown addresses together: 100 a second cost about a fiftieth of a core. */
+/** Failures of all unknown addresses together: 100 per second cost about a fiftieth of a core. */
 export const FAILURES_OF_STRANGERS = { burst: 1_000, refillMs: 10 } as const;
 /** Refused credentials of one address: a fleet of agents whose key was revoked, in each interval. */
 export const REFUSED_CREDENTIALS = { burst: 300, refillMs: 200 } as const;
 /** How long a success makes an address known, ms. */
 const KNOWN_MS = 3_600_000;
-/** Some 1 MB; when more come, those that succeeded longest ago are strangers again. */
+/** About 1 MB. When it is full, the addresses with the oldest successes become strangers again. */
 const KNOWN_MAX = 10_000;
 
 export interface AnonymousLimits {
   /**
-   * Admits a call without a credential, before its body is read. Returns a function to call when the
-   * call has succeeded. Throws TOO_MANY_REQUESTS.
+   * Admits a call without a credential, before its body is read. Returns a function to call on
+   * success. Throws TOO_MANY_REQUESTS.
    */
   admit(address: string): () => void;
   /**
-   * The result of `authenticate`. When the address has sent too many refused credentials, a refused
+   * The result of `authenticate`. If the address has sent too many refused credentials, a refused
    * one rejects with TOO_MANY_REQUESTS; a valid one is always accepted.
    */
   authenticated<T>(address: string, authenticate: () => Promise<T>): Promise<T>;
@@ -75,7 +75,7 @@ export function createAnonymousLimits({
       return () => {
         ofAddress.giveBackTo(network);
         if (isStranger) ofStrangers.giveBackTo('');
-        // Deleted first, so that the oldest entry is the one whose last success is longest ago.
+        // Deleted first, so that the oldest entry is the one with the oldest success.
         knownUntilMs.delete(network);
         knownUntilMs.set(network, clock.elapsed() + KNOWN_MS);
       };
@@ -102,7 +102,7 @@ export class AddressLimits extends RateLimiter {
   }
 }
 
-/** The refusal, with when to try again. */
+/** The refusal, with the time to retry. */
 function tooManyRequests(sentence: string, waitMs: number): Refusal {
   const seconds = Math.ceil(waitMs / 1000);
   return new Refusal('TOO_MANY_REQUESTS', `${sentence}: try again in ${seconds} s`, {
@@ -110,7 +110,7 @@ function tooManyRequests(sentence: string, waitMs: number): Refusal {
   });
 }
 
-/** What is counted as one address: an IPv4 address, an IPv6 network of 64 bits. */
+/** The unit that counts as one address: an IPv4 address, an IPv6 network of 64 bits. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

@@ -13,30 +13,33 @@ import { networkOf } from './anonymous-limits.ts';
 
 export interface ConnectionBounds {
   readonly perAddressMax: number;
-  /** Whose connections are many people's: bounded by the total alone. */
+  /** Proxies, whose connections serve many people: bounded by the total alone. */
   readonly proxies: AddressList | undefined;
   readonly isTls: boolean;
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
-  /** Of all addresses; default `CONNECTIONS_MAX`. */
+  /** Maximum for all addresses; default `CONNECTIONS_MAX`. */
   readonly totalMax?: number;
 }
 
-/** New TLS connections of one address: a browser opens 6, a fleet behind one address a few a second. */
+/**
+ * New TLS connections of one address: a browser opens 6, a fleet behind one address a few per
+ * second.
+ */
 const HANDSHAKES = { burst: 256, refillMs: 20 } as const;
-/** From this share of all connections on, idle ones stay shorter. */
+/** Share of all connections from which idle ones are kept for less time. */
 const BUSY_SHARE = 0.5;
-/** From this share on, idle ones are closed for new ones. */
+/** Share from which idle ones are closed for new ones. */
 const FULL_SHARE = 0.9;
 const SWEEP_MS = 1_000;
 
-/** How long an idle connection stays, ms, while `share` of those that may be open are. */
+/** How long an idle connection is kept, ms, while `share` of the allowed connections are open. */
 export function keepAliveMsAt(share: number): number {
   const busy = Math.min(1, Math.max(0, (share - BUSY_SHARE) / (FULL_SHARE - BUSY_SHARE)));
   return Math.round(KEEP_ALIVE_MS - busy * (KEEP_ALIVE_MS - KEEP_ALIVE_BUSY_MS));
 }
 
-/** Bounds the server's connections from now on; before it listens. */
+/** Bounds the server's connections from now on; call it before the server listens. */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
   const { perAddressMax, proxies, isTls, clock, metrics, totalMax = CONNECTIONS_MAX } = bounds;
   const handshakes = new RateLimiter(clock, HANDSHAKES);
@@ -85,11 +88,11 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
 }
 
 export interface AddressList {
-  /** `address` as Node gives it; an IPv4 address that is written as IPv6 is the IPv4 address. */
+  /** `address` as Node gives it; an IPv4 address written as IPv6 is the IPv4 address. */
   has(address: string | undefined): boolean;
 }
 
-/** @param ranges as `SVC_TRUSTED_PROXY` has them: `10.0.0.5`, `fd00::/8` */
+/** @param ranges in the form of `SVC_TRUSTED_PROXY`: `10.0.0.5`, `fd00::/8` */
 export function createAddressList(ranges: readonly string[]): AddressList {
   const list = new BlockList();
   for (const range of ranges) {

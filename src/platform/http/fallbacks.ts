@@ -1,7 +1,7 @@
 /**
- * Answers for requests without a route and for errors outside of a handler: never a stack trace, and
- * never a 500 for a mistake of the caller. Each is Connect's JSON error with a reason of the catalogue,
- * on plain paths too. Bytes that are not an acceptable HTTP request (not HTTP, headers
+ * Responses to requests without a route and to errors outside a handler: never a stack trace, and
+ * never a 500 for a mistake of the caller. Each is Connect's JSON error with a reason of the
+ * catalogue, on plain paths too. Bytes that are not an acceptable HTTP request (not HTTP, headers
  * too large, a request that never ends) are answered on the socket, which is then closed.
  */
 
@@ -11,10 +11,12 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf, refusalBody, toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** Counted for clients that hung up before they were answered; never sent. nginx's number for it. */
+/**
+ * Counted, never sent, for clients that disconnected before the response. nginx's number for it.
+ */
 export const CLIENT_GONE = 499;
 
-/** What a caller can have meant by a path that takes another method. */
+/** Methods that a caller may have meant when a path takes another one. */
 const METHODS = ['GET', 'POST'] as const;
 
 /** `/package.Service/Method`. */
@@ -23,7 +25,7 @@ const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
 export function addFallbacks(app: FastifyInstance, log: Log): void {
   const refusePath = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const path = pathOf(request);
-    // What stands for parameters in a route is none of a request, and no path to ask for.
+    // A route's placeholder for parameters is not part of any request, and not a path to request.
     const isPattern = /[*:]/.test(path);
     const allowed = METHODS.filter((method) => !isPattern && app.hasRoute({ method, url: path }));
     if (allowed.length > 0) return refuseMethod(request, reply, allowed);
@@ -39,16 +41,16 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
     else done(null, payload);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    // The client hung up and its work was aborted, which is no fault.
+    // The client disconnected and its work was aborted, which is not a fault.
     if (reply.raw.destroyed) {
       log.debug(
         { err: error, requestId: request.id, path: pathOf(request) },
-        'The client has gone',
+        'The client disconnected',
       );
       return reply.code(CLIENT_GONE).send();
     }
     const refusal = refusalOf(error);
-    // Fastify's own status says more on a plain route than the catalogue's: 413.
+    // Fastify's own status, 413, is more exact on a plain route than the catalogue's.
     const status = isRpcPath(pathOf(request)) ? undefined : error.statusCode;
     if (refusal) return sendRefusal(reply, refusal, status);
     log.error({ err: error, requestId: request.id, path: pathOf(request) }, 'A request failed');
@@ -57,7 +59,7 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
   });
 }
 
-/** The caller's mistake, or the service's stop, as a refusal; undefined for a fault of ours. */
+/** The caller's mistake, or the service's stop, as a refusal; undefined if the fault is ours. */
 function refusalOf(error: FastifyError | Refusal): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const status = error.statusCode ?? 500;
@@ -67,7 +69,7 @@ function refusalOf(error: FastifyError | Refusal): Refusal | undefined {
   return status >= 400 && status < 500 ? new Refusal('INVALID_FIELD', error.message) : undefined;
 }
 
-/** Answers METHOD_NOT_ALLOWED on a path that takes other methods (RFC 9110, section 15.5.6). */
+/** Responds with METHOD_NOT_ALLOWED on a path that takes other methods (RFC 9110, section 15.5.6). */
 export function refuseMethod(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -79,8 +81,9 @@ export function refuseMethod(
 }
 
 /**
- * Answers with the refusal, as an RPC would: Connect's JSON error, and the headers that go with it.
- * @param status where HTTP says it more exactly than the catalogue
+ * Responds with the refusal as an RPC would: Connect's JSON error, and the headers that belong to
+ * it.
+ * @param status HTTP status, if it is more exact than the catalogue's
  */
 export function sendRefusal(
   reply: FastifyReply,
@@ -118,7 +121,7 @@ export function clientErrorListener(
   return (error, socket) => {
     const code = error.code ?? 'unknown';
     note(code);
-    // A reset connection has nobody to answer; one with bytes on the way must not get a second head.
+    // A reset connection has no reader left; one with bytes on the way must not get a second head.
     if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
       socket.destroy();
       return;

@@ -1,7 +1,8 @@
 /**
- * The Host check. A page of another site can make its own name resolve to an address of this network
- * (DNS rebinding); the browser then sends that name as the Host, and the page would read the answer.
- * Addresses cannot be rebound, so every address is accepted, and health checks need no setting.
+ * The Host check. A page of another site can make its own name resolve to an address of this
+ * network (DNS rebinding); the browser then sends that name as the Host, and the page would read
+ * the answer. Addresses cannot be rebound, so every address is accepted, and health checks need no
+ * setting.
  *
  * RFC 9112, sections 3.2 and 3.2.2
  */
@@ -42,16 +43,20 @@ export function createHostCheck({
       return bad('two_hosts', 'The request has more than one Host header: send one');
     }
     if (host === undefined) {
-      // Health checks of old proxies; a browser, which alone can be misled, always sends one.
+      // Only health checks of old proxies send none; a browser, which alone can be misled, always
+      // sends one.
       if (request.httpVersionMinor === 0) return undefined;
-      return bad('no_host', 'The request has no Host header: send the name it was asked by');
+      return bad('no_host', 'The request has no Host header: send the host name of the service');
     }
     const authority = ABSOLUTE_FORM.exec(request.url ?? '')?.[1];
     if (authority !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
-      return bad('bad_host', 'The request names one host in its target and another as its Host');
+      return bad(
+        'bad_host',
+        'The request names one host in its target and another in its Host header',
+      );
     }
     const name = nameOf(host);
-    if (name === undefined) return bad('bad_host', 'The Host header is no host name and port');
+    if (name === undefined) return bad('bad_host', 'The Host header is not a host name and port');
     return isAddress(name) || isLocalName(name) || names.has(name) ? undefined : unknown(name);
   };
 }
@@ -61,7 +66,7 @@ export function isLocalName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
 
-/** The name or address of a Host header, in lower case; undefined = it is none. */
+/** The name or address of a Host header, in lower case; undefined if it is neither. */
 export function nameOf(host: string): string | undefined {
   const name = HOST.exec(host)?.[1]?.toLowerCase();
   return name === undefined ? undefined : withoutRootDot(name);
@@ -72,7 +77,7 @@ function withoutRootDot(name: string): string {
   return name.replace(/\.$/, '');
 }
 
-/** The target as a path: an absolute form is what proxies are sent, and servers must take it. */
+/** The target as a path: proxies are sent the absolute form, and servers must accept it. */
 export function originForm(url: string): string {
   const rest = ABSOLUTE_FORM.exec(url)?.[2];
   if (rest === undefined) return url;

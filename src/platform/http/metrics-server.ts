@@ -1,6 +1,7 @@
 /**
- * The operator's listener: `/metrics`, and `/readyz` with its reasons, without a credential and only
- * on loopback. It is a server of its own, so that both work while the API is saturated or stopping.
+ * The operator's listener: `/metrics`, and `/readyz` with its reasons, without a credential and
+ * only on loopback. It is a server of its own, so that both work while the API is saturated or
+ * stopping.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -23,8 +24,8 @@ export interface MetricsServer {
 }
 
 /**
- * The listener that the settings ask for. Undefined when it is off, or when its default port is
- * taken; that is logged and does not keep the service from starting.
+ * The listener that the settings name. Undefined if it is off or its default port is taken; the
+ * latter is logged and does not prevent the start.
  */
 export async function openConfiguredMetricsServer(options: {
   readonly settings: Pick<
@@ -46,7 +47,10 @@ export async function openConfiguredMetricsServer(options: {
     });
   } catch (error) {
     if (settings.metricsListenGiven || !(error instanceof ConfigError)) throw error;
-    log.warn({ part: 'metrics' }, `${error.message}; SVC_METRICS_ON_API shows the same to keys`);
+    log.warn(
+      { part: 'metrics' },
+      `${error.message}; SVC_METRICS_ON_API shows the same metrics to keys`,
+    );
     return undefined;
   }
 }
@@ -96,7 +100,7 @@ export async function openMetricsServer(options: {
     server.listen({ ...address });
     await once(server, 'listening');
   });
-  // Once it listens: when the port is taken, another listener may have the metric.
+  // Once it listens: if the port is taken, another listener may have the metric.
   refused = metrics.counter(
     'svc_metrics_listener_refused_total',
     'Requests that the metrics listener refused',

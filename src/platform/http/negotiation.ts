@@ -1,13 +1,13 @@
 /**
- * Content negotiation by the Accept and Accept-Encoding headers: the one reading of weights for
- * everything that is answered in more than one form.
+ * Content negotiation by the Accept and Accept-Encoding headers: the one reading of weights for all
+ * responses that have more than one form.
  *
  * RFC 9110, sections 12.4.2, 12.5.1 and 12.5.3
  */
 
 /**
- * How an answer is packed: the offered coding that the client likes most, of equal ones the first;
- * `identity` whenever the header does not ask for any of them.
+ * Encoding of a response: the offered coding that the client prefers, the first among equals;
+ * `identity` if the header requests none of them.
  */
 export function negotiateEncoding<Coding extends string>(
   acceptEncoding: string | undefined,
@@ -31,7 +31,7 @@ interface WeightedRange {
   readonly weight: number;
 }
 
-/** In the header's order. What has no name or no weight that could be one does not count. */
+/** In the header's order. Entries without a name or a valid weight do not count. */
 export function acceptedRanges(header: string | undefined): WeightedRange[] {
   return (header ?? '').split(',').flatMap((range) => {
     const [name = '', ...rest] = range.split(';').map((part) => part.trim().toLowerCase());

@@ -1,8 +1,8 @@
 /**
- * Endpoints for operators and orchestrators: alive, ready, the service's own metrics. `/healthz` says
- * only that the process answers, so that nobody restarts it because a stream is away. `/readyz` shows
- * the state of each kind of part to anybody, and a general reason to callers that may read. The exact
- * reasons are in the log and on the metrics listener.
+ * Endpoints for operators and orchestrators: alive, ready, the service's own metrics. `/healthz`
+ * says only that the process answers, so that it is not restarted because a stream is away.
+ * `/readyz` shows the state of each kind of part to anyone, and a general reason to callers that
+ * may read. The exact reasons are in the log and on the metrics listener.
  */
 import type { FastifyInstance } from 'fastify';
 import { callerReport, type Health, publicReport } from '../health.ts';
@@ -13,18 +13,18 @@ import type { ReaderCheck, ReadGate } from './read-gate.ts';
 export interface OperationsOptions {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** Who may read reasons in `/readyz`. */
+  /** Check for callers that may read reasons in `/readyz`. */
   readonly isReader: ReaderCheck;
-  /** Who may read `/metrics`. */
+  /** Gate of `/metrics`. */
   readonly readGate: ReadGate;
-  /** Whether `/metrics` is here too; by default it is not. */
+  /** true: `/metrics` is here too. Default: false. */
   readonly hasMetrics?: boolean;
 }
 
 /** Paths in two spellings: Kubernetes's and Prometheus's. */
 export const ALIVE: readonly string[] = ['/healthz', '/-/healthy'];
 export const READY: readonly string[] = ['/readyz', '/-/ready'];
-/** What whoever watches the process may ask, whichever way they come. */
+/** Paths that a monitor of the process may request over any connection and under any host name. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set([...ALIVE, ...READY]);
 
 export function addOperations(app: FastifyInstance, options: OperationsOptions): void {

@@ -1,8 +1,8 @@
 /**
  * Access to the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer credential
- * that may read exactly this project, and for PromQL the session of a member with the Origin of this
- * service, which browsers send with a POST. A key of another project gets the same refusal whether or not this
- * project exists.
+ * that may read exactly this project or, for PromQL, the session of a member with the Origin of
+ * this service, which browsers send with a POST. A key of another project gets the same refusal
+ * whether or not this project exists.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator } from '../access/authenticator.ts';
@@ -19,15 +19,15 @@ export interface ReaderAccess extends SequenceDeps {
   readonly gate: ProjectGate;
 }
 
-/** A request that was let in. */
+/** An admitted request. */
 export interface AdmittedReader {
   readonly caller: GateCaller;
   /**
-   * A place of its project, for when its body has come; `bytes` of the request wait with it. Throws
-   * a `Refusal`, also where the reader may not read any more.
+   * Takes a slot of the project once the body has arrived; `bytes` of the request wait with it.
+   * Throws a `Refusal`, also if the reader has lost access.
    */
   readonly takeSlot: (bytes: number) => Promise<Pass>;
-  /** Throws a `Refusal` where the reader may not read any more: before what took a while is answered. */
+  /** Throws a `Refusal` if the reader has lost access; call it before answering slow work. */
   readonly assertStillAdmitted: () => void;
 }
 
@@ -37,17 +37,16 @@ export interface ReaderRequest {
   /** Its address and its headers. */
   readonly request: Pick<FastifyRequest, 'ip' | 'headers'>;
   readonly kind: CallClass;
-  /** May a signed-in person ask, too? */
+  /** true: signed-in people may ask too. */
   readonly people: boolean;
-  /** The client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Lets a request in to read the project, once this node has applied the position that it sends.
- * Whoever answers takes a place then, which asserts once more: a body that comes slowly must not
- * outlive a revocation. Rejects with a `Refusal`, or the reason of
- * `signal`.
+ * Admits a request to read the project, once this node has applied the position that it sends. The
+ * handler then takes a slot, which checks access again: a body that arrives slowly must not outlive
+ * a revocation. Rejects with a `Refusal`, or the reason of `signal`.
  */
 export async function admitReader(
   access: ReaderAccess,
@@ -79,7 +78,7 @@ export async function admitReader(
   return { caller, takeSlot, assertStillAdmitted };
 }
 
-/** Memory that a request takes while it waits, bytes: first line, headers, and its body as text. */
+/** Memory of a waiting request, bytes: first line, headers, and its body as text. */
 export function requestBytesOf({
   raw: { url = '', rawHeaders },
   body,

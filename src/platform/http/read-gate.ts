@@ -1,4 +1,4 @@
-/** The check of a plain HTTP route that shows something for which `monitoring.read` is needed. */
+/** Check of the plain HTTP routes that need `monitoring.read`. */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Authenticator } from '../access/authenticator.ts';
@@ -8,14 +8,14 @@ import { gateCallerOf, type Pass } from '../gate/project-gate.ts';
 import type { ReaderAccess } from './project-access.ts';
 
 /**
- * A place of the reader's project, to be released when the page is made. `signal`: the client has
- * gone; rejects with its reason then, and with a `Refusal` of who may not read.
+ * Takes a slot of the reader's project; release it when the page is made. Rejects with a `Refusal`
+ * if the caller may not read, and with the reason of `signal` if the client disconnects.
  */
 export type ReadGate = (request: Asker, signal: AbortSignal) => Promise<Pass>;
 
 /**
- * Whether the caller may read, without taking a place: health is asked most when places are short.
- * Rejects with faults of the service alone.
+ * Whether the caller may read, without taking a slot: health is requested most when slots are
+ * scarce. Rejects only with faults of the service.
  */
 export type ReaderCheck = (request: Asker) => Promise<boolean>;
 

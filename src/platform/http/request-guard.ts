@@ -2,7 +2,7 @@
  * Checks and headers for every request of a listener: a Host that names this service (health checks
  * are exempt), no plain http past the proxy that terminates TLS, and headers against type sniffing
  * and for https only. It works below the framework, on the server's `request` event, so that no
- * route, fast path or error answer can be without it.
+ * route, fast path or error response can bypass it.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -21,12 +21,12 @@ export interface RequestGuardOptions {
   readonly noteRefused: (cause: string) => void;
 }
 
-/** One year: the least that browsers' own lists take. */
+/** One year, the minimum for browsers' own lists. */
 const STRICT_TRANSPORT = 'max-age=31536000';
 
 /**
- * Puts the guard before all that listens for requests of the server so far; call it last. A server
- * that it guards is made with `requireHostHeader: false`: Node's own answer has no headers.
+ * Puts the guard before all `request` listeners of the server so far; call it last. A guarded
+ * server is made with `requireHostHeader: false`: Node's own response has no headers.
  */
 export function guardRequests(server: Server, options: RequestGuardOptions): void {
   const isAdmitted = createGuard(options);
@@ -36,7 +36,7 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
     if (!isAdmitted(request, response)) return;
     for (const listener of listeners) listener.call(server, request, response);
   });
-  // Node would answer itself, without these headers.
+  // Node would respond itself, without these headers.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     if (!isAdmitted(request, response)) return;
     const message = 'Expect accepts only 100-continue';
@@ -44,13 +44,15 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
   });
 }
 
-/** Asks of each request whether it may go on; what may not is answered. */
+/**
+ * Returns a function that decides whether a request may continue, and answers those that may not.
+ */
 export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
   const problemOfHost = createHostCheck(settings);
   const proxies = settings.trustedProxy && createAddressList(settings.trustedProxy);
   const isPublicHttps = settings.publicUrl?.startsWith('https:') === true;
 
-  /** Did the client speak https, to us or to the proxy? */
+  /** True if the client speaks https, to us or to the proxy. */
   const isSecure = ({ socket, headers }: IncomingMessage): boolean => {
     if (isTls(socket)) return true;
     if (!proxies?.has(socket.remoteAddress)) return false;
@@ -67,7 +69,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     response.setHeader('x-content-type-options', 'nosniff');
     const problem = problemOfHost(request);
-    // Orchestrators probe under names that no setting knows, and a probe's answer is public.
+    // Orchestrators probe under names that no setting knows, and a probe's response is public.
     const mayAskByAnyName = problem?.cause === 'unknown_host' && isProbe(request);
     if (problem && !mayAskByAnyName) {
       const { cause, status, message } = problem;
@@ -76,7 +78,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
       refuse(response, { status, refusal });
       return false;
     }
-    // A browser that learned it for localhost would no longer open other programs there.
+    // A browser that learned it for localhost could no longer open other programs there.
     const isLocal = isLocalName(nameOf(request.headers.host ?? '') ?? '');
     if (!isLocal && isSecure(request)) {
       response.setHeader('strict-transport-security', STRICT_TRANSPORT);
@@ -100,12 +102,12 @@ function isTls(socket: Socket): boolean {
   return (socket as TLSSocket).encrypted === true;
 }
 
-/** What goes over loopback is in the clear for nobody else. */
+/** No one else can read loopback traffic. */
 function isLocalPeer({ remoteAddress }: Socket): boolean {
   return remoteAddress !== undefined && isLoopback(remoteAddress);
 }
 
-/** The body is not read, so the connection ends with the answer. */
+/** The body is not read, so the connection ends with the response. */
 function refuse(
   response: ServerResponse,
   { refusal, status = httpStatusOf(refusal.reason) }: { refusal: Refusal; status?: number },

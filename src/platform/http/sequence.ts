@@ -1,9 +1,10 @@
 /**
- * Read-your-writes on any node. An answer to an admitted caller carries the position in EVENTS that
- * this node has applied. A request that sends the position back is answered once this node has
- * reached it. What `WriteSamples` answers carries the position in SAMPLES of its rows, too. A position counts the commits of the whole service, so callers get it enciphered: two
- * tokens of one position differ, and neither reveals how much happened in between. Only the service
- * knows which of several tokens is the latest, so a request may send them all.
+ * Read-your-writes on any node. A response to an admitted caller carries the position in EVENTS
+ * that this node has applied. A request that sends the position back is answered once this node has
+ * reached it. A response of `WriteSamples` also carries the position of its rows in SAMPLES. A
+ * position counts the commits of the whole service, so callers get it enciphered: two tokens of one
+ * position differ, and neither reveals how much happened in between. Only the service knows which
+ * of several tokens is the latest, so a request may send them all.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
@@ -16,13 +17,13 @@ import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
 
 /**
- * Header with a position token in answers to callers who were let in; in their requests a
+ * Header with a position token in responses to admitted callers; in their requests, a
  * comma-separated list of such tokens.
  */
 export const SEQUENCE_HEADER = 'svc-sequence';
-/** What the key of the tokens is derived for: the same on every node of a service. */
+/** Purpose from which the tokens' key is derived: the same on every node of a service. */
 export const SEQUENCE_PURPOSE = 'position tokens';
-/** Most tokens of one request: of as many calls that went on at once. */
+/** Maximum number of tokens in one request: from as many calls that ran at once. */
 const TOKENS_MAX = 32;
 /** Longest wait for a position that this node has not applied yet, ms. */
 const SEQUENCE_WAIT_MS = 5_000;
@@ -34,11 +35,13 @@ export interface SequenceDeps {
 export interface Positions {
   /** The token of a position, 22 characters; a new one at each call. */
   tokenOf(sequence: number): string;
-  /** The token of what this node has applied by now. */
+  /** Token of the position that this node has applied. */
   current(): string;
-  /** The same, with the token of rows that were stored at this position in SAMPLES; 0: none were. */
+  /**
+   * The same, with the token of rows that were stored at this position in SAMPLES; 0 if none were.
+   */
   afterWrite(samples: number): string;
-  /** The position in EVENTS of a token; undefined for what was not made under this key. */
+  /** Position in EVENTS of a token; undefined if it was not made under this key. */
   sequenceOf(token: string): number | undefined;
   /**
    * Waits until this node has applied the last position of a list of tokens, the value of
@@ -50,19 +53,22 @@ export interface Positions {
   waitFor(list: string, waiter: PositionWaiter): Promise<void>;
 }
 
-/** Who waits for a position. */
+/** A caller that waits for a position. */
 export interface PositionWaiter {
   readonly caller: GateCaller;
-  /** The client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 export interface PositionsOptions {
   readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
-  /** Position in SAMPLES up to which history has what was written. Absent: nobody writes here. */
+  /**
+   * Position in SAMPLES up to which history has the written rows. Absent: no samples are written
+   * here.
+   */
   readonly samples?: Pick<AppliedPosition, 'sequence' | 'waitFor'>;
   readonly clock: Clock;
-  /** Bounds how many of a project wait at once. */
+  /** Bounds how many requests of a project wait at once. */
   readonly gate: ProjectGate;
   readonly random: Random;
   /** 32 bytes, derived for `SEQUENCE_PURPOSE`. */
@@ -98,7 +104,7 @@ interface Reached {
   readonly samples: number;
 }
 
-/** The last positions of the tokens; 0 where there is none. Throws INVALID_FIELD. */
+/** Latest positions of the tokens; 0 if there is none. Throws INVALID_FIELD. */
 function largestOf(list: readonly string[], tokens: TokenCipher): Reached {
   if (list.length > TOKENS_MAX) {
     const message = `${SEQUENCE_HEADER} has more than ${TOKENS_MAX} tokens: send the latest ones`;
@@ -116,7 +122,7 @@ async function waitUntilReached(
   signal: AbortSignal,
 ): Promise<void> {
   const reason = () =>
-    new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again');
+    new Refusal('NOT_READY', 'This node has not yet reached the requested position: try again');
   await withDeadline(clock, { ms: SEQUENCE_WAIT_MS, reason, signal }, async (ends) => {
     await host.waitFor(reached.events, ends);
     await samples?.waitFor(reached.samples, ends);
@@ -134,14 +140,14 @@ const SEQUENCE_BYTES = 6;
 const BLOCK_BYTES = 16;
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 
-/** Bytes by which a token is known, and which log its position is in. */
+/** Bytes that prove a token genuine and name its log. */
 const MARKS = { events: 0, samples: 1 } as const;
 
 /**
- * One AES block: 6 random bytes, the position in 6, and a mark of 4 by which a forged token is known
- * (encode-then-encipher, Bellare and Rogaway 2000). One try in 2^31 passes, and waits 5 seconds for
- * nothing; a longer tag would buy no more. A block, because `WriteSamples` sends one on its fastest
- * path.
+ * One AES block: 6 random bytes, 6 bytes of position, and a mark of 4 bytes that exposes a forged
+ * token (encode-then-encipher, Bellare and Rogaway 2000). One forgery in 2^31 passes, and waits 5
+ * seconds in vain; a longer tag would gain nothing more. One block, because `WriteSamples` sends
+ * one on its fastest path.
  */
 class TokenCipher {
   readonly #random: Random;

@@ -1,8 +1,8 @@
 /**
  * The API's HTTP server: fastify with bounds on everything a client can hold open, TLS from files,
  * health, metrics and the routes handed in. Fastify's request logging is off: it makes a logger for
- * each request, which costs more than a whole ingest request. Below it how any server of ours binds
- * its socket, and the address that clients should use.
+ * each request, which costs more than a whole ingest request. Below it: how every server of ours
+ * binds its socket, and the address that clients should use.
  */
 import { readFileSync } from 'node:fs';
 import type { Server as HttpsServer } from 'node:https';
@@ -41,21 +41,21 @@ export interface HttpServerOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
-  /** Who may read reasons in `/readyz`. */
+  /** Check for callers that may read reasons in `/readyz`. */
   readonly isReader: ReaderCheck;
-  /** Who may read `/metrics`. */
+  /** Gate of `/metrics`. */
   readonly readGate: ReadGate;
-  /** Whether `/metrics` is on this listener too; by default it is not. */
+  /** true: `/metrics` is on this listener too. Default: false. */
   readonly hasMetrics?: boolean;
-  /** Learns the bound address once the server listens; default: one that nobody else reads. */
+  /** Learns the bound address once the server listens. Default: a private one. */
   readonly address?: ServiceAddress;
   /** Adds the API's routes, before the server listens. */
   readonly addRoutes: (app: FastifyInstance) => Promise<void>;
-  /** How long requests in flight may go on at a stop, ms. */
+  /** Time that requests in flight may take at a stop, ms. */
   readonly stopWaitMs?: number;
 }
 
-/** Where clients find the service; notifications and mails link to it. */
+/** Address of the service for clients; notifications and mails link to it. */
 export class ServiceAddress {
   #origin: string;
 
@@ -63,10 +63,10 @@ export class ServiceAddress {
     this.#origin = publicUrl ?? '';
   }
 
-  /** SVC_PUBLIC_URL, or the address that the server is bound to; empty before it listens. */
+  /** SVC_PUBLIC_URL, or the address the server is bound to; empty before it listens. */
   readonly origin = (): string => this.#origin;
 
-  /** The server listens there; SVC_PUBLIC_URL stays. */
+  /** Records where the server listens, unless SVC_PUBLIC_URL is set. */
   bound(origin: string): void {
     this.#origin ||= origin;
   }
@@ -76,16 +76,19 @@ export interface HttpServer {
   readonly app: FastifyInstance;
   /** Origin for clients: that of `ServiceAddress`. */
   readonly baseUrl: string;
-  /** Reads certificate and key again; new connections use them. Throws `ConfigError`, keeping the old. */
+  /**
+   * Reads certificate and key again; new connections use them. Throws `ConfigError` and keeps the
+   * old ones.
+   */
   reloadCertificate(): void;
   /**
-   * Stops accepting, lets requests in flight finish, closes what is left after `stopWaitMs`.
+   * Stops accepting, lets requests in flight finish, and closes the rest after `stopWaitMs`.
    * Harmless on a second call.
    */
   close(): Promise<void>;
 }
 
-/** A listening server. Throws `ConfigError` when address or certificate is invalid. */
+/** Opens a listening server. Throws `ConfigError` if the address or the certificate is invalid. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { settings, log, health, address = new ServiceAddress(settings.publicUrl) } = options;
   const tlsFiles =
@@ -117,7 +120,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       if (!tlsFiles) return;
       // With TLS files the server comes from node:https, which fastify's type does not show.
       (app.server as unknown as HttpsServer).setSecureContext(loadTls(tlsFiles));
-      log.info({ certFile: tlsFiles.certFile }, 'The certificate was read again');
+      log.info({ certFile: tlsFiles.certFile }, 'The certificate was reloaded');
     },
     close: () => {
       state.isStopping = true;
@@ -145,7 +148,7 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
     logger: false,
     trustProxy: options.settings.trustedProxy ? [...options.settings.trustedProxy] : false,
     genReqId: requestIds(options.random),
-    // Routes that take more say so: one that is forgotten is small.
+    // Small by default; routes that accept more say so.
     bodyLimit: limits.ANONYMOUS_BODY_BYTES_MAX,
     requestTimeout: limits.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: limits.KEEP_ALIVE_MS,
@@ -159,7 +162,7 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
   return app;
 }
 
-/** Around all of the routes: which requests are looked at, and how many connections there are. */
+/** Guards around all routes: which requests are admitted, and how many connections may be open. */
 function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: boolean): void {
   const { settings, metrics, clock } = options;
   const refused = metrics.counter(
@@ -195,7 +198,7 @@ function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOpt
   const seconds = metrics.histogram('svc_http_request_seconds', 'Time to answer', ['route']);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    // `onResponse` is only for answers that went out.
+    // `onResponse` runs only for responses that were sent.
     reply.raw.once('close', () => {
       if (reply.raw.headersSent) return;
       requests.inc({ route: request.routeOptions.url ?? 'none', status: CLIENT_GONE });
@@ -212,7 +215,7 @@ function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOpt
   });
 }
 
-/** Two may be two people's, and one of them a gateway's: neither is taken, by any route. */
+/** Two credentials may belong to two people, one of them a gateway's: every route rejects both. */
 export function refuseTwoCredentials(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { rawHeaders } = request.raw;
@@ -224,7 +227,9 @@ export function refuseTwoCredentials(app: FastifyInstance): void {
   });
 }
 
-/** A kept-alive connection whose answer went out during a stop is idle: without this it would stay. */
+/**
+ * A kept-alive connection that gets its response during a stop is then idle, and would stay open.
+ */
 function endConnectionsAtStop(app: FastifyInstance, state: { isStopping: boolean }): void {
   app.addHook('onResponse', (_request, _reply, done) => {
     if (state.isStopping) setImmediate(() => app.server.closeIdleConnections());
@@ -244,7 +249,7 @@ async function drain(app: FastifyInstance, options: HttpServerOptions): Promise<
 
 // Sockets, the TLS certificate, and the address that clients should use.
 
-/** Sentence for a socket that could not be bound; undefined when the fault is another one. */
+/** Message for a socket that could not be bound; undefined for any other fault. */
 function bindProblem(error: unknown, setting: string, { host, port }: ListenAddress) {
   const what = `${setting} ${formatAddress(host, port)}`;
   switch ((error as NodeJS.ErrnoException | null)?.code) {
@@ -253,7 +258,7 @@ function bindProblem(error: unknown, setting: string, { host, port }: ListenAddr
     case 'EACCES':
       return `${what} may not be bound by this user: choose a port above 1023`;
     case 'EADDRNOTAVAIL':
-      return `${what} is no address of this machine: give one of its own, or 0.0.0.0 for all`;
+      return `${what} is not an address of this machine: use one of its own, or 0.0.0.0 for all`;
     default:
       return undefined;
   }
@@ -295,7 +300,7 @@ export interface TlsMaterial {
   readonly key: Buffer;
 }
 
-/** Both files, checked to belong together. Throws `ConfigError` with the file and what is wrong. */
+/** Both files, checked to belong together. Throws `ConfigError` with the file and the problem. */
 export function loadTls({ certFile, keyFile }: TlsFiles): TlsMaterial {
   const cert = read('SVC_TLS_CERT_FILE', certFile);
   const key = read('SVC_TLS_KEY_FILE', keyFile);
@@ -303,8 +308,8 @@ export function loadTls({ certFile, keyFile }: TlsFiles): TlsMaterial {
     createSecureContext({ cert, key });
   } catch (error) {
     throw new ConfigError([
-      `SVC_TLS_CERT_FILE ${certFile} and SVC_TLS_KEY_FILE ${keyFile} do not make a certificate ` +
-        `with its key (${messageOf(error)}): give a PEM chain and its PEM key without a passphrase`,
+      `SVC_TLS_CERT_FILE ${certFile} and SVC_TLS_KEY_FILE ${keyFile} are not a certificate and ` +
+        `its key (${messageOf(error)}): use a PEM chain and its PEM key without a passphrase`,
     ]);
   }
   return { cert, key };

@@ -1,6 +1,7 @@
 /**
  * Texts of the service's mails: plain text, short, one link each, no tracking. The secret is in the
- * link's fragment, which browsers do not send to servers and which therefore appears in no access log.
+ * link's fragment, which browsers do not send to servers and which therefore appears in no access
+ * log.
  */
 import { oneLine as cutLine } from '../../../actors/platform/plain-text.ts';
 
@@ -9,28 +10,28 @@ export interface Letter {
   readonly text: string;
 }
 
-/** The address at which a link's token is shown to the person who holds it, and to nobody else. */
+/** Address of the page that shows a link's token to its holder and to no one else. */
 export function linkAddress(origin: string, token: string, page = '/auth/link'): string {
   return `${origin}${page}#${token}`;
 }
 
 export interface LinkToSend {
-  /** Of the service, as clients reach it. */
+  /** Origin of the service, as clients reach it. */
   readonly origin: string;
   readonly token: string;
   readonly expiresMs: number;
   readonly nowMs: number;
 }
 
-/** @param link `page`: the page that takes the link, with the path to return to in its query */
+/** @param link `page`: the page that accepts the link, with the path to return to in its query */
 export function signInLetter(link: LinkToSend & { readonly page?: string }): Letter {
   const host = hostOf(link.origin);
   return {
     subject: `Sign in to ${host}`,
     text: lines(
-      `Somebody, probably you, asked for a link to sign in to ${host}:`,
+      `Someone, probably you, requested a link to sign in to ${host}:`,
       linkAddress(link.origin, link.token, link.page),
-      `It works once, ${lifetime(link)}. If it was not you, do nothing: without the link nobody gets in.`,
+      `It works once, ${lifetime(link)}. If this was not you, ignore this mail: no one can sign in without the link.`,
     ),
   };
 }
@@ -52,9 +53,9 @@ export function verificationLetter(verification: VerificationToSend): Letter {
   return {
     subject: `Confirm that alerts of ${project} may be mailed to you`,
     text: lines(
-      `Somebody in the project ${project} on ${host} wants alerts to be mailed to this address, by the destination "${destination}". To agree, open:`,
+      `Someone in the project ${project} on ${host} wants to send alerts to this address, through the destination "${destination}". To agree, open:`,
       verificationAddress(verification.origin, verification.token),
-      `The link works once, ${lifetime(verification)}. If you do not agree, do nothing: without the link no alert is mailed to you.`,
+      `The link works once, ${lifetime(verification)}. If you do not agree, ignore this mail: no alerts are sent to you unless you open the link.`,
     ),
   };
 }
@@ -72,7 +73,7 @@ export function invitationLetter(invitation: InvitationToSend): Letter {
     text: lines(
       `${quoted(invitation.invitedBy)} invites you to the project ${project} on ${host}. To accept, open:`,
       linkAddress(invitation.origin, invitation.token),
-      `It works once, ${lifetime(invitation)}. If you expect no invitation, do nothing.`,
+      `It works once, ${lifetime(invitation)}. If you did not expect an invitation, ignore this mail.`,
     ),
   };
 }
@@ -96,8 +97,8 @@ function lifetime({ expiresMs, nowMs }: LinkToSend): string {
 }
 
 /**
- * Names are other people's words: a line break in one would begin a header or a paragraph, and an
- * address in one would be a link in a mail of ours. A blank keeps mail clients from making it one.
+ * Names are other people's words: a line break in one would start a header or a paragraph, and an
+ * address in one would become a link in our mail. A space keeps mail clients from linking it.
  */
 function quoted(name: string): string {
   return cutLine(name, 100)
@@ -110,8 +111,8 @@ const ADDRESS_CHARS_MAX = 254;
 const ADDRESS = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
- * The address in lower case; undefined when it is none. Only ASCII: letters that become ASCII in
- * lower case (the Kelvin sign) would let one address be taken for another.
+ * The address in lower case; undefined if it is invalid. ASCII only: letters that become ASCII in
+ * lower case (the Kelvin sign) would let one address pass for another.
  */
 export function parseAddress(text: string): string | undefined {
   const trimmed = text.trim();

@@ -1,7 +1,7 @@
 /**
  * Queue of mails, apart from the requests that cause them: the caller is answered at once, and the
- * time of the answer does not reveal whether there was anything to send. Bounded and in memory: a
- * person asks again for a link that is lost with the process. Notifications, which must not be lost,
+ * response time does not reveal whether there was anything to send. Bounded and in memory: a person
+ * requests another link if one is lost with the process. Notifications, which must not be lost,
  * have the delivery log.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
@@ -13,13 +13,13 @@ export type MailKind = 'sign-in' | 'invitation' | 'verification';
 
 export interface MailJob {
   readonly kind: MailKind;
-  /** Whose members it is for; undefined: it is no project's. */
+  /** Project whose members the mail is for; undefined if it belongs to none. */
   readonly project?: string;
-  /** Makes the mail when its turn comes; undefined = there is nothing to send. */
+  /** Makes the mail at its turn; undefined = nothing to send. */
   readonly make: () => Promise<Mail | undefined>;
-  /** Asked before each try: false = what it says holds no more. */
+  /** Called before each attempt: false = the mail is out of date. */
   readonly isCurrent?: () => boolean;
-  /** Called when the server refuses the mail for good. */
+  /** Called when the server permanently rejects the mail. */
   readonly onRefused?: (fault: MailFault) => Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface MailQueueDeps {
   readonly metrics: Metrics;
 }
 
-/** Some 100 KB; at two a second this is the mail of a minute and a half. */
+/** About 100 KB; at two per second, the mail of a minute and a half. */
 const WAITING_MAX = 200;
 /** Share of the queue for one kind of mail: many invitations must not delay sign-in links. */
 const WAITING_MAX_OF: Readonly<Record<MailKind, number>> = {
@@ -64,7 +64,7 @@ export class MailQueue {
     );
   }
 
-  /** Takes a job. false: the queue is full, and the job is dropped and counted. Never waits. */
+  /** Adds a job. false: the queue is full, and the job is dropped and counted. Never waits. */
   add(job: MailJob): boolean {
     const { kind, project } = job;
     if (this.room(job) === 0) {
@@ -78,8 +78,9 @@ export class MailQueue {
   }
 
   /**
-   * How many more of a kind, for a project, are taken now. A project never has more waiting than
-   * is left to all others: alone it fills half, and one that asks when the queue is busy finds room.
+   * How many more jobs of a kind are accepted for a project now. A project never has more waiting
+   * than is left to all others: alone it fills half, and one that asks when the queue is busy finds
+   * room.
    */
   room({ kind, project }: Waiting): number {
     if (this.#isClosed) return 0;
@@ -91,19 +92,19 @@ export class MailQueue {
     return Math.max(0, Math.ceil((free - ofProject) / 2));
   }
 
-  /** Counts a mail that is not sent, because too many of its kind were asked for. */
+  /** Counts a mail that is not sent because too many of its kind were requested. */
   noteLimited(kind: MailKind): void {
     this.#mails.inc({ kind, outcome: 'limited' });
-    this.#deps.log.warn({ kind, part: 'mail' }, 'A mail is not sent: too many were asked for');
+    this.#deps.log.warn({ kind, part: 'mail' }, 'A mail is not sent: too many were requested');
   }
 
-  /** Resolves when nothing is under way. For tests and a graceful stop. */
+  /** Resolves when nothing is in progress. For tests and a graceful stop. */
   settled(): Promise<void> {
     if (this.#underWay() === 0) return Promise.resolve();
     return new Promise((resolve) => void this.#idle.push(resolve));
   }
 
-  /** Drops what waits, counted; what is being sent goes on until the mailer is closed. */
+  /** Drops and counts waiting mails; the one being sent continues until the mailer is closed. */
   close(): void {
     this.#isClosed = true;
     const dropped = this.#waiting.length + this.#retries.size;
@@ -111,7 +112,7 @@ export class MailQueue {
     this.#retries.clear();
     this.#waiting.length = 0;
     const { log } = this.#deps;
-    if (dropped > 0) log.warn({ dropped, part: 'mail' }, 'Mails were dropped by the stop');
+    if (dropped > 0) log.warn({ dropped, part: 'mail' }, 'Mails were dropped at the stop');
     this.#next();
   }
 
@@ -143,7 +144,7 @@ export class MailQueue {
     else this.#mails.inc({ kind: job.kind, outcome: 'nothing_to_send' });
   }
 
-  /** Of a first try as of a retry: anything but the server's refusal. */
+  /** Handles any fault of a first attempt or a retry, except the server's rejection. */
   #noteFault(kind: MailKind, error: unknown): void {
     this.#mails.inc({ kind, outcome: 'failed' });
     this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
@@ -163,7 +164,10 @@ export class MailQueue {
       if (!(error instanceof MailFault)) throw error;
       const waitMs = error.isPermanent || this.#isClosed ? undefined : RETRY_MS[tries];
       const { messageId } = mail;
-      log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
+      log.warn(
+        { err: error, kind, messageId, waitMs, part: 'mail' },
+        'The mail server did not accept a mail',
+      );
       if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
       else this.#retryLater(job, waitMs, () => this.#send(job, mail, tries + 1));
       if (error.isPermanent) await this.#reportRefused(job, error);
@@ -174,7 +178,10 @@ export class MailQueue {
     try {
       await onRefused?.(fault);
     } catch (error) {
-      this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A refused mail could not be noted');
+      this.#deps.log.error(
+        { err: error, kind, part: 'mail' },
+        'A rejected mail could not be recorded',
+      );
     }
   }
 

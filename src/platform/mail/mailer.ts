@@ -1,7 +1,7 @@
 /**
- * Sends mail to the one server of SVC_SMTP_URL, by nodemailer. No message can make it read a file or
- * fetch an address. Every wait is bounded. Mails carry sign-in links, so mails and the password need
- * TLS unless the server is on this machine. No mail reports whether it was read.
+ * Sends mail to the one server of SVC_SMTP_URL, with nodemailer. No message can make it read a file
+ * or fetch an address. Every wait is bounded. Mails carry sign-in links, so mails and the password
+ * need TLS unless the server is on this machine. No mail reports whether it was read.
  */
 
 import { PassThrough, type Readable } from 'node:stream';
@@ -18,11 +18,11 @@ export interface Mail {
   readonly messageId: string;
   /** The same in HTML, for clients that show it. */
   readonly html?: string;
-  /** Further headers, such as `References`; nothing in them can begin another. */
+  /** Further headers, such as `References`; no value can start another header. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Pictures that the HTML shows by `cid:`. */
   readonly pictures?: readonly Picture[];
-  /** Gives up when aborted. */
+  /** Cancels the attempt when aborted. */
   readonly signal?: AbortSignal;
 }
 
@@ -34,32 +34,32 @@ export interface Picture {
 }
 
 export interface Mailer {
-  /** Resolves once the server has taken the mail. Rejects with `MailFault`. */
+  /** Resolves once the server has accepted the mail. Rejects with `MailFault`. */
   send(mail: Mail): Promise<void>;
-  /** Ends the connections; what is being sent fails. */
+  /** Closes the connections; a mail that is being sent fails. */
   close(): void;
 }
 
 export interface MailerOptions {
-  /** `smtp://` or `smtps://`, with user and password where the server wants them. */
+  /** `smtp://` or `smtps://`, with user and password if the server requires them. */
   readonly url: string;
   /** An address, or `Name <address>`. */
   readonly from: string;
   /**
-   * true: a connection for each mail, opened when it is sent, for who has a queue of his own;
-   * false (the default): two connections that mails wait for.
+   * true: one connection per mail, opened when it is sent, for callers with a queue of their own;
+   * false (the default): mails wait for one of two connections.
    */
   readonly isUnpooled?: boolean;
 }
 
 const CONNECT_MS = 10_000;
 const GREETING_MS = 10_000;
-/** Without a byte from the server. */
+/** Maximum silence of the server, ms. */
 const SILENCE_MS = 30_000;
 const CONNECTIONS = 2;
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
 
-/** `From` of our mails: as it was set, else a name on the host that clients know. */
+/** `From` of our mails: the setting, or a name on the host that clients know. */
 export function mailSender({
   smtpFrom,
   publicUrl,
@@ -71,7 +71,7 @@ export function mailSender({
 }
 
 export function createMailer({ url, from, isUnpooled = false }: MailerOptions): Mailer {
-  // RFC 3834, section 5: no automatic answers to what a program sent.
+  // RFC 3834, section 5: no automatic replies to mail from a program.
   const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };
   const { pool, ...unpooled } = transportOptions(url);
   const options = isUnpooled ? unpooled : { ...unpooled, pool };
@@ -84,7 +84,7 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
   let transport: ReturnType<typeof open> | undefined;
   const opened = () => {
     transport ??= open().catch((error: unknown) => {
-      // The next mail tries again: a lack of descriptors passes.
+      // The next mail tries again: a lack of descriptors is temporary.
       transport = undefined;
       throw error;
     });
@@ -105,7 +105,7 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
       }
     },
     close() {
-      // By itself the pool waits for a server that may be silent.
+      // The pool alone would wait for a server that may be silent.
       closing.abort();
       // A failed load is reported by the mail that needed it.
       void transport?.then(
@@ -116,10 +116,10 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
   };
 }
 
-/** As nodemailer takes it. */
+/** The mail as nodemailer takes it. */
 function composed({ to, subject, text, messageId, html, headers, pictures = [] }: Mail) {
   return {
-    // As an object, so that a comma in an address makes no list of it.
+    // An object, so that a comma in an address does not make a list of it.
     to: { name: '', address: to },
     subject,
     text,
@@ -144,7 +144,7 @@ export function transportOptions(url: string) {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (PORTS[protocol] ?? 587) : Number(port),
     secure: protocol === 'smtps:',
-    // Without it links and a password go out in the clear where somebody hides that TLS is offered.
+    // Without it, links and a password are sent in the clear if an attacker hides the offer of TLS.
     requireTLS: protocol === 'smtp:' && !isLoopbackHost(hostname),
     ...(username !== '' && { auth }),
     connectionTimeout: CONNECT_MS,
@@ -156,8 +156,8 @@ export function transportOptions(url: string) {
 }
 
 /**
- * How far it came: `setup`, which is everything before the login; `login`; the `sender`'s address;
- * the `recipient`'s; the `content`.
+ * Step reached: `setup`, which is everything before the login; `login`; the `sender`'s address; the
+ * `recipient`'s; the `content`.
  */
 export type MailStep = 'setup' | 'login' | 'sender' | 'recipient' | 'content';
 
@@ -170,21 +170,23 @@ interface About {
   readonly answer: string;
 }
 
-/** Answers by which a server says that an address takes no mail (RFC 5321, RFC 7504). */
+/** Statuses by which a server says that an address accepts no mail (RFC 5321, RFC 7504). */
 const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
 
-/** The server did not take a mail. Neither the message nor its fields hold anything of the mail. */
+/**
+ * The server did not accept a mail. Neither the message nor its fields hold anything of the mail.
+ */
 export class MailFault extends Error {
-  /** true: this mail will not be taken later either (RFC 5321, section 4.2.1: 5yz). */
+  /** true: the server will not accept this mail later either (RFC 5321, section 4.2.1: 5yz). */
   readonly isPermanent: boolean;
-  /** Of the server's answer, such as 550; undefined: it gave none. */
+  /** Status of the server's response, such as 550; undefined if it gave none. */
   readonly status: number | undefined;
   readonly step: MailStep;
-  /** All of it was sent, and no answer came: perhaps it was taken. */
+  /** true: the mail was sent completely without a response, so it may have been accepted. */
   readonly mayBeTaken: boolean;
-  /** TLS could not be had, though we insist on it. */
+  /** true: TLS, which we require, was not available. */
   readonly isTlsFault: boolean;
-  // No field of its own: a log prints those, and servers repeat addresses.
+  // Private: a log prints fields, and servers repeat addresses.
   readonly #answer: string;
 
   constructor(message: string, about: Pick<About, 'isPermanent' | 'status'> & Partial<About>) {
@@ -198,37 +200,40 @@ export class MailFault extends Error {
     this.#answer = about.answer ?? '';
   }
 
-  /** The server's answer as it came: it may repeat the address. '' where it gave none. */
+  /** The server's response as received: it may repeat the address. '' if it gave none. */
   answer(): string {
     return this.#answer;
   }
 
-  /** Does the server say that the address takes no mail? 5.7.x is its policy (RFC 3463). */
+  /** True if the server says that the address accepts no mail. 5.7.x is its policy (RFC 3463). */
   isBounce(): boolean {
     const isOfAddress = this.step === 'recipient' && BOUNCES.has(this.status ?? 0);
     return isOfAddress && this.enhancedStatus()?.startsWith('5.7.') !== true;
   }
 
-  /** The enhanced status of the answer, such as 5.1.1 (RFC 3463). */
+  /** Enhanced status of the response, such as 5.1.1 (RFC 3463). */
   enhancedStatus(): string | undefined {
     return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(this.#answer)?.[1];
   }
 }
 
-/** From what nodemailer threw. */
+/** Made from nodemailer's error. */
 function mailFaultOf(error: unknown, wasSent: boolean): MailFault {
   const { responseCode, code, command, response } = error as Readonly<Record<string, unknown>>;
   const status = typeof responseCode === 'number' ? responseCode : undefined;
-  // The server's text may repeat the address and more; its number and nodemailer's word do not.
+  // The server's text may repeat the address and more; its number and nodemailer's code do not.
   const codes = [status, typeof code === 'string' ? code : undefined].filter((one) => one);
-  return new MailFault(`The mail server did not take a mail (${codes.join(' ') || 'no answer'})`, {
-    status,
-    isPermanent: status !== undefined && status >= 500,
-    step: stepOf(code, command),
-    mayBeTaken: wasSent && status === undefined,
-    isTlsFault: code === 'ETLS',
-    answer: typeof response === 'string' ? response : '',
-  });
+  return new MailFault(
+    `The mail server did not accept a mail (${codes.join(' ') || 'no answer'})`,
+    {
+      status,
+      isPermanent: status !== undefined && status >= 500,
+      step: stepOf(code, command),
+      mayBeTaken: wasSent && status === undefined,
+      isTlsFault: code === 'ETLS',
+      answer: typeof response === 'string' ? response : '',
+    },
+  );
 }
 
 function stepOf(code: unknown, command: unknown): MailStep {

@@ -1,13 +1,13 @@
 /**
- * The CI issuers of the settings. The exact URL of an issuer is fixed at start. Where its keys are is
- * in its discovery document, below that URL, or in the setting.
+ * The CI issuers of the settings. The exact URL of an issuer is fixed at start. The address of its
+ * keys is in its discovery document, below that URL, or in the setting.
  */
 import { isIP } from 'node:net';
 import { shownUrl } from '../../../streams/platform/shown-url.ts';
 import { BadSetting, isLoopback, type Kind } from './setting-kinds.ts';
 
 interface IssuerAddresses {
-  /** URL of the platform's public issuer; absent: every organisation has its own. */
+  /** URL of the platform's public issuer; absent: each organisation has its own. */
   readonly publicUrl?: string;
 }
 
@@ -23,12 +23,12 @@ export type IssuerKindName = keyof typeof issuerAddresses;
 
 /** A configured issuer. */
 export interface Issuer {
-  /** How requests name it. */
+  /** Its name in requests. */
   readonly name: string;
   readonly kind: IssuerKindName;
-  /** Exactly what `iss` must be. */
+  /** Exact value of `iss`. */
   readonly url: string;
-  /** Where its keys are; undefined: its discovery document says it. */
+  /** Address of its keys; undefined: its discovery document has it. */
   readonly keysUrl: string | undefined;
 }
 
@@ -41,8 +41,8 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
   takes:
     `a comma-separated list of ${publicNames.join(', ')}, and name=kind@url for an issuer of ` +
     `your own (kinds: ${kindNames.join(', ')}), such as ` +
-    'github,ghes=github@https://github.example.com/_services/token, with ;keys=url behind it where ' +
-    'it publishes no discovery document, or keys on another host; or none',
+    'github,ghes=github@https://github.example.com/_services/token, with ;keys=url appended if ' +
+    'it publishes no discovery document or has its keys on another host; or none',
   parse: (text) => {
     if (text === 'none') return [];
     const issuers = text.split(',').map((item) => parseIssuer(item.trim()));
@@ -58,7 +58,7 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
   shown: shownIssuers,
 };
 
-/** An `@` is a login's only behind an address's scheme; one item may hold half of it. */
+/** An `@` belongs to a login only after an address's scheme; one item may hold half of it. */
 function shownIssuers(text: string): string {
   const items = text.split(',').map((item) => item.trim());
   const isPlain = items.every((item) => /^[^@]*$|^[a-z0-9-]+=[a-z]+@[^@]*$/.test(item));
@@ -72,11 +72,11 @@ function parseIssuer(item: string): Issuer {
   const [name = '', kindName = '', url, keys] = own ? own.slice(1) : [item, item];
   const kind = kindNames.find((known) => known === kindName);
   if (!NAME.test(name) || !kind)
-    throw new BadSetting((quote) => `has ${quote(item)}, which is none`);
+    throw new BadSetting((quote) => `has ${quote(item)}, which is not an issuer`);
   const known: IssuerAddresses = issuerAddresses[kind];
   const issuerUrl = url ?? known.publicUrl;
   if (issuerUrl === undefined) {
-    throw new BadSetting(`has ${name} alone: give its address too, as ${name}=${kind}@https://…`);
+    throw new BadSetting(`has ${name} without its address: write ${name}=${kind}@https://…`);
   }
   assertExactUrl(issuerUrl);
   if (keys !== undefined) assertExactUrl(keys);
@@ -86,16 +86,16 @@ function parseIssuer(item: string): Issuer {
 /** `iss` is compared as text, so what a parser would change is refused here. */
 function assertExactUrl(text: string): void {
   if (!URL.canParse(text))
-    throw new BadSetting((quote) => `has ${quote(text)}, which is no address`);
+    throw new BadSetting((quote) => `has ${quote(text)}, which is not an address`);
   const url = new URL(text);
   const isHttp = url.protocol === 'http:' && isLoopbackHost(url.hostname);
   if (url.protocol !== 'https:' && !isHttp) {
     throw new BadSetting(
-      (quote) => `has ${quote(text)}: issuers are reached by https (http on loopback alone)`,
+      (quote) => `has ${quote(text)}: issuers need https (http only on loopback)`,
     );
   }
   if (url.search || url.hash || url.username || url.password) {
-    throw new BadSetting((quote) => `has ${quote(url.origin)} with more than a path behind it`);
+    throw new BadSetting((quote) => `has ${quote(url.origin)} with more than a path after it`);
   }
   if (text !== url.href && `${text}/` !== url.href) {
     throw new BadSetting(

@@ -1,7 +1,7 @@
 /**
- * Reads the settings from flags and environment, and refuses what would surprise later: an
- * unknown name, a bad value, a combination that would put secrets on the wire. All problems are
- * reported together, each with a remedy. Order: flag, environment, default.
+ * Reads the settings from flags and environment, and rejects what would surprise later: an unknown
+ * name, a bad value, a combination that would put secrets on the wire. All problems are reported
+ * together, each with a remedy. Precedence: flag, environment, default.
  */
 import { join } from 'node:path';
 import { closestName } from '../../../actors/platform/closest-name.ts';
@@ -11,7 +11,7 @@ import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } fro
 
 export interface Config {
   readonly settings: Settings;
-  /** Sentences to log: settings that have no effect, names that Kubernetes injected. */
+  /** Messages to log: settings without effect, names that Kubernetes injected. */
   readonly warnings: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Text of a setting, and where it came from, for the sentence about it. */
+/** Text of a setting and its origin, for messages about it. */
 interface Given {
   readonly text: string;
   /** `SVC_LISTEN` or `--listen`. */
@@ -72,14 +72,14 @@ function readEnvironment(
   warnings: string[],
 ): void {
   for (const [name, value] of Object.entries(environment)) {
-    // An empty variable is one that a script left unset.
+    // An empty variable counts as unset: a script may have left it so.
     if (!name.startsWith('SVC_') || value === undefined || value.trim() === '') continue;
     if (names.includes(name as `SVC_${string}`)) given.set(name, { text: value.trim(), as: name });
     else if (name in namesOfOthers || name.startsWith('SVC_TEST_')) continue;
     else if (isInjectedByKubernetes(name, value)) {
       warnings.push(
         `${name} is ignored: Kubernetes injects it for a service whose name begins with "svc" ` +
-          '(enableServiceLinks: false stops that)',
+          '(set enableServiceLinks: false to stop that)',
       );
     } else problems.push(`${name} is not a setting: ${suggestion(name, names)}`);
   }
@@ -112,7 +112,7 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
     const setting = entries.find(([, { name }]) => `--${flagOf(name)}` === flag)?.[1];
     const following = flags[i + 1];
     const isValue = following !== undefined && !following.startsWith('--');
-    // The word after an unknown flag is taken for its value: one mistake, one problem.
+    // The word after an unknown flag is read as its value: one mistake, one problem.
     if (inline === undefined && isValue && flag.startsWith('--')) i++;
     if (!setting) {
       problems.push(unknownArgument(argument, flag, known));
@@ -157,7 +157,7 @@ function parseAll(given: GivenByName, problems: string[]): Partial<Values> {
   return values;
 }
 
-/** Where a part of the value may be of a password, no part of it is quoted. */
+/** If a part of the value may belong to a password, no part of it is quoted. */
 function whyBad({ secret, kind }: Setting<unknown>, text = '', error: BadSetting): string {
   const shown = (kind.shown ?? shownUrl)(text);
   const isWhole = !secret && shown === text;
@@ -178,7 +178,7 @@ function complete(values: ParsedValues, given: GivenByName): Settings {
   };
 }
 
-/** Sentences about settings that are each fine but not together. */
+/** Messages about settings that are valid alone but not together. */
 function conflicts(settings: Settings, given: GivenByName): string[] {
   const as = (name: string): string => given.get(name)?.as ?? name;
   const problems: string[] = [];
@@ -187,12 +187,12 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
     const [has, lacks] = tlsCertFile
       ? ['SVC_TLS_CERT_FILE', 'SVC_TLS_KEY_FILE']
       : ['SVC_TLS_KEY_FILE', 'SVC_TLS_CERT_FILE'];
-    problems.push(`${as(has)} needs ${lacks} beside it: a certificate and its key come together`);
+    problems.push(`${as(has)} needs ${lacks}: a certificate and its key belong together`);
   } else if (!isLoopback(listen.host) && !tlsCertFile && !trustedProxy) {
     problems.push(
       `${as('SVC_LISTEN')} is ${listen.host}, which other machines can reach, and keys would ` +
-        'travel in the clear: give SVC_TLS_CERT_FILE and SVC_TLS_KEY_FILE, or name the proxy that ' +
-        'ends TLS in SVC_TRUSTED_PROXY, or listen on 127.0.0.1',
+        'travel in the clear: set SVC_TLS_CERT_FILE and SVC_TLS_KEY_FILE, or name the proxy that ' +
+        'terminates TLS in SVC_TRUSTED_PROXY, or listen on 127.0.0.1',
     );
   }
   if (metricsListen && !isLoopback(metricsListen.host)) {
@@ -203,13 +203,13 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
   }
   if (settings.auditSinkRequired && settings.auditSink === null) {
     problems.push(
-      `${as('SVC_AUDIT_SINK_REQUIRED')} needs SVC_AUDIT_SINK: the file that must take the records`,
+      `${as('SVC_AUDIT_SINK_REQUIRED')} needs SVC_AUDIT_SINK: the file that the records are written to`,
     );
   }
   if (settings.webhookAllowHttp && !settings.webhookAllow) {
     problems.push(
-      `${as('SVC_WEBHOOK_ALLOW_HTTP')} needs SVC_WEBHOOK_ALLOW: it allows plain http for those ` +
-        'hosts and ranges alone',
+      `${as('SVC_WEBHOOK_ALLOW_HTTP')} needs SVC_WEBHOOK_ALLOW: it allows plain http only for those ` +
+        'hosts and ranges',
     );
   }
   problems.push(...collectConflicts(settings, given, as), ...signInConflicts(settings, as));
@@ -217,7 +217,7 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
   return problems;
 }
 
-/** What will work, and probably not as it is meant. */
+/** Settings that work, but probably not as intended. */
 function oversights(settings: Settings, given: GivenByName): string[] {
   const { listen, publicUrl, trustedProxy } = settings;
   if (publicUrl !== null || (isLoopback(listen.host) && !trustedProxy)) return [];
@@ -268,7 +268,7 @@ function natsConflicts(settings: Settings, as: (name: string) => string): string
   if (natsUrl === null) {
     for (const [name, value] of Object.entries({ ...logins, ...files })) {
       if (value === null) continue;
-      problems.push(`${as(name)} needs SVC_NATS_URL: the stream is embedded without it`);
+      problems.push(`${as(name)} needs SVC_NATS_URL: without it the stream is embedded`);
     }
     return problems;
   }
@@ -290,12 +290,13 @@ function natsConflicts(settings: Settings, as: (name: string) => string): string
       ['SVC_NATS_CERT_FILE', natsCertFile],
     ],
   ] as const) {
-    if (has !== null && lacks === null) problems.push(`${as(one)} needs ${other} beside it`);
+    if (has !== null && lacks === null) problems.push(`${as(one)} needs ${other} as well`);
   }
   const given = Object.entries(logins).filter(([, value]) => value !== null);
   const ways = given.map(([name]) => as(name));
   if (natsUrl.login) ways.unshift(`a login in ${as('SVC_NATS_URL')}`);
-  if (ways.length > 1) problems.push(`${ways.join(' and ')} are two logins at NATS: give one`);
+  if (ways.length > 1)
+    problems.push(`${ways.join(' and ')} are separate logins at NATS: set only one`);
   return problems;
 }
 
@@ -306,7 +307,7 @@ function collectConflicts(
 ): string[] {
   const { collect, demo } = settings;
   const isMixed = given.get('SVC_COLLECT')?.text.includes('none') && collect.length > 0;
-  if (isMixed) return [`${as('SVC_COLLECT')} names none beside a source: give one or the other`];
+  if (isMixed) return [`${as('SVC_COLLECT')} has none beside a source: set one or the other`];
   if (collect !== 'auto' && collect.length > 0 && !demo) {
     return [
       `${as('SVC_COLLECT')} needs the project demo, where readings of this host go: set SVC_DEMO ` +

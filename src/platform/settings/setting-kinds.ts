@@ -1,13 +1,13 @@
 /**
- * The kinds of value a setting can have: how its text is read, what it must look like. A parser
- * returns the checked value or throws `BadSetting` with the accepted values; it never sees a setting's
- * name, so that the one sentence about a bad value is made in one place (`config.ts`).
+ * Kinds of value that a setting can have: how their text is read, and what form it must have. A
+ * parser returns the checked value or throws `BadSetting` with the accepted values; it never sees a
+ * setting's name, so that the one sentence about a bad value is made in one place (`config.ts`).
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { COPIES, type Copies } from '../../../streams/platform/stream.ts';
 
-/** How a setting's text is read, and how help and documentation describe what it takes. */
+/** How a setting's text is read, and how help and documentation describe it. */
 export interface Kind<T> {
   /** The accepted values, as a phrase: `a whole number from 1 to 300`. */
   readonly takes: string;
@@ -20,8 +20,8 @@ export interface Kind<T> {
 }
 
 /**
- * An invalid value; the message says why in a phrase without the setting's name. Parts of
- * the value stand in it by `quote` alone, which leaves out what may belong to a password.
+ * An invalid value; the message says why in a phrase without the setting's name. It includes parts
+ * of the value only through `quote`, which leaves out what may belong to a password.
  */
 export class BadSetting extends Error {
   readonly phrase: (quote: (part: string) => string) => string;
@@ -33,16 +33,16 @@ export class BadSetting extends Error {
   }
 }
 
-/** In place of a part of a value that may not be shown. */
+/** Replaces a part of a value that may not be shown. */
 export const HIDDEN_PART = 'a part that is not shown';
 
-/** Where a server listens. `host` is an address without brackets; port 0 = any free one. */
+/** Listen address of a server. `host` is an address without brackets; port 0 = any free one. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** A whole number of `unit`, both bounds allowed. */
+/** A whole number, both bounds allowed. */
 export function integer(min: number, max: number): Kind<number> {
   const takes = `a whole number from ${min} to ${max}`;
   return {
@@ -87,7 +87,7 @@ export const copies: Kind<Copies> = {
   },
 };
 
-/** Comma-separated members of a closed set, each once, in the order of the set. */
+/** Comma-separated members of a closed set, each once, in the set's order. */
 export function choices<T extends string>(...values: readonly T[]): Kind<readonly T[]> {
   return {
     takes: `a comma-separated list of ${values.join(', ')}`,
@@ -95,7 +95,7 @@ export function choices<T extends string>(...values: readonly T[]): Kind<readonl
       const given = new Set<string>();
       for (const item of items(text)) {
         const found = oneOf(values, item);
-        if (!found) throw new BadSetting((quote) => `has ${quote(item)}, which is not`);
+        if (!found) throw new BadSetting((quote) => `has ${quote(item)}, which is not one of them`);
         given.add(found);
       }
       return values.filter((value) => given.has(value));
@@ -165,7 +165,7 @@ export const origin: Kind<string> = {
   },
 };
 
-/** Where NATS is, and who the addresses say that we are. */
+/** Addresses of NATS servers, and the login in them. */
 export interface NatsServers {
   /** `nats://host:port` or `tls://host:port` each, without a user. */
   readonly servers: readonly string[];
@@ -176,17 +176,17 @@ export interface NatsServers {
     | { readonly token: string };
 }
 
-/** Servers of one NATS, comma-separated. Logins in them are secrets, and the same in all of them. */
+/** Servers of one NATS, comma-separated. Logins in them are secrets and must be the same in all. */
 export const natsServers: Kind<NatsServers> = {
   takes:
     'one or more addresses, comma-separated, beginning with nats:// or tls://, with user:password@ ' +
-    'or token@ (percent-encoded) where the servers want them',
+    'or token@ (percent-encoded) if the servers require them',
   parse: (text) => {
     const urls = items(text).map(natsServer);
     const logins = new Set(urls.map(({ username, password }) => `${username}:${password}`));
     logins.delete(':');
     if (logins.size > 1)
-      throw new BadSetting('has different logins: give the same in all addresses');
+      throw new BadSetting('has different logins: use the same in all addresses');
     const [login] = urls.flatMap(loginOf);
     return {
       servers: urls.map(({ protocol, host }) => `${protocol}//${host}`),
@@ -217,9 +217,11 @@ function loginOf({ username, password }: URL): NonNullable<NatsServers['login']>
   }
 }
 
-/** One mail server. Its password may be in it: a secret. Everything else of an address is refused. */
+/**
+ * One mail server. Its password may be in it: a secret. Any other part of an address is rejected.
+ */
 export const mailServer: Kind<string> = {
-  takes: 'smtp://host:port or smtps://host:port, with user:password@ where the server wants them',
+  takes: 'smtp://host:port or smtps://host:port, with user:password@ if the server requires them',
   parse: (text) => {
     const url = parseUrl(text);
     const { protocol, hostname, pathname, search, hash } = url;
@@ -235,7 +237,7 @@ export const mailServer: Kind<string> = {
 
 /** An OpenID Connect issuer: compared exactly with what the provider calls itself. */
 export const issuer: Kind<string> = {
-  takes: 'an https address without a query; http on this machine alone',
+  takes: 'an https address without a query; http only on this machine',
   parse: (text) => {
     const { protocol, hostname, search, hash, username, password } = parseUrl(text);
     if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname))) {
@@ -248,7 +250,7 @@ export const issuer: Kind<string> = {
   },
 };
 
-/** Who mails are from: `svc@example.com`, or `Monitoring <svc@example.com>`. */
+/** Sender of mails: `svc@example.com`, or `Monitoring <svc@example.com>`. */
 export const sender: Kind<string> = {
   takes: 'an email address, such as svc@example.com or Monitoring <svc@example.com>',
   parse: (text) => {
@@ -262,8 +264,8 @@ export const sender: Kind<string> = {
 };
 
 /**
- * Addresses of proxies and ranges of them in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. A
- * range that holds strangers would let each of them choose the address that they are counted by.
+ * Addresses of proxies, and ranges of them in CIDR form: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. A
+ * range with strangers in it would let each of them choose the address that they are counted by.
  */
 export const proxyRanges: Kind<readonly string[]> = {
   takes: 'addresses and ranges, comma-separated, such as 10.0.0.5 or 10.0.0.0/8',
@@ -272,8 +274,8 @@ export const proxyRanges: Kind<readonly string[]> = {
       if (!isRange(item)) throw new BadSetting((quote) => `has ${quote(item)}, which is neither`);
       if (isTooWide(item)) {
         throw new BadSetting(
-          `has ${item}, which trusts strangers too: anybody there could say to come from any ` +
-            'address. Name the proxy itself, or the network that nothing but proxies is in',
+          `has ${item}, which trusts strangers too: anyone there could claim any ` +
+            'address. Name the proxy itself, or a network that contains only proxies',
         );
       }
       return item;
@@ -300,7 +302,7 @@ export const hostNames: Kind<readonly string[]> = {
     items(text).map((item) => {
       const name = item.toLowerCase();
       if (isHostName(name)) return name;
-      throw new BadSetting((quote) => `has ${quote(item)}, which is none: give it without a port`);
+      throw new BadSetting((quote) => `has ${quote(item)}, which is not one: leave out the port`);
     }),
 };
 
@@ -333,18 +335,20 @@ export const ports: Kind<readonly { readonly from: number; readonly to: number }
 /** Any text; for settings that another part reads. */
 export const text: Kind<string> = { takes: 'text', parse: (value) => value };
 
-/** Is it an address that only this machine can reach? */
+/** True if only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
   return ipaddr.process(host).range() === 'loopback';
 }
 
-/** Is it a host of a URL that only this machine can reach? IPv6 addresses are in brackets. */
+/** True if only this machine can reach the host of a URL. IPv6 addresses are in brackets. */
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return host === 'localhost' || (isIP(host) !== 0 && isLoopback(host));
 }
 
-/** A name that ends in a number is an address to URL parsers: it would never match as a name. */
+/**
+ * URL parsers read a name that ends in a number as an address, so it would never match as a name.
+ */
 function isHostName(name: string): boolean {
   const form = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
   return form.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name);

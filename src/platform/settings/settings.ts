@@ -28,17 +28,17 @@ import {
   text,
 } from './setting-kinds.ts';
 
-/** One setting. `T` is what the program gets: the kind's value, or null when there is none. */
+/** One setting. `T` is what the program gets: the kind's value, or null if it has none. */
 export interface Setting<T> {
   /** Name of the environment variable. */
   readonly name: `SVC_${string}`;
   readonly kind: Kind<unknown>;
   readonly unit?: string;
-  /** Text the value is read from when the setting is not given; absent: the value is null. */
+  /** Text that the value is read from if the setting is absent; without it the value is null. */
   readonly default?: string;
-  /** What the default is, in words, where it depends on something else. */
+  /** The default in words, if it depends on something else. */
   readonly defaultInWords?: string;
-  /** What it is for, one or two sentences. */
+  /** Its purpose, in one or two sentences. */
   readonly help: string;
   /** true: its value is never shown in a message. */
   readonly secret?: boolean;
@@ -62,7 +62,7 @@ function setting<T>(
   return { name, kind, default: defaultText, parse: kind.parse, ...described };
 }
 
-/** A setting that may have no value: null then. */
+/** A setting that may have no value, which is null. */
 function optional<T>(
   name: `SVC_${string}`,
   kind: Kind<T>,
@@ -106,7 +106,7 @@ export const settingsTable = {
   }),
   diskReserve: setting('SVC_DISK_RESERVE', integer(64, 1_048_576), '512', {
     unit: 'MiB',
-    help: 'Free space on the disk of SVC_DATA that changes of people and keys may not use up. Below it, the projects that changed most today are refused first; below half of it all of them. Revocations, acknowledgements, evaluation, deliveries and operators keep the rest.',
+    help: 'Free space on the disk of SVC_DATA that changes by people and keys may not use up. Below it, the projects that changed most today are refused first; below half of it, all of them. The rest is kept for revocations, acknowledgements, evaluation, deliveries and operators.',
   }),
   auditSink: optional('SVC_AUDIT_SINK', path, {
     defaultInWords: 'none',
@@ -150,11 +150,11 @@ export const settingsTable = {
     help: 'Private key of SVC_NATS_CERT_FILE, in PEM form without a passphrase.',
   }),
   streamReplicas: optional('SVC_STREAM_REPLICAS', copies, {
-    defaultInWords: '3 where the NATS server is in a cluster, else 1',
-    help: 'Copies of each stream in the NATS cluster, for streams that are made from now on. With fewer copies than this the service is degraded; "svc admin streams --replicas" changes those of existing streams.',
+    defaultInWords: '3 if the NATS server is in a cluster, else 1',
+    help: 'Copies of each stream in the NATS cluster, for streams created from now on. With fewer copies than this the service is degraded; "svc admin streams --replicas" changes those of existing streams.',
   }),
   roles: setting('SVC_ROLES', choices('all', 'deliver', 'none'), 'all', {
-    help: 'Roles of this process besides those that every one has. deliver: it sends notifications. A member that may not reach their endpoints has none, and leaves them to others; one process alone needs all.',
+    help: 'Roles of this process besides those that every process has. deliver: it sends notifications. Use none for a member that may not reach their endpoints; other members then send them. A single process needs all.',
   }),
   datacenter: setting('SVC_DATACENTER', label, 'DC-1', {
     help: 'Name of the data center of the machines that this process monitors.',
@@ -168,7 +168,7 @@ export const settingsTable = {
     help: 'Sources to collect from: this host (/proc), its libvirt domains, or none.',
   }),
   collectMap: optional('SVC_COLLECT_MAP', path, {
-    help: 'Mapping of libvirts and projects (docs/operations/collect.md): this process collects from them, with or without the demo project. Read again when it changes.',
+    help: 'File that maps libvirts to projects (docs/operations/collect.md). This process collects from them, with or without the demo project. The file is read again when it changes.',
   }),
   sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 30), '30', {
     unit: 'seconds',
@@ -188,7 +188,7 @@ export const settingsTable = {
   }),
   groupWaitSeconds: setting('SVC_GROUP_WAIT_SECONDS', integer(0, 300), '30', {
     unit: 'seconds',
-    help: 'How long a mail or chat message waits for further incidents of its rule, of destinations made from now on; 0 = a message for each incident',
+    help: 'How long a mail or chat message waits for further incidents of its rule, for destinations created from now on. 0 = one message per incident.',
   }),
   webhookPorts: optional('SVC_WEBHOOK_PORTS', ports, {
     help: 'Ports that webhooks may use, also on hosts of SVC_WEBHOOK_ALLOW. When unset, every port is allowed except those of other protocols, such as 22, 25 or 587, as in browsers.',
@@ -243,7 +243,10 @@ export interface Settings extends Omit<Parsed, 'demo' | 'collect' | 'masterKeyFi
   readonly metricsListenGiven: boolean;
 }
 
-/** Names that belong to other commands, clients and tests: known here, read by them. */
+/**
+ * Names that belong to other commands, clients and tests; this program knows but does not read
+ * them.
+ */
 export const namesOfOthers: Readonly<Record<string, string>> = {
   SVC_ENDPOINT: 'API origin, for clients and CI jobs',
   SVC_API_KEY: 'key, for clients',

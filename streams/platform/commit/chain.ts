@@ -1,7 +1,7 @@
 /**
  * The chain of a project's commits: whether one may follow the head. Every node judges alike from
- * what it has read, which is what makes two writers harmless: of two commits with one predecessor
- * only the first in the stream counts.
+ * what it has read, which makes two writers harmless: of two commits with one predecessor, only the
+ * first in the stream counts.
  */
 import type { CommitHeader } from './codec.ts';
 
@@ -9,7 +9,7 @@ import type { CommitHeader } from './codec.ts';
 export interface Head {
   readonly number: number;
   readonly hash: string;
-  /** Its `at`, Unix ms. */
+  /** Time of the commit (`at`), Unix ms. */
   readonly at: number;
 }
 
@@ -19,14 +19,14 @@ export const GENESIS: Head = { number: 0, hash: '', at: 0 };
 /**
  * - `next`: it follows the head.
  * - `superseded`: it followed an earlier commit of ours: it lost a race, or is a second copy.
- * - `foreign`: it follows a commit that is not in this chain. Either its writer or this node has
- *   another history than the stream: the caller finds out which by looking at the stream again.
+ * - `foreign`: it follows a commit that is not in this chain. Either its writer or this node has a
+ *   history other than the stream's: the caller reads the stream again to find out which.
  */
 export type Judgement = 'next' | 'superseded' | 'foreign';
 
 /**
  * Judges a commit against the head.
- * @param hashAt the chain's own hash of commit `number`, undefined when it is not known any more
+ * @param hashAt the chain's own hash of commit `number`, undefined if it is no longer known
  */
 export function judge(
   head: Head,
@@ -40,8 +40,8 @@ export function judge(
 }
 
 /**
- * This node's projection is not what the stream says: it must not decide, nor answer as if it
- * were. The message says what would do.
+ * This node's projection differs from the stream: it must neither decide nor answer from it. The
+ * message names the remedy.
  */
 export class HistoryMismatch extends Error {
   readonly kind: 'otherStream' | 'ahead' | 'behind' | 'diverged';

@@ -15,7 +15,7 @@ import {
 } from './commit.ts';
 import { assertJson } from './json.ts';
 
-/** What a commit's hash covers. Key order is that of `encodeCommit`. */
+/** The part of a commit that its hash covers. Key order is that of `encodeCommit`. */
 export interface CommitHeader extends Omit<Commit, 'decisions'> {
   /** Hex SHA-256 of each decision line, in order. */
   readonly digests: readonly string[];
@@ -26,11 +26,11 @@ export interface EncodedDecision {
   readonly decision: Decision;
   readonly line: Buffer;
   readonly digest: string;
-  /** Steps, record changes and forgotten rows: what `COMMIT_EVENTS_MAX` counts. */
+  /** Steps, record changes and forgotten rows, as counted by `COMMIT_EVENTS_MAX`. */
   readonly events: number;
 }
 
-/** A commit with its bytes: what is appended, and what applying needs. */
+/** A commit with its bytes: for appending and for applying. */
 export interface EncodedCommit {
   readonly commit: Commit;
   /** The header line, without its end. */
@@ -40,14 +40,14 @@ export interface EncodedCommit {
   readonly bytes: Uint8Array;
 }
 
-/** Bytes of a header line at most, without its digests: ids and names are short. */
+/** Maximum size of a header line without its digests, bytes: ids and names are short. */
 const HEADER_BYTES = 1024;
 const DIGEST_BYTES = 67;
 const NEWLINE = 0x0a;
 
 /**
- * Encodes one decision. Throws when it holds what JSON would change silently (NaN, a Date). What is
- * applied here is what others read: a property without a value is absent.
+ * Encodes one decision. Throws if it holds what JSON would change silently (NaN, a Date). A
+ * property without a value is left out, so that what is applied here is what others read.
  */
 export function encodeDecision(decided: Decision): EncodedDecision {
   const hasAbsent = assertJson(decided, 'decision');
@@ -64,21 +64,23 @@ export function decisionBytes(encoded: EncodedDecision): number {
   return encoded.line.length + 1 + DIGEST_BYTES;
 }
 
-/** What `decisionBytes` says of each decision of an encoded commit, in order. */
+/** `decisionBytes` of each decision in an encoded commit, in order. */
 export function decisionSizes(bytes: Uint8Array): number[] {
   return linesOf(bytes)
     .slice(1)
     .map((line) => line.length + 1 + DIGEST_BYTES);
 }
 
-/** May one more decision join a commit that has `events` and `bytes` of decisions already? */
+/**
+ * True if one more decision may join a commit that already has `events` and `bytes` of decisions.
+ */
 export function fitsCommit(events: number, bytes: number): boolean {
   return events <= COMMIT_EVENTS_MAX && bytes + HEADER_BYTES <= COMMIT_BYTES_MAX;
 }
 
 /**
- * Puts decisions and the rest of the header together. Throws when the result is over
- * `COMMIT_EVENTS_MAX` or `COMMIT_BYTES_MAX`: the committer splits before it comes to this.
+ * Combines decisions and the rest of the header. Throws if the result exceeds `COMMIT_EVENTS_MAX`
+ * or `COMMIT_BYTES_MAX`; the committer splits before that.
  */
 export function encodeCommit(
   about: Omit<Commit, 'decisions' | 'format'>,
@@ -88,7 +90,7 @@ export function encodeCommit(
   const digests = decisions.map((encoded) => encoded.digest);
   const fields = { format: COMMIT_FORMAT, id, project, number, predecessor, at, writer };
   const header = JSON.stringify({ ...fields, digests } satisfies CommitHeader);
-  // A commit that readers refuse would stop every node: better this writer fails.
+  // A commit that readers refuse would stop every node, so this writer fails instead.
   parseHeader(header);
   const lines = decisions.flatMap((encoded) => [Buffer.of(NEWLINE), encoded.line]);
   const headerLine = Buffer.from(header);
@@ -104,7 +106,7 @@ export function encodeCommit(
   return { commit, header, hash: digestOf(headerLine), bytes };
 }
 
-/** A message's header, checked, and its hash; decisions are not looked at. */
+/** A message's checked header and its hash; ignores the decisions. */
 export function decodeHeader(bytes: Uint8Array): {
   header: CommitHeader;
   text: string;
@@ -116,8 +118,8 @@ export function decodeHeader(bytes: Uint8Array): {
 }
 
 /**
- * Reads a commit and checks every decision against its digest. Unknown fields of a known format
- * are kept and mean nothing. Throws `UnknownCommitFormat` or `CommitCorrupt`.
+ * Reads a commit and checks every decision against its digest. Unknown fields of a known format are
+ * kept but have no meaning. Throws `UnknownCommitFormat` or `CommitCorrupt`.
  */
 export function decodeCommit(bytes: Uint8Array): EncodedCommit {
   const { header, text, hash } = decodeHeader(bytes);
@@ -137,19 +139,19 @@ export function decodeCommit(bytes: Uint8Array): EncodedCommit {
   return { commit: { ...fields, decisions }, header: text, hash, bytes };
 }
 
-/** The bytes of one decision, as they were committed; undefined: there is none of that place. */
+/** Bytes of one decision as committed; undefined if there is none at that place. */
 export function decisionLine(bytes: Uint8Array, place: number): string | undefined {
   return linesOf(bytes)[place + 1]?.toString();
 }
 
-/** Is this line the decision of one of these digests? */
+/** True if the line is the decision of one of these digests. */
 export function isDecisionOf({ digests }: CommitHeader, line: string): boolean {
   return digests.includes(digestOf(Buffer.from(line)));
 }
 
 /**
- * Checks what is left of a commit: the decisions still there against their digests. Throws
- * `CommitCorrupt`. @returns the header with its hash, and how many decisions are dropped
+ * Checks the rest of a commit: the remaining decisions against their digests. Throws
+ * `CommitCorrupt`. @returns the header with its hash, and the number of dropped decisions
  */
 export function verifyCommit(bytes: Uint8Array): {
   header: CommitHeader;
@@ -167,7 +169,7 @@ export function verifyCommit(bytes: Uint8Array): {
   return { header, hash, dropped: lines.filter((line) => line.length === 0).length };
 }
 
-/** The commit was written in a format of a newer program: this node must not go on. */
+/** The commit has a format of a newer program, so this node must not continue. */
 export class UnknownCommitFormat extends Error {
   readonly format: unknown;
   constructor(format: unknown) {
@@ -180,7 +182,7 @@ export class UnknownCommitFormat extends Error {
   }
 }
 
-/** Bytes on the EVENTS stream that no writer of ours made, or that have changed since. */
+/** Bytes on the EVENTS stream that no writer of ours made, or that were changed afterwards. */
 export class CommitCorrupt extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -204,7 +206,7 @@ function parseHeader(text: string): CommitHeader {
   if (!strings || !numbers || !digests) {
     throw new CommitCorrupt(`A commit header lacks a field: ${text.slice(0, 200)}`);
   }
-  // Checked field by field above; unknown fields of a newer program stay in.
+  // Checked field by field above; unknown fields of a newer program are kept.
   return header as unknown as CommitHeader;
 }
 
@@ -214,7 +216,7 @@ function parseDecision(text: string, id: string): Decision {
   if (!lists || typeof decision.by !== 'object' || decision.by === null) {
     throw new CommitCorrupt(`A decision of commit ${id} lacks its author, steps or records`);
   }
-  // Its digest matched, so it is what a writer of this format made; the shape above is a backstop.
+  // Its digest matched, so a writer of this format made it; the shape check above is a backstop.
   return decision as unknown as Decision;
 }
 

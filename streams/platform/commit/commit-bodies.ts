@@ -1,6 +1,6 @@
 /**
- * Bodies of commits from the EVENTS stream, whichever adapter carries it: asked in the stream's
- * order, they come from one read; an earlier one is read by itself.
+ * Bodies of commits from the EVENTS stream, from any adapter. Requests in the stream's order share
+ * one read; an earlier body has a read of its own.
  */
 import type { Stream, StreamMessage } from '../stream.ts';
 import { EVENTS_STREAM } from './events.ts';
@@ -9,14 +9,14 @@ export class CommitBodiesOfStream {
   readonly #stream: Pick<Stream, 'read' | 'state'>;
   #messages: AsyncIterator<StreamMessage> | undefined;
   #close: () => Promise<void> = async () => {};
-  /** The message that the read stands at. */
+  /** The message at the current position of the read. */
   #current: StreamMessage | undefined;
 
   constructor(stream: Pick<Stream, 'read' | 'state'>) {
     this.#stream = stream;
   }
 
-  /** The commit's bytes; `removed` by retention; undefined: it should be there and is not. */
+  /** The commit's bytes; `removed` by retention; undefined: it is missing but should be there. */
   async at(sequence: number): Promise<Uint8Array | 'removed' | undefined> {
     const found = await this.#find(sequence);
     if (found) return found.data;

@@ -9,7 +9,7 @@
  */
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
 
-/** Who caused a decision. `name` is a resource name, or the part of this service for `service`. */
+/** Cause of a decision. `name` is a resource name or, for `service`, the part of this service. */
 export interface Actor {
   readonly kind: 'service' | 'key' | 'human' | 'ci' | 'collector' | 'operator';
   readonly name: string;
@@ -29,7 +29,7 @@ export interface InstanceStep {
   readonly context: Readonly<Record<string, unknown>>;
   /** All timers the instance has after this step; due = commit.at + delay, Unix ms. */
   readonly timers: readonly TimerRow[];
-  /** true: the machine is in a final state; the row stays for audit, nothing moves it again. */
+  /** true: the machine is in a final state; the row stays for audit and never changes again. */
   readonly final: boolean;
 }
 
@@ -37,36 +37,39 @@ export interface TimerRow {
   /** xstate's id of the delayed raise, unique within the instance. */
   readonly id: string;
   readonly dueMs: number;
-  /** Passed to `transition()` when it falls due. */
+  /** Passed to `transition()` when the timer falls due. */
   readonly event: { readonly type: string } & Readonly<Record<string, unknown>>;
 }
 
-/** A document beside the machines: a VM, an incident, a project. `null` body removes it. */
+/** A document beside the machines: a VM, an incident, a project. A `null` body removes it. */
 export interface RecordChange {
   readonly kind: string;
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>> | null;
-  /** Lists are ordered by it, then by id; e.g. a zero-padded time. Default ''. */
+  /** Sort key of lists, before the id; e.g. a zero-padded time. Default ''. */
   readonly sort?: string;
 }
 
-/** What one request, edge or timer decided. */
+/** Decision of one request, edge or timer. */
 export interface Decision {
   readonly by: Actor;
-  /** Client's request id with the digest of its body: makes an exact resend answer the same. */
+  /**
+   * The client's request id with the digest of its body, so that an exact resend gets the same
+   * response.
+   */
   readonly request?: {
     /** Scope: project and identity, e.g. the key's resource name. */
     readonly scope: string;
     readonly id: string;
     readonly fingerprint: string;
-    /** The answer to repeat, without secrets. */
+    /** The response to repeat, without secrets. */
     readonly answer: Readonly<Record<string, unknown>>;
   };
   readonly steps: readonly InstanceStep[];
   readonly records: readonly RecordChange[];
-  /** Rows of ended instances that go: their time is over. Absent = none. */
+  /** Rows of ended instances that are removed after their retention. Absent = none. */
   readonly forgotten?: readonly InstanceRef[];
-  /** What audit keeps no longer. Absent = nothing. */
+  /** Start of the chain after a truncation of audit. Absent = no truncation. */
   readonly truncation?: ChainStart;
 }
 
@@ -77,14 +80,14 @@ export interface InstanceRef {
 }
 
 /**
- * The last commit of a project's chain that goes, with those before it and their transitions: what
- * remains begins after it, and verifies from its hash. Stands in a later commit of the same chain,
- * which therefore vouches for it.
+ * The last removed commit of a project's chain; those before it and their transitions are removed
+ * too. The rest begins after it, and verifies from its hash. Recorded in a later commit of the same
+ * chain, which therefore vouches for it.
  */
 export interface ChainStart {
   readonly number: number;
   readonly hash: string;
-  /** Its `at`, Unix ms. */
+  /** Time of the commit (`at`), Unix ms. */
   readonly at: number;
   /** Its position in EVENTS. */
   readonly sequence: number;
@@ -92,7 +95,7 @@ export interface ChainStart {
 
 export interface Commit {
   readonly format: number;
-  /** ULID, made by the writer; also the stream's message id. Retries keep it. */
+  /** ULID, made by the writer; also the stream's message id. The same on every retry. */
   readonly id: string;
   /** Project id, or `_system`. */
   readonly project: string;
@@ -102,16 +105,16 @@ export interface Commit {
   readonly predecessor: string;
   /** max(writer's now, predecessor's at), Unix ms. */
   readonly at: number;
-  /** Node that decided. */
+  /** Node that made the decision. */
   readonly writer: string;
   readonly decisions: readonly Decision[];
 }
 
-/** The format this program writes; it reads this one and every older. */
+/** The format this program writes; it reads this and all older ones. */
 export const COMMIT_FORMAT = 1;
-/** A commit's bounds; a larger change is made in several, each idempotent. */
+/** Bounds of a commit; a larger change is made in several, each idempotent. */
 export const COMMIT_EVENTS_MAX = 500;
 export const COMMIT_BYTES_MAX = 256 * 1024;
 
-/** The pseudo-project of people, data centers, collectors, issuers. */
+/** Pseudo-project of people, data centers, collectors and issuers. */
 export const SYSTEM_PROJECT = '_system';

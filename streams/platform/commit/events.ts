@@ -1,6 +1,6 @@
 /**
  * The EVENTS stream: one log of all projects' commits, a replication log kept for 30 days (the
- * projection is complete in itself, so a longer tail would serve nobody).
+ * projection is complete in itself, so a longer tail would have no use).
  */
 import { partitionOf, type StreamSpec } from '../stream.ts';
 
@@ -8,7 +8,7 @@ import { partitionOf, type StreamSpec } from '../stream.ts';
 export const EVENTS_STREAM = 'EVENTS';
 
 const RETENTION_MS = 30 * 86_400_000;
-// Longer than a writer goes on repeating an append; a copy after it is skipped by its predecessor.
+// Longer than a writer keeps repeating an append; its predecessor skips a later copy.
 const DUPLICATE_WINDOW_MS = 120_000;
 
 /** The EVENTS stream of a deployment. */
@@ -23,7 +23,7 @@ export function eventsStream(): StreamSpec {
 }
 
 /**
- * Subject of a project's commits. Throws when the id cannot be one token of a subject
+ * Subject of a project's commits. Throws if the id cannot be one token of a subject
  * (`svc.events.<partition>.<project>`).
  */
 export function eventsSubject(project: string): string {

@@ -1,14 +1,14 @@
 /**
- * Values that may stand in a commit: those that JSON gives back as they were. `JSON.stringify`
- * alone would turn NaN into null, a Date into text and a Map into {}; an absent value must not
- * become another one on its way through the log.
+ * Values allowed in a commit: those that JSON returns unchanged. `JSON.stringify` alone would turn
+ * NaN into null, a Date into text and a Map into {}; an absent value must not become another one on
+ * its way through the log.
  */
 
 /** Nesting beyond this is a cycle or a mistake. */
 const DEPTH_MAX = 64;
 
 /**
- * Throws a TypeError naming the property of the first value that JSON would change. An `undefined`
+ * Throws a TypeError that names the first property whose value JSON would change. An `undefined`
  * property is absent, as in JSON; in an array it is refused.
  *
  * @returns whether there is such a property: reading the JSON back gives a value without it
@@ -30,7 +30,7 @@ export function assertJson(value: unknown, name: string, depth = 0): boolean {
   if (prototype !== Object.prototype && prototype !== null) {
     throw new TypeError(`${name} is a ${value.constructor.name}, not a plain object`);
   }
-  // Plain objects inherit nothing that could be listed here.
+  // Plain objects inherit nothing enumerable.
   for (const key in value) {
     const entry = (value as Readonly<Record<string, unknown>>)[key];
     if (entry === undefined) hasAbsent = true;

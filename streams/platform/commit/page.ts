@@ -1,7 +1,7 @@
 /**
- * Pages of lists, one way for all that read them. A page token is the sort key of the last item given,
- * opaque to callers: it says where to go on, not how many were skipped, so it holds while items come
- * and go.
+ * Pages of lists, the same for all readers. A page token is the sort key of the last item returned,
+ * opaque to callers: it marks a position rather than a count, so it stays valid while items are
+ * added and removed.
  */
 import { Refusal } from '../refusal.ts';
 import type { ListOptions, Page } from './projection.ts';
@@ -9,10 +9,10 @@ import type { ListOptions, Page } from './projection.ts';
 /** Sort key of an item: unique within its list, compared part by part. */
 export type PageKey = readonly (string | number)[];
 
-/** Reads one page of a list; what is listed, and in which order, is the reader's own. */
+/** Reads one page of a list; the reader decides on the items and their order. */
 export type PageReader<T> = (page: Pick<ListOptions, 'limit' | 'after'>) => Page<T>;
 
-/** Every page of a list to its end. Each is read when it is asked for, so a turn may lie between. */
+/** Every page of a list to its end. Each is read on demand, so a turn may pass in between. */
 export function* pagesOf<T>(limit: number, read: PageReader<T>): Generator<Page<T>, void> {
   let page = read({ limit });
   yield page;
@@ -28,8 +28,8 @@ export function* itemsOf<T>(limit: number, read: PageReader<T>): Generator<T, vo
 }
 
 /**
- * Rows in ascending order of a number, page by page to their end; `read` gives those after a place.
- * Each page is read when it is asked for.
+ * Rows in ascending order of a number, page by page to their end; `read` returns those after a
+ * number. Each page is read on demand.
  */
 export function* pagesAfter<T>(
   from: number,
@@ -45,7 +45,9 @@ export function* pagesAfter<T>(
   }
 }
 
-/** Cuts `items` (one more than asked, when there are more) to `limit` and names where to go on. */
+/**
+ * Cuts `items` (one more than requested, if there are more) to `limit` and adds the next position.
+ */
 export function pageOf<T>(
   items: readonly T[],
   limit: number,
@@ -62,8 +64,8 @@ export function pageToken(key: PageKey): string {
 }
 
 /**
- * The key in a token. `shape` gives the type of each part. Throws `Refusal` INVALID_FIELD when the
- * token is not one of this kind of list.
+ * The key in a token. `shape` gives the type of each part. Throws `Refusal` INVALID_FIELD if the
+ * token does not belong to this kind of list.
  */
 export function parsePageToken(token: string, shape: readonly ('string' | 'number')[]): PageKey {
   const key = parseJson(Buffer.from(token, 'base64url').toString());
@@ -77,7 +79,7 @@ export function parsePageToken(token: string, shape: readonly ('string' | 'numbe
 
 /** Refusal of a token that this list did not make. */
 export function foreignToken(): Refusal {
-  const message = 'pageToken is not one of this list: begin without it';
+  const message = 'pageToken is not one of this list: start without it';
   return new Refusal('INVALID_FIELD', message, { field: 'pageToken' });
 }
 
@@ -85,7 +87,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not a token of ours: the caller refuses it, with the same words as any other foreign one.
+    // Not a token of ours: the caller refuses it with the same message as any other foreign one.
     return undefined;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Reads of a project's projection: instances, records and transitions, as the commits left them.
- * The store (`sqlite/platform/control/instance-store.ts`) reads what is applied, an overlay adds
- * the changes being decided. Contexts are JSON of whatever version wrote them; the host brings them
- * up to date and types them (`actors/platform/host/rows.ts`).
+ * The store (`sqlite/platform/control/instance-store.ts`) reads what is applied; an overlay adds
+ * the changes being decided. Contexts are JSON of the version that wrote them; the host upgrades
+ * and types them (`actors/platform/host/rows.ts`).
  */
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import type { Actor, TimerRow } from './commit.ts';
@@ -17,7 +17,7 @@ export interface StoredInstance {
   readonly context: Readonly<Record<string, unknown>>;
   readonly timers: readonly TimerRow[];
   readonly final: boolean;
-  /** Unix ms of the first and of the last step. */
+  /** Time of the first and of the last step, Unix ms. */
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -32,7 +32,9 @@ export interface StoredRecord {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Pass back as `after`; absent on the last page. Valid while things come and go. */
+  /**
+   * Pass back as `after`; absent on the last page. Stays valid while rows are added and removed.
+   */
   readonly next?: string;
 }
 
@@ -43,9 +45,9 @@ export interface ListOptions {
   readonly descending?: boolean;
 }
 
-/** Which instances of a machine are meant. */
+/** Filter of a machine's instances. */
 export interface InstanceFilter {
-  /** Absent: those that are in a final state, and those that are not. */
+  /** true: only final ones; false: only others. Absent: both. */
   readonly final?: boolean;
   /** Only those whose machine's `owner` index has this value. Absent: all. */
   readonly owner?: string;
@@ -53,34 +55,34 @@ export interface InstanceFilter {
   readonly incident?: string;
 }
 
-/** The status of an incident; while it fires, whether somebody has taken notice. */
+/** Status of an incident; while it fires, whether someone has taken notice. */
 export const INCIDENT_STATUSES = [
   ...(['FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED'] as const),
   ...(['RECOVERED', 'RETIRED'] as const),
 ] as const;
 export type IncidentStatus = (typeof INCIDENT_STATUSES)[number];
 
-/** Which incidents are meant: each list is of alternatives. */
+/** Filter of incidents; each list holds alternatives. */
 export interface IncidentFilter {
   readonly statuses: readonly IncidentStatus[];
   readonly severities: readonly string[];
   readonly rule?: string;
-  /** VM ids; '' = of a whole data center. */
+  /** VM ids; '' = a whole data center. */
   readonly vms?: readonly string[];
   /** Data center of the incident, or of its VM when it began. */
   readonly place?: string;
-  /** Sort keys from here on, up to and without there. */
+  /** Lower and upper bound of the sort key; the upper one is excluded. */
   readonly sortFrom?: string;
   readonly sortBefore?: string;
 }
 
-/** Which deliveries are meant: each list is of alternatives. */
+/** Filter of deliveries; each list holds alternatives. */
 export interface DeliveryFilter {
   readonly states: readonly string[];
   readonly events: readonly string[];
   readonly destination?: string;
   readonly incident?: string;
-  /** Created in this stretch, both ends in it, Unix ms. */
+  /** Creation time, from and to, both included, Unix ms. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
 }
@@ -92,22 +94,22 @@ export interface IncidentCount {
   readonly count: number;
 }
 
-/** Which transitions are meant. Absent: all. */
+/** Filter of transitions. Absent: all. */
 export interface TransitionFilter {
   readonly machine?: string;
   readonly instance?: string;
-  /** Committed in this stretch, both ends in it, Unix ms. */
+  /** Commit time, from and to, both included, Unix ms. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
-  /** Types of events; empty: none is meant. */
+  /** Types of events; empty matches none. */
   readonly events?: readonly string[];
   /** `Actor.name`. */
   readonly actor?: string;
   /** Client's id of the request that decided it. */
   readonly request?: string;
   /**
-   * Steps that an actor of these kinds caused, of these machines, or with these events. The events are
-   * of other machines than those.
+   * Steps caused by an actor of these kinds, by these machines, or with these events. The events
+   * belong to machines other than those.
    */
   readonly acts?: {
     readonly kinds: readonly Actor['kind'][];
@@ -116,15 +118,15 @@ export interface TransitionFilter {
   };
 }
 
-/** Instances by their state; a state without any is absent. */
+/** Number of instances by state; a state without instances is absent. */
 export type StateCounts = ReadonlyMap<string, number>;
 
-/** What is counted: live instances or ended ones, or those in one state that are for a destination. */
+/** What to count: live instances, ended ones, or those in one state for a destination. */
 export type InstanceCount =
   | (Pick<InstanceFilter, 'owner'> & { readonly final: boolean })
   | { readonly destination: string; readonly state: string };
 
-/** One row of the audit: what the log recorded of a step. */
+/** One row of the audit: the recorded step. */
 export interface RecordedTransition {
   /** Position in EVENTS. */
   readonly sequence: number;
@@ -150,21 +152,22 @@ export interface StoredView {
   records(kind: string, options: ListOptions): Page<StoredRecord>;
   countInstances(machine: string, options: InstanceCount): number;
   /**
-   * Ordered by position; in a draft too, only what is applied. Of several filters one is looked up,
-   * and the others leave items out: a page may have fewer than `limit`, and a next one.
+   * Ordered by position; only what is applied, even in a draft. One of several filters uses an
+   * index and the others leave items out, so a page may have fewer than `limit` and still a next
+   * one.
    */
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
 }
 
-/** What is applied of a project's projection, found by more indexes than decisions need. */
+/** The applied part of a project's projection, with more indexes than decisions need. */
 export interface StoredReads extends StoredView {
-  /** How many are in each state, of those in none that is final, or that ended since then, Unix ms. */
+  /** Count per state, of instances in no final state or of those that ended since then, Unix ms. */
   countByState(machine: string, of: 'live' | { readonly endedSinceMs: number }): StateCounts;
-  /** Newest first, by index. A page may have fewer than `limit`, and a next one. */
+  /** Newest first, by index. A page may have fewer than `limit` and still a next one. */
   incidents(filter: IncidentFilter, options: Omit<ListOptions, 'descending'>): Page<StoredRecord>;
-  /** The open ones. */
+  /** Counts of open incidents. */
   countIncidents(): readonly IncidentCount[];
-  /** As `incidents`. */
+  /** Like `incidents`. */
   deliveries(
     filter: DeliveryFilter,
     options: Omit<ListOptions, 'descending'>,
@@ -178,7 +181,7 @@ export interface DueTimer extends TimerRow {
   readonly instance: string;
 }
 
-/** A request that was committed: what an exact resend is answered with. */
+/** A committed request, with the response to an exact resend. */
 export interface RecordedRequest {
   readonly fingerprint: string;
   readonly answer: Readonly<Record<string, unknown>>;
@@ -187,5 +190,5 @@ export interface RecordedRequest {
   readonly sequence: number;
 }
 
-/** How long a committed request is remembered, ms; afterwards its id may be used again. */
+/** How long a committed request is remembered, ms; after that its id may be reused. */
 export const REQUEST_KEPT_MS = 7 * 86_400_000;

@@ -1,8 +1,8 @@
 /**
- * One connection to a NATS server or cluster that is never given up: it reconnects for ever, says
- * in `health` what is wrong meanwhile, and turns the client's errors into the port's. A request is
- * either sent on a living connection or refused at once; one that is under way when the connection
- * breaks has an unknown outcome from that moment, not from a time-out.
+ * One connection to a NATS server or cluster that never gives up: it reconnects forever, reports
+ * the current problem in `health`, and turns the client's errors into the port's. A request is
+ * either sent on a live connection or refused at once; if the connection breaks during a request,
+ * its outcome is unknown from that moment, not from a time-out.
  */
 import {
   JetStreamApiError,
@@ -31,23 +31,25 @@ export interface JetStreamConnectionOptions {
     NodeConnectionOptions,
     'authenticator' | 'user' | 'pass' | 'token' | 'tls'
   >;
-  /** How long an answer may take before the outcome is unknown, ms. Default 5,000. */
+  /** Time after which the outcome of an unanswered request is unknown, ms. Default 5,000. */
   readonly answerMs?: number;
-  /** How long to go on trying while no leader answers, ms. Default 10,000: elections take 6 to 8 s. */
+  /**
+   * How long to keep trying while no leader answers, ms. Default 10,000: elections take 6 to 8 s.
+   */
   readonly leaderMs?: number;
 }
 
 const RECONNECT_WAIT_MS = 250;
 const PING_INTERVAL_MS = 5_000;
 const RETRY_WAIT_MS = 200;
-/** First wait for an answer to what may be asked again, ms; each further one is twice as long. */
+/** First wait for a repeatable request, ms; each further one is twice as long. */
 const FIRST_ANSWER_MS = 1_500;
-/** Of the order of a round between the servers of a cluster. */
+/** About one round trip between the servers of a cluster. */
 const BUSY_WAIT_MS = 10;
 
-/** API error codes: the meta group has no leader, or this server is not it, at the moment. */
+/** API error codes: the meta group has no leader at the moment, or this server is not it. */
 const NO_LEADER_CODES = new Set([10008, 10009]);
-/** In a cluster, an earlier message of the subject or with the id is on its way to the copies. */
+/** In a cluster, an earlier message of the subject or with the id is still being copied. */
 const BUSY_SUBJECT = 10163;
 const BUSY_ID = 10158;
 const STREAM_NOT_FOUND = 10059;
@@ -65,7 +67,9 @@ export class JetStreamConnection {
   #fault: string | undefined;
   #closed = false;
 
-  /** Throws `StreamUnavailable` when no server answers, `StreamMisconfigured` for a wrong one. */
+  /**
+   * Throws `StreamUnavailable` if no server answers, `StreamMisconfigured` for an unsuitable one.
+   */
   static async open(options: JetStreamConnectionOptions): Promise<JetStreamConnection> {
     const servers = typeof options.url === 'string' ? [options.url] : [...options.url];
     const answerMs = options.answerMs ?? 5_000;
@@ -79,7 +83,7 @@ export class JetStreamConnection {
         maxReconnectAttempts: -1,
         reconnectTimeWait: RECONNECT_WAIT_MS,
         pingInterval: PING_INTERVAL_MS,
-        // A password that is changed on both sides must not need a restart here.
+        // A password that is changed on both sides must not require a restart here.
         ignoreAuthErrorAbort: true,
       });
     } catch (error) {
@@ -120,9 +124,9 @@ export class JetStreamConnection {
   }
 
   /**
-   * Result of one request that the server answers. `StreamUnavailable` is `refused` when it was
-   * not sent, or when the server said no; `unknown` when no answer came. An error of the
-   * JetStream API that says something about the request itself passes unchanged.
+   * Result of one request that the server answers. `StreamUnavailable` is `refused` if it was not
+   * sent or the server rejected it; `unknown` if no response arrived. A JetStream API error about
+   * the request itself passes unchanged.
    */
   async request<R>(send: () => Promise<R>): Promise<R> {
     this.#assertConnected();
@@ -143,8 +147,9 @@ export class JetStreamConnection {
   }
 
   /**
-   * Like `request`, sent again while there is no leader, or it is busy. "No responders" also means that nothing
-   * was stored, so trying again is safe; it comes for a missing stream too, hence the bound.
+   * Like `request`, but sent again while there is no leader, or it is busy. "No responders" also
+   * means that nothing was stored, so a retry is safe; a missing stream causes it too, hence the
+   * bound.
    */
   async requestLeader<R>(send: () => Promise<R>): Promise<R> {
     const untilMs = this.clock.elapsed() + this.#leaderMs;
@@ -161,7 +166,7 @@ export class JetStreamConnection {
     }
   }
 
-  /** Like `requestLeader` for what may be done twice: repeated also when no answer came. */
+  /** Like `requestLeader`, for repeatable requests: also repeated if no response arrived. */
   async ask<R>(send: () => Promise<R>): Promise<R> {
     const untilMs = this.clock.elapsed() + this.#leaderMs;
     for (let waitMs = FIRST_ANSWER_MS; ; waitMs *= 2) {
@@ -174,7 +179,7 @@ export class JetStreamConnection {
     }
   }
 
-  /** Like `requestLeader` until it succeeds, is refused for good, or `stopped` says so. */
+  /** Like `requestLeader`, until it succeeds, is permanently refused, or `stopped` returns true. */
   async requestPatiently<R>(send: () => Promise<R>, stopped: () => boolean): Promise<R> {
     for (let waitMs = FIRST_ANSWER_MS; ; waitMs *= 2) {
       try {
@@ -187,8 +192,8 @@ export class JetStreamConnection {
   }
 
   /**
-   * Waits `waitMs` for what may be asked again: in the middle of an election a request is often lost.
-   * What it comes to later is nobody's.
+   * Waits `waitMs` for a repeatable request: during an election a request is often lost. A late
+   * result is ignored.
    */
   async #briefly<R>(waitMs: number, send: () => Promise<R>): Promise<R> {
     if (waitMs >= this.answerMs) return send();
@@ -201,7 +206,7 @@ export class JetStreamConnection {
     }
   }
 
-  /** Calls `listener` each time the connection breaks, until the function returned is called. */
+  /** Calls `listener` each time the connection breaks. Returns a function that ends this. */
   onBroken(listener: () => void): () => void {
     this.#onBroken.add(listener);
     return () => void this.#onBroken.delete(listener);
@@ -213,8 +218,8 @@ export class JetStreamConnection {
   }
 
   /**
-   * Asks for an ephemeral consumer to be removed and waits for nothing: where it fails, the server
-   * removes it after its time of inactivity.
+   * Requests the removal of an ephemeral consumer without waiting. If it fails, the server removes
+   * the consumer once it is inactive.
    */
   removeConsumer(stream: string, consumer: string): void {
     if (this.#closed || this.#broken !== undefined) return;
@@ -230,15 +235,15 @@ export class JetStreamConnection {
   }
 
   async #watch(): Promise<void> {
-    // A refused login breaks the connection too: what came first says more.
+    // A refused login breaks the connection too; the first error says more.
     let isRefused = false;
     for await (const status of this.nats.status()) {
       const server = this.nats.getServer();
       if (status.type === 'error' && isLoginError(status.error)) {
         isRefused = true;
-        this.#breakOff(`NATS at ${server} refuses the login, trying again`);
+        this.#breakOff(`NATS at ${server} refuses the login; retrying`);
       } else if (status.type === 'disconnect' || status.type === 'staleConnection') {
-        if (!isRefused) this.#breakOff(`Not connected to ${server}, reconnecting`);
+        if (!isRefused) this.#breakOff(`Not connected to ${server}; reconnecting`);
         isRefused = false;
       } else if (status.type === 'reconnect') {
         this.#reconnected();
@@ -252,7 +257,7 @@ export class JetStreamConnection {
       this.#broken = undefined;
       this.#fault = undefined;
     } catch (error) {
-      // A cluster in the middle of an upgrade, or a downgrade: health says which server it is.
+      // A cluster in the middle of an upgrade or downgrade: health names the server.
       this.#broken = messageOf(error);
     }
     this.#untilRestored.wake();
@@ -276,14 +281,16 @@ export class JetStreamConnection {
   }
 }
 
-/** It may still come; the request is sent again. No fault yet: a busy server is slow. */
+/**
+ * The response may still arrive; the request is sent again. Not a fault yet: a busy server is slow.
+ */
 class LateAnswer extends StreamUnavailable {
   constructor() {
     super('The server did not answer in time', 'unknown');
   }
 }
 
-/** Nothing was done because nobody answers for the stream at the moment: safe to send again. */
+/** Nothing was done because no leader answers for the stream at the moment: safe to send again. */
 export class NoLeader extends StreamUnavailable {
   constructor(cause: unknown) {
     const what = 'No JetStream leader answers: an election, a server without -js, or no stream';
@@ -293,8 +300,8 @@ export class NoLeader extends StreamUnavailable {
 }
 
 /**
- * This request was not done, and an earlier one is under way: safe to send again. Where that one has
- * the same message id it is not known whether the message will be stored.
+ * This request was not done because an earlier one is in progress: safe to send again. If that one
+ * has the same message id, it is not known whether the message will be stored.
  */
 class LeaderBusy extends StreamUnavailable {
   constructor(cause: JetStreamApiError) {
@@ -304,20 +311,20 @@ class LeaderBusy extends StreamUnavailable {
   }
 }
 
-/** Is it the error for a stream that does not exist on the server? */
+/** True if the error says that the stream does not exist on the server. */
 export function isStreamAbsent(error: unknown): boolean {
   const cause = error instanceof StreamMisconfigured ? error.cause : undefined;
   return cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND;
 }
 
 /**
- * Why a NATS server that answers lets nobody in. `login`: user, password, token, key or credentials.
- * `serverCertificate`: it is not trusted here. `clientCertificate`: ours is wanted, or not trusted.
- * `unencrypted`: it offers no TLS, and we insist.
+ * Why a reachable NATS server rejects the connection. `login`: user, password, token, key or
+ * credentials. `serverCertificate`: it is not trusted here. `clientCertificate`: ours is required,
+ * or not trusted. `unencrypted`: it offers no TLS, which we require.
  */
 export type NatsRefusal = 'login' | 'serverCertificate' | 'clientCertificate' | 'unencrypted';
 
-/** The server answers and does not let this program in: trying again would not help. */
+/** The server answers but rejects this program, so a retry would not help. */
 export class NatsRefused extends Error {
   readonly reason: NatsRefusal;
   constructor(reason: NatsRefusal, servers: string, cause: unknown) {
@@ -337,7 +344,7 @@ function connectFailure(error: unknown, servers: string): Error {
 function refusalOf(error: unknown): NatsRefusal | undefined {
   if (isLoginError(error)) return 'login';
   if (!(error instanceof Error)) return undefined;
-  // The client has no class for it.
+  // The client has no class for this error.
   if (/does not support 'tls'/.test(error.message)) return 'unencrypted';
   const { code } = error as { readonly code?: unknown };
   if (typeof code !== 'string') return undefined;
@@ -357,7 +364,7 @@ function isLoginError(error: unknown): boolean {
   );
 }
 
-/** The user may connect and may not do what it asks. */
+/** The user may connect but may not do what it requests. */
 function permissionError(
   error: unknown,
 ): InstanceType<typeof errors.PermissionViolationError> | undefined {
@@ -372,18 +379,18 @@ function asUnavailable(error: unknown): unknown {
   if (forbidden) {
     const message =
       `The NATS user may not ${forbidden.operation} ${forbidden.subject}: give it the permissions ` +
-      'that docs/streams.md names';
+      'listed in docs/streams.md';
     return new StreamMisconfigured(message, { cause: error });
   }
   if (error instanceof JetStreamApiError) {
     if (error.code === STREAM_NOT_FOUND) {
       const message =
-        'The server does not have the stream: it lost its store (restore it), or ensure never made it';
+        'The server does not have the stream: it lost its store (restore it), or ensure never created it';
       return new StreamMisconfigured(message, { cause: error });
     }
     if (NO_LEADER_CODES.has(error.code)) return new NoLeader(error);
     if (error.code === BUSY_SUBJECT || error.code === BUSY_ID) return new LeaderBusy(error);
-    // 5xx: the server could not, e.g. its disk is full. Others are about the request.
+    // 5xx: the server failed, e.g. its disk is full. Others are about the request.
     if (error.status < 500) return error;
     const message = `The server refused with error ${error.code}: ${error.message}`;
     return new StreamUnavailable(message, 'refused', { cause: error });
@@ -419,15 +426,15 @@ function messageOf(error: unknown): string {
 }
 
 // Requirements on a nats-server, checked with its greeting at each connection: an older one would
-// ignore options without a word, and one without JetStream looks like an election that never ends.
+// silently ignore options, and one without JetStream looks like an election that never ends.
 
-/** Oldest server with everything the adapter relies on; what Debian stable has. */
+/** Oldest server with everything the adapter relies on; the version in Debian stable. */
 const OLDEST_SERVER = '2.10.27';
 
-// Commits may be 256 KiB, and a message has headers beside its data.
+// Commits may have 256 KiB, and a message has headers besides its data.
 const PAYLOAD_BYTES_MIN = 512 * 1024;
 
-/** Throws `StreamMisconfigured` with what would do when the connected server does not. */
+/** Throws `StreamMisconfigured` with the remedy if the connected server does not meet them. */
 function assertServer(nats: NatsConnection): void {
   const info = nats.info;
   if (info === undefined) throw new StreamUnavailable('The server sent no greeting', 'refused');
@@ -440,13 +447,13 @@ function assertServer(nats: NatsConnection): void {
   }
   if (info.max_payload < PAYLOAD_BYTES_MIN) {
     throw new StreamMisconfigured(
-      `${where} takes ${info.max_payload} bytes a message: set max_payload to at least ` +
+      `${where} accepts ${info.max_payload} bytes per message: set max_payload to at least ` +
         `${PAYLOAD_BYTES_MIN}`,
     );
   }
 }
 
-/** Compares `major.minor.patch`; what follows (`-beta.1`) does not count. */
+/** Compares `major.minor.patch`; a suffix (`-beta.1`) does not count. */
 export function isOlder(version: string, than: string): boolean {
   const parts = version.split(/[.+-]/).map(Number);
   for (const [i, bound] of than.split('.').map(Number).entries()) {

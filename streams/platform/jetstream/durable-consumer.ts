@@ -1,5 +1,5 @@
 /**
- * A durable consumer of a JetStream stream. Unless its spec says otherwise, one message is asked for
+ * A durable consumer of a JetStream stream. Unless its spec says otherwise, it requests one message
  * at a time, when a receiver wants one: a prefetched message would spend its ack-wait in a buffer.
  * Each settlement is a request, so that it is known to be recorded.
  */
@@ -28,10 +28,10 @@ const NANOS_PER_MS = 1_000_000;
 
 const encoder = new TextEncoder();
 const ACK = encoder.encode('+ACK');
-// Without a reason: older servers do not understand one, and deliver the message again.
+// Without a reason: older servers do not understand one and deliver the message again.
 const TERM = encoder.encode('+TERM');
 
-/** A receiver of the durable consumer, which is made, or changed to the spec, first. */
+/** Opens a receiver of the durable consumer, which is first created or changed to the spec. */
 export async function openDurableConsumer(
   connection: JetStreamConnection,
   spec: ConsumerSpec,
@@ -48,7 +48,7 @@ async function ensureConsumer(
   const changeable = {
     ack_wait: spec.ackWaitMs * NANOS_PER_MS,
     max_ack_pending: spec.maxAckPending,
-    // After max_deliver a work-queue message would stay for ever, undelivered.
+    // After max_deliver, a work-queue message would stay undelivered forever.
     max_deliver: -1,
     ...(spec.subject === undefined ? {} : { filter_subject: spec.subject }),
   };
@@ -103,12 +103,12 @@ class JetStreamConsumer implements Consumer {
         try {
           const pull = await consumer.fetch(asked);
           this.#interrupt = () => void pull.close();
-          // Closed while the pull was asked for: nothing else would end it before it expires.
+          // Closed during the request for the pull: nothing else would end it before it expires.
           if (this.#closed) this.#interrupt();
           for await (const message of pull) {
             const delivery = this.#deliveryOf(message);
             if (!this.#closed) yield delivery;
-            // It arrived while the receiver was closed: for another one, without the ack-wait.
+            // It arrived while the receiver was closing: for another one, without the ack-wait.
             else await delivery.nak(0);
           }
         } catch (error) {
@@ -129,8 +129,8 @@ class JetStreamConsumer implements Consumer {
   }
 
   /**
-   * Until the server has the consumer again. Throws `StreamMisconfigured` when someone removed it:
-   * its position is lost, and only whoever consumes can say whether to begin again.
+   * Resolves once the server has the consumer again. Throws `StreamMisconfigured` if someone
+   * removed it: its position is lost, and only its user can tell whether to start again.
    */
   async #whenBack(): Promise<void> {
     const connection = this.#connection;
@@ -159,12 +159,13 @@ class JetStreamConsumer implements Consumer {
     let settled = false;
     const settle = async (payload: Uint8Array): Promise<void> => {
       if (settled)
-        throw new Error(`Message ${message.seq} of ${this.#spec.stream} is settled already`);
+        throw new Error(`Message ${message.seq} of ${this.#spec.stream} is already settled`);
       settled = true;
       try {
         await this.#send(message, payload);
       } catch (error) {
-        // Not recorded, or not known to be: it may be settled again, and if not it comes again.
+        // Not recorded, or not known to be: it may be settled again; otherwise it is delivered
+        // again.
         settled = !(error instanceof StreamUnavailable);
         throw error;
       }
@@ -181,7 +182,7 @@ class JetStreamConsumer implements Consumer {
 
   async #send(message: JsMsg, payload: Uint8Array): Promise<void> {
     const connection = this.#connection;
-    // Every message of a consumer has a reply subject; the published type leaves it out.
+    // Every message of a consumer has a reply subject; the published type omits it.
     const { reply } = message as JsMsg & { readonly reply: string };
     const timeout = connection.answerMs;
     await connection.requestLeader(() => connection.nats.request(reply, payload, { timeout }));

@@ -1,7 +1,7 @@
 /**
- * The stream port on NATS JetStream, one server or a cluster of three. What it adds to the client
- * library: streams with an identity that is checked, answers sorted into done, not done and
- * unknown, and reads and consumers that go on after a server was killed.
+ * The stream port on NATS JetStream, one server or a cluster of three. It adds to the client
+ * library: streams with a checked identity, outcomes sorted into done, not done and unknown, and
+ * reads and consumers that survive a killed server.
  */
 import {
   DiscardPolicy,
@@ -44,13 +44,13 @@ import { asCopiesFault, StreamCopies } from './stream-copies.ts';
 import { JetStreamRead } from './tail-read.ts';
 
 export interface JetStreamOptions extends JetStreamConnectionOptions {
-  /** Copies of new streams. Default: 3 where the server is in a cluster, else 1. */
+  /** Copies of new streams. Default: 3 if the server is in a cluster, else 1. */
   readonly replicas?: Copies;
   /** Identities of new streams. Default: the system's generator. */
   readonly random?: Random;
 }
 
-/** What is known of a stream since it was first used here. */
+/** Known facts about a stream since its first use here. */
 interface KnownStream {
   readonly identity: string;
   readonly subjects: readonly string[];
@@ -59,7 +59,9 @@ interface KnownStream {
   acknowledged: number;
 }
 
-/** How often, and how far apart (ms), a stream is looked for that another node makes: for 10 s. */
+/**
+ * Maximum number and interval (ms) of checks for a stream that another node creates: 10 s in total.
+ */
 const MADE_LOOKS_MAX = 50;
 const MADE_WAIT_MS = 200;
 
@@ -68,20 +70,20 @@ const CODES = {
     JetStreamApiCodes.StreamWrongLastSequence,
     JetStreamApiCodes.StreamWrongLastSequenceUnknown,
   ] as number[],
-  // The subject belongs to another stream than the one expected.
+  // The subject belongs to a stream other than the expected one.
   otherStream: 10060,
   nameInUse: 10058,
 };
 
 /**
- * The JetStream adapter, connected. Throws `StreamUnavailable` when no server answers, and
- * `StreamMisconfigured` for one that is too old or without JetStream.
+ * The connected JetStream adapter. Throws `StreamUnavailable` if no server answers, and
+ * `StreamMisconfigured` for one that is too old or lacks JetStream.
  */
 export async function openJetStream(options: JetStreamOptions): Promise<JetStream> {
   return new JetStreamStream(await JetStreamConnection.open(options), options);
 }
 
-/** The port, and what only an operator asks for. */
+/** The port, plus operations for the operator. */
 export interface JetStream extends Stream {
   readonly copies: StreamCopies;
 }
@@ -123,7 +125,7 @@ class JetStreamStream implements JetStream {
     const { answerMs } = this.#connection;
     const known = await this.#know(stream);
     if (!known.subjects.some((pattern) => subjectMatches(subject, pattern))) {
-      throw new StreamMisconfigured(`Stream ${stream} does not take ${subject}`);
+      throw new StreamMisconfigured(`Stream ${stream} does not accept ${subject}`);
     }
     const expect = {
       streamName: stream,
@@ -142,7 +144,7 @@ class JetStreamStream implements JetStream {
       const { js } = this.#connection;
       const ack = await this.#connection.requestLeader(() => js.publish(subject, data, options));
       if (ack.duplicate) return { kind: 'duplicate', sequence: ack.seq };
-      // A sequence given out twice: the stream was replaced, or has lost its end.
+      // A reused sequence: the stream was replaced, or has lost its end.
       if (ack.seq <= known.acknowledged) await this.#checkEnd(stream, known.acknowledged);
       known.acknowledged = Math.max(known.acknowledged, ack.seq);
       return { kind: 'appended', sequence: ack.seq };
@@ -214,7 +216,7 @@ class JetStreamStream implements JetStream {
     try {
       return await this.#connection.requestLeader(() => streams.add(config));
     } catch (error) {
-      // Another node made it first.
+      // Another node created it first.
       if (error instanceof JetStreamApiError && error.code === CODES.nameInUse) {
         const info = await this.#findMade(spec.name);
         if (info !== undefined) return info;
@@ -227,7 +229,7 @@ class JetStreamStream implements JetStream {
     }
   }
 
-  /** In a cluster a stream that is being made has its name before anybody answers for it. */
+  /** In a cluster, a stream that is being created has its name before any leader answers for it. */
   async #findMade(name: string): Promise<StreamInfo | undefined> {
     for (let looks = 0; looks < MADE_LOOKS_MAX; looks++) {
       const info = await this.#find(name);
@@ -256,7 +258,9 @@ class JetStreamStream implements JetStream {
     return state;
   }
 
-  /** Acknowledgements may arrive out of order; an end below what was acknowledged may not be. */
+  /**
+   * Acknowledgements may arrive out of order; an end below an acknowledged message must not occur.
+   */
   async #checkEnd(stream: string, acknowledged: number): Promise<void> {
     const { lastSequence } = await this.state(stream);
     if (lastSequence >= acknowledged) return;
@@ -266,7 +270,7 @@ class JetStreamStream implements JetStream {
     );
   }
 
-  /** Throws `StreamMisconfigured` when the stream is another one than when it was first used. */
+  /** Throws `StreamMisconfigured` if the stream is not the one first used. */
   #recognised(info: StreamInfo): StreamState {
     const { name, subjects, retention } = info.config;
     const state = stateOf(info);
@@ -283,23 +287,23 @@ class JetStreamStream implements JetStream {
     return state;
   }
 
-  /** An outcome for an answer that is no acknowledgement. By its code: texts change. */
+  /** Outcome of a response that is not an acknowledgement. Decided by its code: texts change. */
   async #refused(append: Append, error: unknown): Promise<AppendOutcome> {
     if (error instanceof StreamMisconfigured) throw error;
     if (error instanceof JetStreamApiError) {
       if (CODES.wrongLastSequence.includes(error.code)) return { kind: 'wrongLastSequence' };
-      const what = error.code === CODES.otherStream ? 'does not take' : 'refused a message on';
+      const what = error.code === CODES.otherStream ? 'does not accept' : 'refused a message on';
       const message = `Stream ${append.stream} ${what} ${append.subject} (${error.code})`;
       throw new StreamMisconfigured(message, { cause: error });
     }
-    // Nobody answered for the subject: without the stream that stays so.
+    // No leader answered for the subject; if the stream is missing, that does not change.
     if (error instanceof NoLeader) await this.state(append.stream);
     throw error instanceof StreamUnavailable ? error : unexpected(append, error);
   }
 }
 
 function unexpected(append: Append, error: unknown): StreamUnavailable {
-  // An error this code does not know says nothing about whether the message was sent.
+  // An error unknown to this code does not tell whether the message was sent.
   const message = `Appending to ${append.stream} failed: ${String(error)}`;
   return new StreamUnavailable(message, 'unknown', { cause: error });
 }
@@ -309,9 +313,9 @@ const IDENTITY_KEY = 'vm-monitoring-identity';
 const NANOS_PER_MS = 1_000_000;
 
 /**
- * A stream's specification as a JetStream configuration and back. What a server returns is always
- * compared with what was asked for, because older servers ignore options they do not know, and
- * because somebody may have made or changed the stream by hand.
+ * A stream's specification as a JetStream configuration and back. The server's configuration is
+ * always compared with the request, because older servers ignore unknown options, and because
+ * someone may have created or changed the stream by hand.
  */
 function configOf(spec: StreamSpec, identity: string) {
   return {
@@ -324,7 +328,7 @@ function configOf(spec: StreamSpec, identity: string) {
     max_msgs: -1,
     max_bytes: -1,
     max_msgs_per_subject: spec.lastOfSubject ? 1 : -1,
-    // Should someone set a limit: a full stream refuses, it never drops what was acknowledged.
+    // In case someone sets a limit: a full stream refuses, and never drops what was acknowledged.
     discard: DiscardPolicy.New,
     // A direct get may be answered by a copy that is behind.
     allow_direct: false,
@@ -333,19 +337,19 @@ function configOf(spec: StreamSpec, identity: string) {
 }
 
 /**
- * Identity of a stream, written when it was made.
- * Throws `StreamMisconfigured` when there is none: it was not made by this program.
+ * Identity of a stream, written at its creation. Throws `StreamMisconfigured` if there is none:
+ * this program did not create it.
  */
 function identityOf(info: StreamInfo): string {
   const identity = info.config.metadata?.[IDENTITY_KEY];
   if (identity !== undefined && identity !== '') return identity;
   throw new StreamMisconfigured(
-    `Stream ${info.config.name} has no ${IDENTITY_KEY} in its metadata, so it was not made by ` +
+    `Stream ${info.config.name} has no ${IDENTITY_KEY} in its metadata, so it was not created by ` +
       'this program: remove it or use another account',
   );
 }
 
-/** State as the port knows it; an empty JetStream stream names its first sequence in two ways. */
+/** State in the port's terms; an empty JetStream stream gives its first sequence in two ways. */
 function stateOf(info: StreamInfo): StreamState {
   const { messages, first_seq: first, last_seq: last } = info.state;
   return {
@@ -356,10 +360,10 @@ function stateOf(info: StreamInfo): StreamState {
   };
 }
 
-/** Throws `StreamMisconfigured` when using the stream would lose something that `spec` keeps. */
+/** Throws `StreamMisconfigured` if using the stream would lose something that `spec` keeps. */
 function assertKeeps(config: StreamConfig, spec: StreamSpec): void {
   const losses = [...streamLosses(specOf(config), spec), ...limitsOf(config)];
-  if (config.storage !== StorageType.File) losses.push('storage is memory, needed is file');
+  if (config.storage !== StorageType.File) losses.push('storage is memory, required is file');
   if (losses.length === 0) return;
   throw new StreamMisconfigured(`Stream ${spec.name} on the server differs: ${losses.join('; ')}`);
 }
@@ -383,12 +387,12 @@ function limitsOf(config: StreamConfig): string[] {
   const limits = {
     max_msgs: config.max_msgs,
     max_bytes: config.max_bytes,
-    // 1 is compared as what the specification asks for.
+    // 1 is compared as the value that the specification requests.
     max_msgs_per_subject: config.max_msgs_per_subject === 1 ? -1 : config.max_msgs_per_subject,
     max_msg_size: config.max_msg_size,
   };
   for (const [name, limit] of Object.entries(limits)) {
-    if (limit > 0) losses.push(`${name} is ${limit}, needed is no limit`);
+    if (limit > 0) losses.push(`${name} is ${limit}, required is no limit`);
   }
   const switches = {
     sealed: config.sealed,
@@ -399,7 +403,7 @@ function limitsOf(config: StreamConfig): string[] {
     persist_mode: config.persist_mode === PersistMode.Async ? true : undefined,
   };
   for (const [name, on] of Object.entries(switches)) {
-    if (on) losses.push(`${name} is set, needed is its default`);
+    if (on) losses.push(`${name} is set, required is its default`);
   }
   return losses;
 }

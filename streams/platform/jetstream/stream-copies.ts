@@ -1,7 +1,7 @@
 /**
  * Copies of the streams in a NATS cluster: how many a new stream gets, how many the existing ones
- * have, which of them are behind, and changing their number. It is for the operator: appends and
- * reads are the same with any number of copies.
+ * have, which of them are behind, and changing their number. For the operator: appends and reads
+ * are the same with any number of copies.
  */
 import { JetStreamApiError, type StreamInfo } from '@nats-io/jetstream';
 import { type Copies, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
@@ -10,14 +10,14 @@ import type { JetStreamConnection } from './connection.ts';
 /** One further copy of a stream, as its leader sees it. */
 export interface Follower {
   readonly server: string;
-  /** It has all that the leader has. */
+  /** true: it has everything that the leader has. */
   readonly isCurrent: boolean;
   readonly isOffline: boolean;
-  /** Operations that it is behind. */
+  /** Number of operations it is behind. */
   readonly lag: number;
 }
 
-/** A stream on the servers, as an operator wants to see it. */
+/** A stream on the servers, from the operator's view. */
 export interface StreamDescription {
   readonly name: string;
   readonly subjects: readonly string[];
@@ -25,11 +25,11 @@ export interface StreamDescription {
   readonly bytes: number;
   readonly consumers: number;
   readonly copies: {
-    /** What this service asks for. */
+    /** Copies that this service requests. */
     readonly wanted: number;
-    /** What the stream is set to. */
+    /** Copies that the stream is configured for. */
     readonly set: number;
-    /** Those that have everything, the leader included. */
+    /** Copies that are up to date, including the leader. */
     readonly current: number;
   };
   /** Server that answers for it; absent: none at the moment. */
@@ -42,13 +42,13 @@ export class StreamCopies {
   readonly #connection: JetStreamConnection;
   readonly #asked: Copies | undefined;
 
-  /** @param asked by the settings; undefined: 3 where the server is in a cluster, else 1 */
+  /** @param asked number from the settings; undefined: 3 if the server is in a cluster, else 1 */
   constructor(connection: JetStreamConnection, asked?: Copies) {
     this.#connection = connection;
     this.#asked = asked;
   }
 
-  /** Copies that a stream made now gets. */
+  /** Copies that a new stream gets now. */
   get wanted(): Copies {
     return this.#asked ?? (this.#connection.nats.info?.cluster === undefined ? 1 : 3);
   }
@@ -60,7 +60,7 @@ export class StreamCopies {
 
   /**
    * Sets the number of copies of every stream; further copies are filled in the background. Throws
-   * `StreamMisconfigured` with what would do; streams before the one that failed are changed.
+   * `StreamMisconfigured` with the remedy; streams before the failed one stay changed.
    */
   async set(copies: Copies): Promise<StreamDescription[]> {
     const { streams } = this.#connection.manager;
@@ -104,7 +104,7 @@ function describe(info: StreamInfo, wanted: number): StreamDescription {
       lag,
     }),
   );
-  // A server that is in no cluster names no leader: it is the one copy.
+  // A server outside a cluster names no leader: it is the one copy.
   const isLed = cluster === undefined || (cluster.leader ?? '') !== '' || followers.length === 0;
   const current = followers.filter(({ isCurrent }) => isCurrent).length + (isLed ? 1 : 0);
   return {
@@ -123,8 +123,8 @@ const NO_PEERS = new Set([10005, 10023]);
 const NOT_CLUSTERED = 10074;
 
 /**
- * A sentence for a server that cannot keep so many copies; undefined for another error. Servers
- * that are missing may still come: that is `StreamUnavailable`.
+ * Message for a server that cannot keep that many copies; undefined for another error. Missing
+ * servers may still appear: that is `StreamUnavailable`.
  */
 export function asCopiesFault(error: unknown, stream: string, copies: number): Error | undefined {
   const cause = causeOf(error);

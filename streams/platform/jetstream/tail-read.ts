@@ -1,9 +1,9 @@
 /**
- * A read of a JetStream stream that survives restarts of the server. An ordered consumer made
- * here rather than by the client library: a fresh ephemeral pull consumer without acknowledgements,
- * whose delivery sequence must have no gaps, and which is simply made again, from the next sequence
- * on, whenever anything about it is wrong. The library's own one queues a pull for each missed
- * heartbeat while its reader is busy, and would go on silently after the stream was replaced.
+ * A read of a JetStream stream that survives restarts of the server. It makes its own ordered
+ * consumer instead of the client library's: an ephemeral pull consumer without acknowledgements,
+ * whose delivery sequence must have no gaps, and which is recreated from the next sequence whenever
+ * anything about it is wrong. The library's consumer queues a pull for each missed heartbeat while
+ * its reader is busy, and would silently continue after the stream was replaced.
  */
 import {
   AckPolicy,
@@ -26,13 +26,13 @@ import { isConnectionError, type JetStreamConnection } from './connection.ts';
 
 // 128 payloads of 256 KiB stay below the 64 MiB after which a server drops a slow client.
 const FETCH_MESSAGES = 128;
-// Short: a pull that died with its server is noticed after two heartbeats, not after 30 s.
+// Short: a pull that died with its server is detected after two heartbeats, not after 30 s.
 const FETCH_EXPIRES_MS = 3_000;
 const FETCH_EXPIRES_UNTIL_END_MS = 1_000;
 const HEARTBEAT_MS = 500;
 const REOPEN_WAIT_MS = 100;
 const SETTLE_MS = 1_000;
-/** 10 s or more in which a copy that is behind gives nothing. */
+/** Allows 10 s or more in which a copy that is behind returns nothing. */
 const LOOKS_MAX = 100;
 // A reader that pauses longer gets a new consumer.
 const INACTIVE_MS = 60_000;
@@ -40,7 +40,7 @@ const NANOS_PER_MS = 1_000_000;
 
 export interface TailReadOptions extends ReadOptions {
   readonly connection: JetStreamConnection;
-  /** State of the stream; throws `StreamMisconfigured` when it was replaced since it was made. */
+  /** State of the stream; throws `StreamMisconfigured` if it was replaced since it was made. */
   readonly state: () => Promise<StreamState>;
   readonly onClosed: () => void;
 }
@@ -49,10 +49,10 @@ export class JetStreamRead implements StreamRead {
   readonly #options: TailReadOptions;
   #closed = false;
   #interrupt: () => void = () => {};
-  /** Next sequence to ask for; undefined until a read by time has got its first message. */
+  /** Next sequence to request; undefined until a read by time has its first message. */
   #next: number | undefined;
   #delivered = 0;
-  /** How often the copy that is read was behind since it last gave a message. */
+  /** How often the copy being read was behind since its last message. */
   #looks = 0;
   #end = Number.MAX_SAFE_INTEGER;
   #identity: string | undefined;
@@ -72,7 +72,7 @@ export class JetStreamRead implements StreamRead {
         if (complete && !(await this.#isCopyBehind())) return;
       }
     } catch (error) {
-      // The close of the adapter breaks a request off: then this is an end, not a failure.
+      // Closing the adapter aborts a request: that is an end, not a failure.
       if (!this.#closed && !this.#options.connection.closed) throw error;
     } finally {
       await this.close();
@@ -86,13 +86,15 @@ export class JetStreamRead implements StreamRead {
     this.#options.onClosed();
   }
 
-  /** Yields what one consumer delivers; true when the read is complete, false to open another. */
+  /**
+   * Yields what one consumer delivers; returns true if the read is complete, false to open another.
+   */
   async *#session(info: ConsumerInfo): AsyncGenerator<StreamMessage, boolean, void> {
     const { connection, stream, untilEnd } = this.#options;
     let pending = info.num_pending;
     let deliveries = 0;
-    // The client gives up its watch over heartbeats then, and takes it up again once the consumer
-    // answers: never, as long as the server that had both is away.
+    // The client then stops its watch over heartbeats, and resumes once the consumer answers:
+    // never, as long as the server that had both is away.
     let isBroken = false;
     const undo = connection.onBroken(() => {
       isBroken = true;
@@ -103,11 +105,11 @@ export class JetStreamRead implements StreamRead {
       while (!this.#closed && !(untilEnd && pending === 0)) {
         const fetched = await consumer.fetch(fetchOptions(untilEnd));
         this.#interrupt = () => void fetched.close();
-        // Closed while the fetch was asked for: nothing else would end it before it expires.
+        // Closed during the fetch request: nothing else would end it before it expires.
         if (this.#closed || isBroken) this.#interrupt();
         for await (const message of fetched) {
           const { streamSequence, deliverySequence, pending: left } = message.info;
-          // A gap: something was lost on the way, and is asked for again.
+          // A gap: a message was lost on the way and is requested again.
           if (deliverySequence !== ++deliveries) return false;
           if (streamSequence > this.#end) return true;
           this.#delivered = streamSequence;
@@ -118,13 +120,13 @@ export class JetStreamRead implements StreamRead {
           if (this.#closed || (untilEnd && (left === 0 || streamSequence === this.#end))) break;
         }
         if (isBroken) return false;
-        // Truncated while it was read: what it waits for may be gone.
+        // Truncated during the read: the pending messages may be removed.
         if (untilEnd && pending > 0) pending = (await consumer.info()).num_pending;
       }
       return true;
     } catch (error) {
       if (this.#closed || !isTransient(error)) throw error;
-      // The consumer or the connection is gone; the next session goes on where this one was.
+      // The consumer or the connection is lost; the next session continues from this position.
       await this.#unlessClosed(connection.pause(REOPEN_WAIT_MS));
       return false;
     } finally {
@@ -134,15 +136,15 @@ export class JetStreamRead implements StreamRead {
   }
 
   /**
-   * In a cluster the consumer may be on a server whose copy has not everything that was acknowledged:
-   * where it has nothing more, the leader is asked whether it has. Waits a little if so.
+   * In a cluster, the consumer may be on a server whose copy lacks acknowledged messages. When the
+   * copy has no more, this asks the leader whether it has, and waits a little if so.
    */
   async #isCopyBehind(): Promise<boolean> {
     const { connection, stream, subject = '>', from, untilEnd } = this.#options;
     const isCluster = connection.nats.info?.cluster !== undefined;
     if (!untilEnd || !isCluster || this.#closed || this.#delivered >= this.#end) return false;
     const { streams } = connection.manager;
-    // Before the first message of a read by time no sequence is known to go on from.
+    // Before the first message of a read by time, no sequence is known to continue from.
     const next = this.#next;
     const query =
       next === undefined ? { last_by_subj: subject } : { seq: next, next_by_subj: subject };
@@ -158,7 +160,7 @@ export class JetStreamRead implements StreamRead {
     return !this.#closed;
   }
 
-  /** A consumer from the next sequence on; undefined when the read was closed meanwhile. */
+  /** Creates a consumer from the next sequence on; undefined if the read was closed meanwhile. */
   #open(): Promise<ConsumerInfo | undefined> {
     const { connection, stream, subject, from } = this.#options;
     const start =
@@ -182,7 +184,7 @@ export class JetStreamRead implements StreamRead {
     );
   }
 
-  /** Notices a stream that was replaced, or that a power loss has made shorter than what was read. */
+  /** Detects a stream that was replaced, or that a power loss left shorter than what was read. */
   async #checkStream(again = false): Promise<void> {
     const { connection, stream, untilEnd } = this.#options;
     const state = await this.#request(this.#options.state);
@@ -193,7 +195,7 @@ export class JetStreamRead implements StreamRead {
     }
     if (state.identity === this.#identity && state.lastSequence >= this.#delivered) return;
     if (!again) {
-      // In the middle of an election an old leader may answer: only what stays counts.
+      // During an election an old leader may answer: only a stable answer counts.
       await this.#unlessClosed(connection.pause(SETTLE_MS));
       return this.#checkStream(true);
     }
@@ -204,7 +206,7 @@ export class JetStreamRead implements StreamRead {
     );
   }
 
-  /** A bounded read gives up when no server answers; one that follows the tail waits for it. */
+  /** A bounded read gives up if no server answers; one that follows the tail waits for it. */
   #request<R>(send: () => Promise<R>): Promise<R | undefined> {
     const { connection, untilEnd } = this.#options;
     const stopped = () => this.#closed;
@@ -230,13 +232,13 @@ function fetchOptions(untilEnd: boolean) {
   };
 }
 
-/** Missed heartbeats, a consumer that is gone, no answer: cured by asking again. */
+/** Missed heartbeats, a lost consumer, no response: cured by a retry. */
 export function isTransient(error: unknown): boolean {
   const ofServer = error instanceof JetStreamError || error instanceof JetStreamApiError;
   return ofServer || error instanceof StreamUnavailable || isConnectionError(error);
 }
 
-/** A delivered message as the port's. */
+/** Converts a delivered message to the port's type. */
 export function messageOf(message: JsMsg): StreamMessage {
   const messageId = message.headers?.get('Nats-Msg-Id');
   return {

@@ -1,13 +1,13 @@
 /**
- * A member of a cluster: it says that it is there, holds leases, and knows who else is there. Every
- * member follows the same rows (`roster.ts`); of two that write one lease the stream takes the first.
+ * A member of a cluster: it reports that it is alive, holds leases, and knows the other members.
+ * Every member follows the same rows (`roster.ts`); if two write one lease, the stream accepts the
+ * first.
  *
- * A lease gives liveness only. Its owner acts under it for 4 s from the moment at which it *sent* the
- * last record of its own that it has read back, which shows that it knows the leases up to there, too.
- * Others declare it dead after they have watched that record stand still for 5 s, by a row that must
- * follow it; and it cannot write another one then without noticing. What makes a paused owner harmless
- * that wakes up in between is the predecessor in each commit, and the epoch in each entry of the sample
- * log.
+ * A lease gives liveness only. Its owner acts under it for 4 s after it *sent* its last record that
+ * it has read back, which also shows that it knows the leases up to there. Others declare it dead
+ * after they have seen no newer record for 5 s, by a row that must follow its last one; after that
+ * it cannot write another record without noticing. Each commit names its predecessor, and each
+ * entry of the sample log its epoch, so a paused owner that wakes up in between cannot commit.
  */
 import type { Clock } from '../clock.ts';
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
@@ -39,78 +39,84 @@ import {
   shareOf,
 } from './roster.ts';
 
-/** A member renews its record so often, ms. */
+/** Interval between renewals of a member's record, ms. */
 const RENEW_MS = 1_000;
-/** A member that has not read its own record back for so long renews it only so often, ms. */
+/** Renewal interval of a member that has not read its own record back for this long, ms. */
 const UNREAD_MS = 12_000;
-/** Members have to be the same for so long before a live owner hands a lease over, ms. */
+/** Time for which the members must be unchanged before a live owner hands a lease over, ms. */
 const SETTLED_MS = 3_000;
-/** Between two looks at who has fallen silent, ms. */
+/** Interval between checks for silent members, ms. */
 const LOOK_MS = 250;
-/** Records of members that ended so long ago are removed, ms. */
+/** Age at which records of ended members are removed, ms. */
 const FORGOTTEN_MS = 3_600_000;
 const RETRY_MS = 250;
-/** A row whose answer takes longer is written again, ms: before its member may act no more. */
+/**
+ * Time without a response after which a row is written again, ms: before the member must stop
+ * acting.
+ */
 const ANSWER_MS = 1_000;
-/** Between two looks whether what was missed has been applied, ms. */
+/** Interval between checks whether missed commits have been applied, ms. */
 const CATCH_UP_MS = 50;
-/** Calendar and elapsed time drift apart by less between two records, ms. */
+/** Maximum drift between calendar and elapsed time from one record to the next, ms. */
 const CLOCK_SET_MS = 500;
 
 export interface MembershipOptions {
-  /** A member reads and writes its rows on this one, whatever its other parts may do. */
+  /** Stream for the member's rows, whatever the state of its other parts. */
   readonly stream: Stream;
   readonly clock: Clock;
   readonly self: MemberFacts;
-  /** Counts what the stream did not take; it is tried again. */
+  /** Counts writes that the stream did not accept; they are retried. */
   readonly onLost?: (error: unknown) => void;
 }
 
 /**
- * What a member asks before it acts for a project: ticks, markers, edges, timers, retention, mails to
- * owners. It asks again each time, because a lease may end at any moment.
+ * Checked by a member before it acts for a project: ticks, markers, edges, timers, retention, mails
+ * to owners. It checks each time, because a lease may end at any moment.
  */
 export interface Ownership {
-  /** Does this member act for the project (or `_system`) now? */
+  /** True if this member now acts for the project (or `_system`). */
   owns(project: string): boolean;
-  /** Epoch of the lease under which it acts for the partition; undefined: it does not act. */
+  /** Epoch of the lease under which it acts for the partition; undefined if it does not act. */
   epochOf(partition: number): number | undefined;
-  /** Position in SAMPLES up to which the owner of the partition has decided; undefined: not known. */
+  /**
+   * Position in SAMPLES up to which the owner of the partition has decided; undefined if unknown.
+   */
   decidedBy(partition: number): number | undefined;
-  /** Calls `listener` when this member has begun or ended to act for something. Returns its undo. */
+  /** Calls `listener` when this member starts or stops acting for something. Returns its undo. */
   onChange(listener: () => void): () => void;
 }
 
-/** What a process knows of its cluster, and what it may do in it. */
+/** A process's knowledge of its cluster, and its rights in it. */
 export interface Membership extends Ownership {
   readonly node: string;
-  /** No other process can share its streams. */
+  /** true: no other process can share its streams. */
   readonly isAlone: boolean;
-  /** Every member known, those that ended within the last hour too. */
+  /** Every known member, including those that ended within the last hour. */
   members(): readonly MemberView[];
-  /** How far the calendar clock is ahead of the stream's, at least, ms; negative: behind. */
+  /** Minimum lead of the calendar clock over the stream's, ms; negative: behind. */
   clockAheadMs(): number;
   /**
-   * Why this member may not vouch for a credential, nor decide anything: it could not renew its
-   * record, so a revocation may have passed it by; or its clock is wrong. undefined: it may.
+   * Why this member may not vouch for a credential or decide anything: it could not renew its
+   * record, so it may have missed a revocation, or its clock is wrong. undefined: it may.
    */
   refusal(): string | undefined;
-  /** From here on each record says what `progress` returns. */
+  /** Puts the result of `progress` into each record from now on. */
   report(progress: () => MemberProgress): void;
-  /** It has caught up and takes its part from here on. */
+  /** The member has caught up and takes its part from now on. */
   begin(): void;
-  /** Renews the record at once: others wait for what it says. */
+  /** Renews the record at once, because others wait for its content. */
   announce(): void;
   /**
-   * Resolves when every live member has applied EVENTS up to `sequence`: at once healthy, after 5 s
-   * when one has fallen silent. Rejects with the signal's reason, or when the stream is out of reach.
+   * Resolves once every live member has applied EVENTS up to `sequence`: at once if all are
+   * healthy, after 5 s if one has fallen silent. Rejects with the signal's reason, or if the stream
+   * is unavailable.
    */
   untilApplied(sequence: number, signal: AbortSignal): Promise<void>;
-  /** How long ago rows of data centers arrived at other members, ms. */
+  /** Time since rows of data centers arrived at other members, ms. */
   heardElsewhere(): ReadonlyMap<string, number>;
   /** Positions in SAMPLES from which the live members still need the log. */
   floors(): readonly number[];
-  /** Hands everything over. Call it when nothing acts any more. */
+  /** Hands everything over. Call it once nothing acts any more. */
   leave(): Promise<void>;
 }
 
@@ -124,8 +130,8 @@ const NOTHING_YET: MemberProgress = {
 };
 
 /**
- * Joins the cluster on this stream, and returns once the member is on the roster. From then on no
- * revocation is acknowledged that it has not applied. Throws what the stream throws.
+ * Joins the cluster on this stream, and returns once the member is on the roster. From then on, no
+ * revocation is acknowledged before this member has applied it. Throws what the stream throws.
  */
 export async function joinCluster(options: MembershipOptions): Promise<Membership> {
   await options.stream.ensure(clusterSpec);
@@ -145,39 +151,39 @@ class Member implements Membership {
   #running: Promise<unknown> = Promise.resolve();
   #progress: () => MemberProgress = () => NOTHING_YET;
   #state: MemberState = 'joining';
-  /** Elapsed time at which the last record was sent that has come back on the roster. */
+  /** Elapsed time at which the newest record that came back was sent. */
   #renewedMs = Number.NEGATIVE_INFINITY;
-  /** True once a record of its own has come back. */
+  /** True once one of its own records has come back. */
   #wasLive = false;
   /** Elapsed time at which a row of its own was last read. */
   #readMs: number;
   #turn = 0;
-  /** When the records were sent that have not come back, elapsed ms, by their turn. */
+  /** Send times of the records that have not come back, elapsed ms, by turn. */
   readonly #sent = new Map<number, number>();
   #isDue = false;
   #life = 1;
-  /** Its row may have been removed: the next record is written as the first. */
+  /** true: its row may have been removed, so the next record is written as the first. */
   #isForgotten = false;
-  /** Position of its last record that is known to be stored. */
+  /** Position of its newest record that is known to be stored. */
   #lastWritten = 0;
   /**
-   * Shares that this member is handing over, with the position of the lease that it gives up. It acts
-   * for them no more, until it reads what became of them: a row whose answer was lost may be stored.
+   * Shares that this member is handing over, with the position of the old lease. It no longer acts
+   * for them until it reads the outcome: a row without a response may be stored.
    */
   readonly #given = new Map<Share, number>();
-  /** How far the calendar clock was ahead when it was last compared, and its times then. */
+  /** Lead of the calendar clock at the last comparison, and the times then. */
   #compared: { readonly aheadMs: number; readonly nowMs: number; readonly elapsedMs: number };
-  /** Lapses after which it has not caught up yet. */
+  /** Number of lapses after which it has not yet caught up. */
   #behind = 0;
   #decided: Pick<MemberRecord, 'decided' | 'knows'> = { decided: 0, knows: 0 };
-  #fault = 'it has not been able to say that it is still there';
-  /** Who was live at the last look, and since when nothing has changed. */
+  #fault = 'it could not report that it is still there';
+  /** Live members at the last check, and when they last changed. */
   #liveNodes = '';
   #settledSinceMs: number;
   #owned = '';
-  /** Version of the roster at the last look. */
+  /** Version of the roster at the last check. */
   #lookedAt = -1;
-  /** What `#owned` followed from then; empty: it has to be looked at again. */
+  /** Basis of the current `#owned`; empty: it must be computed again. */
   #standing = '';
 
   constructor(options: MembershipOptions) {
@@ -218,7 +224,7 @@ class Member implements Membership {
   clockAheadMs(): number {
     const { clock } = this.#options;
     const { aheadMs, nowMs, elapsedMs } = this.#compared;
-    // Somebody may have set the clock since.
+    // The clock may have been set since.
     const setMs = clock.now() - nowMs - (clock.elapsed() - elapsedMs);
     return Math.abs(setMs) < CLOCK_SET_MS ? aheadMs : aheadMs + setMs;
   }
@@ -230,13 +236,13 @@ class Member implements Membership {
       const seconds = Math.round(Math.abs(aheadMs) / 1000);
       const side = aheadMs > 0 ? 'ahead of' : 'behind';
       return (
-        `The clock of this machine is ${seconds} s ${side} the clock of NATS: it decides nothing ` +
+        `The clock of this machine is ${seconds} s ${side} the clock of NATS: this member decides nothing ` +
         'until they agree. Set the clock, e.g. with NTP'
       );
     }
-    if (this.#behind > 0) return 'This member was cut off, and reads what has happened meanwhile';
+    if (this.#behind > 0) return 'This member was cut off and is reading what happened meanwhile';
     if (!this.#isLapsed()) return undefined;
-    return `This member may have been replaced, and acts no more until it knows: ${this.#fault}`;
+    return `This member may have been replaced, and does not act until it knows: ${this.#fault}`;
   }
 
   #isClockWrong(): boolean {
@@ -258,7 +264,8 @@ class Member implements Membership {
   }
 
   async untilApplied(sequence: number, signal: AbortSignal): Promise<void> {
-    // Whoever joined before the commit is on the roster up to here; who joins later reads the commit.
+    // Members that joined before the commit are on the roster up to here; later ones read the
+    // commit.
     const { lastSequence } = await this.#options.stream.state(clusterSpec.name);
     await unlessAborted(signal, this.#known(lastSequence));
     while (this.#lagging(sequence)) {
@@ -301,7 +308,7 @@ class Member implements Membership {
     return this.#state === 'acting' && this.refusal() === undefined;
   }
 
-  /** Is its lease this member's, and not being handed over? */
+  /** True if this member has the lease and is not handing it over. */
   #isOwn(share: Share): boolean {
     const lease = this.#roster.lease(share);
     const isOwn = lease?.owner === this.node && lease.life === this.#life;
@@ -323,7 +330,8 @@ class Member implements Membership {
   async #keepRenewing(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      // Who reads nothing back for long acts no more: its row stands still, so that others do.
+      // A member that reads nothing back for long stops acting: its row gets no renewals, so others
+      // act.
       const isUnread = this.#elapsed() - this.#readMs > UNREAD_MS;
       const everyMs = isUnread ? UNREAD_MS : RENEW_MS;
       if (!this.#isDue || isUnread) await this.#renewal.pause(everyMs, signal);
@@ -332,9 +340,9 @@ class Member implements Membership {
   }
 
   /**
-   * Writes the next record, after its last one. Where that is not the last any more, an earlier one has
-   * arrived after all, or it was declared dead: what came is about to be read. Or it has been dead for
-   * so long that its row was removed, and begins again.
+   * Writes the next record, after its last one. If that is no longer the last, an earlier one has
+   * arrived after all, or the member was declared dead: the newer row is about to be read. Or it
+   * was dead for so long that its row was removed, and starts again.
    */
   async #renew(): Promise<void> {
     this.#isDue = false;
@@ -355,7 +363,8 @@ class Member implements Membership {
     this.#sent.set(this.#turn, this.#elapsed());
     const progress = this.#progress();
     const isActing = this.refusal() === undefined && this.#given.size === 0;
-    // Else some leases are its own under which it does not act: it has not decided what is theirs.
+    // Otherwise it owns leases under which it does not act: it has not decided what belongs to
+    // them.
     if (isActing) this.#decided = { decided: progress.decided, knows: this.#roster.sequence };
     const record: MemberRecord = {
       ...self,
@@ -410,12 +419,12 @@ class Member implements Membership {
     }
   }
 
-  /** Takes note of a record of its own that has come back. */
+  /** Handles a record of its own that has come back. */
   #renewed(record: MemberRecord, { timeMs, sequence }: StreamMessage): void {
     const { clock } = this.#options;
     const { turn, clockMs } = record;
     this.#lastWritten = Math.max(this.#lastWritten, sequence);
-    // It renews seldom, or is about to: everybody was stopped, or CLUSTER was away.
+    // It renews seldom, or is about to: every member was stopped, or CLUSTER was unavailable.
     if (clock.elapsed() - this.#readMs > UNREAD_MS) this.announce();
     this.#readMs = clock.elapsed();
     if (record.declaredBy !== undefined) {
@@ -424,14 +433,14 @@ class Member implements Membership {
       this.announce();
       return;
     }
-    // Others may have gone on without it since, and acknowledged that a key is revoked. Not before the
-    // first: what is in EVENTS by then is read at the start.
+    // Others may have continued without it and acknowledged that a key is revoked. Not before the
+    // first record: what EVENTS has by then is read at the start.
     if (this.#wasLive && this.#isLapsed())
       void this.#catchUp().catch((error: unknown) => this.#lost(error));
     this.#wasLive = true;
     this.#renewedMs = this.#sent.get(turn) ?? this.#renewedMs;
     for (const before of this.#sent.keys()) if (before <= turn) this.#sent.delete(before);
-    // It was stored between its sending and now: so much at least the clocks differ.
+    // It was stored between its sending and now, so the clocks differ by at least this.
     const nowMs = clock.now();
     const aheadMs = timeMs < clockMs ? clockMs - timeMs : Math.min(0, nowMs - timeMs);
     this.#compared = { aheadMs, nowMs, elapsedMs: clock.elapsed() };
@@ -476,9 +485,9 @@ class Member implements Membership {
   }
 
   /**
-   * Declares silent members dead, unless they have come back. A silent member's row that is not the last
-   * one of its subject, and that no later row follows, is not in the stream: a nats-server that was killed
-   * restores rows that were removed before (nats-server issue 8505). Such a member is dropped.
+   * Declares silent members dead, unless they have come back. A silent member's row that is not the
+   * last one of its subject, and that no later row follows, is not in the stream: a nats-server
+   * that was killed restores removed rows (nats-server issue 8505). Such a member is dropped.
    */
   async #declareDead(): Promise<void> {
     if (this.refusal() !== undefined) return;
@@ -495,14 +504,14 @@ class Member implements Membership {
     for (const { node, sequence } of passed) this.#roster.drop(node, sequence);
   }
 
-  /** Notes who is live and what this member holds, and says so when that has changed. */
+  /** Updates the live members and this member's shares, and notifies listeners of a change. */
   #look(): void {
     const { version } = this.#roster;
     if (version !== this.#lookedAt) this.#noteLive();
     this.#lookedAt = version;
     const standing = `${version} ${this.#life} ${this.#mayAct()}`;
     if (standing === this.#standing && this.#given.size === 0) return;
-    // Without what is being handed over it may stand as before, and hold less.
+    // Once the handover is subtracted, the basis may be the same although it holds less.
     this.#standing = this.#given.size === 0 ? standing : '';
     const owned = SHARES.filter((share) => this.#holds(share))
       .map((share) => `${share}/${this.#roster.lease(share)?.epoch}`)
@@ -523,7 +532,7 @@ class Member implements Membership {
 
   async #writeLeases(): Promise<void> {
     const isRefused = this.refusal() !== undefined;
-    // By a wrong clock it acts for nothing, and can still give to others what it holds.
+    // With a wrong clock it acts for nothing, but can still hand over what it holds.
     if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
     const isSettled = elapsedMs - this.#settledSinceMs >= SETTLED_MS;
@@ -547,7 +556,7 @@ class Member implements Membership {
     await this.#known(lastSequence);
   }
 
-  /** What was to be handed over and is no more: a row of its own decides against the one before. */
+  /** Cancels handovers that no longer apply: a row of its own decides against the previous one. */
   #takenBack(planned: readonly LeaseChange[], isSettled: boolean): LeaseChange[] {
     if (!isSettled) return [];
     const shares = new Set(planned.map(({ share }) => share));
@@ -555,7 +564,7 @@ class Member implements Membership {
     return left.flatMap((share) => this.#roster.renewal(share) ?? []);
   }
 
-  /** Forgets what was handed over, once a later row of it has been read. */
+  /** Forgets a handover once a later row of the share has been read. */
   #noteGiven(): void {
     for (const [share, sequence] of this.#given) {
       if (this.#roster.leaseSequence(share) > sequence) this.#given.delete(share);

@@ -1,19 +1,20 @@
 /**
- * The roster: what the stream `CLUSTER` says of members and leases, and what follows from it. A pure
- * fold of the stream's rows and of the time for which this member has watched them; it appends nothing
- * and has no clock. What counts follows from the newest rows alone, never from their history: a member
- * that joins, or misses some, comes to the same.
+ * The roster: members and leases by the stream `CLUSTER`, and what follows from them. A pure fold
+ * of the stream's rows and of the time for which this member has watched them; it appends nothing
+ * and has no clock. Only the newest rows count, never their history, so a member that joins, or
+ * misses some rows, reaches the same result.
  *
- * A member is live until its row says that it is gone. It says so itself when it leaves; of one that
- * falls silent another member says it, after it has watched the row stand still for 5 s, by a row that
- * must follow that very one. A member that has renewed its row meanwhile is therefore never declared
- * dead. One that was goes on in a new life, and the leases of the old one are nobody's.
+ * A member is live until its row says that it has ended. It writes that itself when it leaves. If
+ * it falls silent, another member writes it, after it has seen no newer row for 5 s, by a row that
+ * must follow that very one. A member that has renewed its row meanwhile is therefore never
+ * declared dead. One that was declared dead continues in a new life, and the leases of the old one
+ * have no owner.
  */
 
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
 import { PARTITIONS, partitionOf, type StreamMessage, type StreamSpec } from '../stream.ts';
 
-/** A table: a row for each member, and one for each lease. */
+/** A table: one row per member and one per lease. */
 export const clusterSpec: StreamSpec = {
   name: 'CLUSTER',
   subjects: ['svc.cluster.>'],
@@ -22,17 +23,19 @@ export const clusterSpec: StreamSpec = {
   duplicateWindowMs: 60_000,
 };
 
-/** A member whose row stands still for so long is declared dead, ms of the watcher's time. */
+/** Age of a row at which its member is declared dead, ms of the watcher's time. */
 const LIVE_MS = 5_000;
-/** A member that could not renew its record for so long acts no more: before anybody takes over, ms. */
+/**
+ * Time without a renewed record after which a member stops acting, ms: before another takes over.
+ */
 export const ACT_MS = 4_000;
-/** A calendar clock that differs by more from the stream's may not decide anything, ms. */
+/** Difference of a calendar clock from the stream's above which the member may not decide, ms. */
 export const CLOCK_REFUSED_MS = 10_000;
 
-/** What is leased: a partition of projects, or the pseudo-project `_system`. */
+/** Unit of a lease: a partition of projects, or the pseudo-project `_system`. */
 export type Share = number | typeof SYSTEM_PROJECT;
 
-/** All of them, in a fixed order. */
+/** All shares, in a fixed order. */
 export const SHARES: readonly Share[] = [...Array(PARTITIONS).keys(), SYSTEM_PROJECT];
 
 /** The share that a project belongs to. */
@@ -40,9 +43,9 @@ export function shareOf(project: string): Share {
   return project === SYSTEM_PROJECT ? SYSTEM_PROJECT : partitionOf(project);
 }
 
-/** What stays the same for a member's life. Nothing in it is a secret. */
+/** Facts that stay the same for a member's life. None of them is a secret. */
 export interface MemberFacts {
-  /** Unlike any other start's, of any process. */
+  /** Unique among all starts of all processes. */
   readonly node: string;
   readonly host: string;
   readonly pid: number;
@@ -50,15 +53,15 @@ export interface MemberFacts {
   readonly startedMs: number;
   readonly version: string;
   /**
-   * What only one living process can hold, here the lock of its data folder: another member with the
-   * own one has certainly ended. Absent where that cannot be known.
+   * Token that only one living process can hold, here the lock of its data folder: another member
+   * with the same lock has certainly ended. Absent if that cannot be known.
    */
   readonly lock?: string;
 }
 
-/** What changes from record to record. */
+/** Facts that change from record to record. */
 export interface MemberProgress {
-  /** Where clients reach it; null: not known, as before it listens. */
+  /** Address for clients; null: unknown, as before it listens. */
   readonly address: string | null;
   /** Position in EVENTS up to which it has applied. */
   readonly applied: number;
@@ -66,37 +69,35 @@ export interface MemberProgress {
   readonly decided: number;
   /** Position in SAMPLES from which it still needs the log. */
   readonly floor: number;
-  /** How long ago rows of data centers arrived here, ms. */
+  /** Time since rows of data centers arrived here, ms. */
   readonly heard: Readonly<Record<string, number>>;
-  /** Shares that hold rows of a newer program: it must not act for them. */
+  /** Shares that hold rows of a newer program, for which it must not act. */
   readonly unfit: readonly Share[];
 }
 
-/**
- * `joining`: it catches up. `acting`: it takes its part. `gone`: it has stopped, and acts no more.
- */
+/** `joining`: catching up. `acting`: taking its part. `gone`: it has stopped and no longer acts. */
 export type MemberState = 'joining' | 'acting' | 'gone';
 
 export interface MemberRecord extends MemberFacts, MemberProgress {
   readonly state: MemberState;
   /** Rises each time it was declared dead and came back: a lease belongs to one life. */
   readonly life: number;
-  /** The member that declared it dead; absent: it says for itself that it is gone. */
+  /** Member that declared it dead; absent: it reports its own end. */
   readonly declaredBy?: string;
-  /** Counts its records. */
+  /** Number of the record. */
   readonly turn: number;
-  /** Its calendar time when it wrote this, Unix ms. */
+  /** Its calendar time at this record, Unix ms. */
   readonly clockMs: number;
-  /** How far its calendar clock is ahead of the stream's, at least, ms; negative: behind. */
+  /** Minimum lead of its calendar clock over the stream's, ms; negative: behind. */
   readonly clockAheadMs: number;
-  /** Position in `CLUSTER` that it knew when it wrote this: of leases written later it says nothing. */
+  /** Position in `CLUSTER` known to it at this record, which says nothing about later leases. */
   readonly knows: number;
 }
 
-/** Who acts for a share. Epochs of a share rise with each change of its owner. */
+/** Owner of a share. Epochs of a share rise with each change of its owner. */
 export interface Lease {
   readonly owner: string;
-  /** Of the owner; see `MemberRecord.life`. */
+  /** Life of the owner; see `MemberRecord.life`. */
   readonly life: number;
   readonly epoch: number;
 }
@@ -114,10 +115,10 @@ interface HeldLease extends Lease {
   readonly sequence: number;
 }
 
-/** A member as it is now. */
+/** A member in its current state. */
 export interface MemberView extends MemberRecord {
   /**
-   * `unreachable`: it has not said that it is still there, and others act in its place. One whose data
+   * `unreachable`: it has not renewed its record, and others act in its place. One whose data
    * folder has a later member is `gone`.
    */
   readonly status: MemberState | 'unreachable';
@@ -140,7 +141,7 @@ export class Roster {
   #sequence = 0;
   #streamMs = Number.NEGATIVE_INFINITY;
   #version = 0;
-  /** At which version there was nothing to write, for each answer to `isSettled`. */
+  /** Version at which there was nothing to write, for each value of `isSettled`. */
   readonly #nothingAt = new Map<boolean, number>();
 
   /** @param self the member that watches; its lock ends older members of the same data folder */
@@ -149,19 +150,19 @@ export class Roster {
     this.#lock = self.lock;
   }
 
-  /** Position in `CLUSTER` up to which it was read. */
+  /** Position in `CLUSTER` up to which the roster has read. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** Rises with everything that leases and plans depend on: a record that only goes on changes nothing. */
+  /** Rises with every change that leases and plans depend on; a plain renewal changes nothing. */
   get version(): number {
     return this.#version;
   }
 
   /**
-   * Takes the next message. Rows that this version cannot read are left out. @returns the member's
-   * record, where it was one
+   * Takes the next message. Rows that this version cannot read are skipped. @returns the member's
+   * record, if it was one
    */
   take(message: StreamMessage, elapsedMs: number): MemberRecord | undefined {
     const { subject, sequence, timeMs, data } = message;
@@ -184,32 +185,32 @@ export class Roster {
     return undefined;
   }
 
-  /** In the place of a lease that cannot be read, or is not there: anybody may write the next one. */
+  /** Replaces a lease that cannot be read or does not exist: anyone may write the next one. */
   #nobodys(): Lease {
-    // Above the epochs that entries bear already, of a table that was lost and made again too.
+    // Above the epochs in existing entries, even if the table was lost and made again.
     return { owner: '', life: 0, epoch: Math.floor(this.#streamMs / 1000) };
   }
 
-  /** The lease, where its owner is live and in the life that it was written for. */
+  /** The lease, if its owner is live and in the life that it was written for. */
   lease(share: Share): Lease | undefined {
     const lease = this.#leases.get(share);
     const owner = lease && this.#members.get(lease.owner)?.record;
     return owner && owner.state !== 'gone' && owner.life === lease.life ? lease : undefined;
   }
 
-  /** Position of the last row of a lease, 0 where there is none. */
+  /** Position of the last row of a lease, 0 if there is none. */
   leaseSequence(share: Share): number {
     return this.#leases.get(share)?.sequence ?? 0;
   }
 
-  /** The lease once more for this member, where it still holds it. */
+  /** The same lease again for this member, if it still holds it. */
   renewal(share: Share): LeaseChange | undefined {
     const lease = this.lease(share);
     if (lease?.owner !== this.#node) return undefined;
     return { ...lease, share, epoch: lease.epoch + 1, sequence: this.leaseSequence(share) };
   }
 
-  /** All that are known, by the time of their start. */
+  /** All known members, by start time. */
   members(elapsedMs: number): MemberView[] {
     const shares = Map.groupBy(SHARES, (share) => this.lease(share)?.owner);
     const views = [...this.#members.values()].map((heard) => ({
@@ -221,20 +222,20 @@ export class Roster {
     return views.sort((a, b) => a.startedMs - b.startedMs || (a.node < b.node ? -1 : 1));
   }
 
-  /** Records of the members that are live, the watcher's own among them. */
+  /** Records of the live members, including the watcher's own. */
   live(): MemberRecord[] {
     const records = [...this.#members.values()].map(({ record }) => record);
     return records.filter(({ state }) => state !== 'gone');
   }
 
-  /** Live members that have fallen silent, with the places of the rows that stand still. */
+  /** Live members that have fallen silent, with the positions of their last rows. */
   silent(elapsedMs: number): { readonly record: MemberRecord; readonly sequence: number }[] {
     return [...this.#members.values()].filter(
       (heard) => heard.record.state !== 'gone' && this.#isSilent(heard, elapsedMs),
     );
   }
 
-  /** Forgets those whose last records are older than that, ms; returns where they stand. */
+  /** Forgets members whose last records are older than that, ms; returns their positions. */
   forget(afterMs: number): { readonly node: string; readonly sequence: number }[] {
     const old = [...this.#members.values()].filter(
       ({ record, storedMs }) => record.state === 'gone' && this.#streamMs - storedMs > afterMs,
@@ -254,8 +255,8 @@ export class Roster {
   }
 
   /**
-   * Position in SAMPLES up to which the owner of a share has decided; undefined while it has not said
-   * so under its present lease.
+   * Position in SAMPLES up to which the owner of a share has decided; undefined until it has
+   * reported one under its current lease.
    */
   decidedBy(share: Share): number | undefined {
     const owner = this.lease(share)?.owner;
@@ -264,8 +265,8 @@ export class Roster {
   }
 
   /**
-   * How long ago rows of data centers arrived at the other members, at least, ms. What one has heard
-   * stays true when it is gone.
+   * Minimum time since rows of data centers arrived at the other members, ms. A member's report
+   * stays valid when it ends.
    */
   heardElsewhere(elapsedMs: number): Map<string, number> {
     const ages = new Map<string, number>();
@@ -282,12 +283,13 @@ export class Roster {
   }
 
   /**
-   * The leases that this member is to write: it claims what nobody holds and it comes first for, and
-   * hands over, when `isSettled`, what another comes first for. Equal for every watcher of the same
-   * rows, so that two rarely write the same lease; where they do, the stream takes the first.
+   * Leases for this member to write. It claims those without an owner for which it ranks first and,
+   * if `isSettled`, hands over those for which another member does. The same for every watcher of
+   * the same rows, so two members rarely write the same lease; if they do, the stream accepts the
+   * first.
    */
   plan(isSettled: boolean): LeaseChange[] {
-    // Asked four times a second, with an answer that rarely changes.
+    // Called four times a second with a result that rarely changes.
     if (this.#nothingAt.get(isSettled) === this.#version) return [];
     const changes = this.#changes(isSettled);
     if (changes.length === 0) this.#nothingAt.set(isSettled, this.#version);
@@ -317,7 +319,7 @@ export class Roster {
     return lock !== undefined && isSucceeded ? 'gone' : 'unreachable';
   }
 
-  /** Has its row stood still for too long? An older process of the same data folder has ended. */
+  /** True if its row is too old. An older process of the same data folder has ended. */
   #isSilent({ record, heardMs }: Heard, elapsedMs: number): boolean {
     if (record.declaredBy !== undefined) return true;
     if (record.state === 'gone' || record.node === this.#node) return false;
@@ -326,17 +328,17 @@ export class Roster {
   }
 }
 
-/** A row that declares it dead is not its own: it repeats its last one, with the times of that. */
+/** A row that declares it dead is not its own: it repeats the member's last one, with its times. */
 function seenMs({ record, storedMs }: Heard): number {
   return record.declaredBy === undefined ? storedMs : record.clockMs - record.clockAheadMs;
 }
 
-/** May it act at all, if it is live? */
+/** True if it may act at all, provided that it is live. */
 function isFit({ state, clockAheadMs }: MemberRecord): boolean {
   return state === 'acting' && Math.abs(clockAheadMs) <= CLOCK_REFUSED_MS;
 }
 
-/** Does it say the same as before of what leases depend on? */
+/** True if it is unchanged in everything that leases depend on. */
 function isStanding(before: MemberRecord, after: MemberRecord): boolean {
   return (
     before.state === after.state &&
@@ -346,7 +348,10 @@ function isStanding(before: MemberRecord, after: MemberRecord): boolean {
   );
 }
 
-/** Rendezvous hashing (Thaler and Ravishankar 1998): a member that comes or goes moves only its own. */
+/**
+ * Rendezvous hashing (Thaler and Ravishankar 1998): a member that joins or leaves moves only its
+ * own shares.
+ */
 function firstFor(share: Share, fit: readonly MemberRecord[]): MemberRecord | undefined {
   let first: { readonly record: MemberRecord; readonly weight: number } | undefined;
   for (const record of fit) {
@@ -362,7 +367,7 @@ function firstFor(share: Share, fit: readonly MemberRecord[]): MemberRecord | un
   return first?.record;
 }
 
-/** FNV-1a with the last mixing steps of MurmurHash3, so that similar names spread. */
+/** FNV-1a with the final mixing steps of MurmurHash3, so that similar names spread. */
 function weightOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) {

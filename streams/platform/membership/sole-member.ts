@@ -9,7 +9,7 @@ export const soleOwner: Ownership = {
   onChange: () => () => {},
 };
 
-/** The only process of its streams: no other member waits for it. */
+/** The only process of its streams: there is no other member to wait for. */
 export function soleMember(node: string): Membership {
   return {
     ...soleOwner,

@@ -30,7 +30,7 @@ t.test('invalid settings are all rejected at once, with suggestions', async (t) 
   }
   t.notMatch(text, /hunter2|^\s+at /m, 'no secret, no stack trace');
   const open = await runToEnd(['serve', '--listen', '0.0.0.0:0'], { SVC_DATA: dataFolder(t) });
-  t.match(open, { code: 2, text: /keys would travel in the clear: give SVC_TLS_CERT_FILE/ });
+  t.match(open, { code: 2, text: /keys would travel in the clear: set SVC_TLS_CERT_FILE/ });
 });
 
 t.test('impossible starts are reported in a sentence, with code 1', async (t) => {
@@ -49,7 +49,10 @@ t.test('impossible starts are reported in a sentence, with code 1', async (t) =>
   ]);
   t.match(second, { code: 1, text: /is in use by process \d+: stop it, or give this one another/ });
   t.match(taken, { code: 2, text: /is taken by another program: stop it, or choose another port/ });
-  t.match(noFolder, { code: 1, text: /cannot be used: give a folder that this user may write to/ });
+  t.match(noFolder, {
+    code: 1,
+    text: /cannot be used: choose a folder that this user may write to/,
+  });
   for (const { text } of [second, taken, noFolder]) t.notMatch(text, /^\s+at /m);
   t.equal((await readiness(program)).status, 200, 'the first service is not affected');
   t.equal(await program.stop(), 0);

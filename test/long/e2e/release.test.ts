@@ -204,7 +204,7 @@ svc install`);
         await t.rejects(run('test -e /var/lib/svc/master.key'), 'the key is not beside the data');
         await run('systemctl reload svc');
         await until('the certificate is read again', async () =>
-          (await journal('svc')).includes('The certificate was read again') ? true : undefined,
+          (await journal('svc')).includes('The certificate was reloaded') ? true : undefined,
         );
         await run('svc admin project create shop --owner ann@example.org');
         const upgrade = codeBlock('operations/install.md', '# Upgrade of an archive');

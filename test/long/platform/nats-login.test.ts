@@ -107,9 +107,9 @@ const ways: readonly Way[] = [
     bad: [
       [
         { SVC_NATS_USER: 'svc', SVC_NATS_PASSWORD_FILE: 'FOLDER/wrong' },
-        /refuses the connection .*: look at SVC_NATS_USER and SVC_NATS_PASSWORD_FILE$/,
+        /refuses the connection .*: check SVC_NATS_USER and SVC_NATS_PASSWORD_FILE$/,
       ],
-      [{}, /look at a login in SVC_NATS_URL, SVC_NATS_USER, .* none of which is given$/],
+      [{}, /check a login in SVC_NATS_URL, SVC_NATS_USER, .* none of which is set$/],
       [
         { SVC_NATS_USER: 'svc', SVC_NATS_PASSWORD_FILE: 'FOLDER/absent' },
         /^SVC_NATS_PASSWORD_FILE cannot be read: ENOENT/,
@@ -124,20 +124,20 @@ const ways: readonly Way[] = [
     name: 'user and password in the address',
     server: userAndPassword,
     good: {},
-    bad: [[{}, /: look at the login in SVC_NATS_URL$/]],
+    bad: [[{}, /: check the login in SVC_NATS_URL$/]],
     url: { good: `svc:${encoded}@`, bad: `svc:${encoded}-wrong@` },
   },
   {
     name: 'a token in a file',
     server: `authorization { token: "${SECRET}" }`,
     good: { SVC_NATS_TOKEN_FILE: 'FOLDER/password' },
-    bad: [[{ SVC_NATS_TOKEN_FILE: 'FOLDER/wrong' }, /: look at SVC_NATS_TOKEN_FILE$/]],
+    bad: [[{ SVC_NATS_TOKEN_FILE: 'FOLDER/wrong' }, /: check SVC_NATS_TOKEN_FILE$/]],
   },
   {
     name: 'a token in the address',
     server: `authorization { token: "${SECRET}" }`,
     good: {},
-    bad: [[{}, /: look at the login in SVC_NATS_URL$/]],
+    bad: [[{}, /: check the login in SVC_NATS_URL$/]],
     url: { good: `${encoded}@`, bad: `${encoded}-wrong@` },
   },
   {
@@ -145,8 +145,11 @@ const ways: readonly Way[] = [
     server: `authorization { users: [{ nkey: ${user.publicKey} }] }`,
     good: { SVC_NATS_NKEY_FILE: 'FOLDER/seed' },
     bad: [
-      [{ SVC_NATS_NKEY_FILE: 'FOLDER/strange' }, /: look at SVC_NATS_NKEY_FILE$/],
-      [{ SVC_NATS_NKEY_FILE: 'FOLDER/password' }, /must hold the seed of a user.s nkey \(SU…\)/],
+      [{ SVC_NATS_NKEY_FILE: 'FOLDER/strange' }, /: check SVC_NATS_NKEY_FILE$/],
+      [
+        { SVC_NATS_NKEY_FILE: 'FOLDER/password' },
+        /does not hold the seed of a user.s nkey \(SU…\)/,
+      ],
     ],
   },
   {
@@ -154,8 +157,8 @@ const ways: readonly Way[] = [
     server: user.settings,
     good: { SVC_NATS_CREDENTIALS_FILE: 'FOLDER/credentials' },
     bad: [
-      [{ SVC_NATS_CREDENTIALS_FILE: 'FOLDER/stranger' }, /: look at SVC_NATS_CREDENTIALS_FILE$/],
-      [{ SVC_NATS_CREDENTIALS_FILE: 'FOLDER/seed' }, /must hold a user.s JWT and seed/],
+      [{ SVC_NATS_CREDENTIALS_FILE: 'FOLDER/stranger' }, /: check SVC_NATS_CREDENTIALS_FILE$/],
+      [{ SVC_NATS_CREDENTIALS_FILE: 'FOLDER/seed' }, /does not hold a user.s JWT and seed/],
     ],
   },
   {
@@ -163,9 +166,9 @@ const ways: readonly Way[] = [
     server: `tls { ${pair} }`,
     good: { SVC_NATS_CA_FILE: certificate('nats-ca.pem') },
     bad: [
-      [{}, /: name the authority of its certificate in SVC_NATS_CA_FILE/],
-      [{ SVC_NATS_CA_FILE: certificate('receiver-ca.pem') }, /in SVC_NATS_CA_FILE/],
-      [{ SVC_NATS_CA_FILE: 'FOLDER/password' }, /must hold certificates in PEM form: it does not$/],
+      [{}, /: set SVC_NATS_CA_FILE to the authority of its certificate/],
+      [{ SVC_NATS_CA_FILE: certificate('receiver-ca.pem') }, /set SVC_NATS_CA_FILE/],
+      [{ SVC_NATS_CA_FILE: 'FOLDER/password' }, /does not hold certificates in PEM form$/],
     ],
   },
   {
@@ -183,7 +186,7 @@ const ways: readonly Way[] = [
           SVC_NATS_CERT_FILE: certificate('nats.pem'),
           SVC_NATS_KEY_FILE: certificate('first.key'),
         },
-        /do not make a certificate with its key/,
+        /are not a certificate and its key/,
       ],
     ],
   },
@@ -194,7 +197,7 @@ const ways: readonly Way[] = [
     bad: [
       [
         { SVC_NATS_CA_FILE: certificate('nats-ca.pem') },
-        /offers no TLS: set that up there, or leave/,
+        /offers no TLS: enable it there, or leave/,
       ],
     ],
   },
@@ -286,7 +289,7 @@ t.test('a certificate for another host', needs(newest), async (t) => {
   const url = server.url.replace('127.0.0.1', 'localhost');
   const ca = certificate('nats-ca.pem');
   await t.rejects(open(t, settingsOf('', url, { SVC_NATS_CA_FILE: ca })), {
-    message: /in SVC_NATS_URL the host that the certificate is for$/,
+    message: /SVC_NATS_URL to the host that the certificate is for$/,
   });
 });
 
@@ -300,7 +303,7 @@ t.test('TLS without the client certificate that the server requires', needs(newe
   });
   t.teardown(() => server.kill());
   await t.rejects(open(t, settingsOf('', server.url, { SVC_NATS_CA_FILE: ca })), {
-    message: /where it asks for a certificate of the client, give SVC_NATS_CERT_FILE$/,
+    message: /if it requires a client certificate, set SVC_NATS_CERT_FILE$/,
   });
 });
 
@@ -405,10 +408,7 @@ t.test(
       SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
     });
     t.equal(code, 2);
-    t.match(
-      text,
-      /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*look at the login in/,
-    );
+    t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*check the login in/);
     assertNoSecret(t, text);
   },
 );
@@ -424,15 +424,15 @@ t.test('settings that contradict each other', (t) => {
   };
   const url = { SVC_NATS_URL: 'tls://a:4222' };
   t.match(problems({ SVC_NATS_CA_FILE: '/ca' }), /SVC_NATS_CA_FILE needs SVC_NATS_URL/);
-  t.match(problems({ ...url, SVC_NATS_USER: 'a' }), /needs SVC_NATS_PASSWORD_FILE beside it/);
-  t.match(problems({ ...url, SVC_NATS_PASSWORD_FILE: 'a' }), /needs SVC_NATS_USER beside it/);
-  t.match(problems({ ...url, SVC_NATS_CERT_FILE: 'a' }), /needs SVC_NATS_KEY_FILE beside it/);
+  t.match(problems({ ...url, SVC_NATS_USER: 'a' }), /needs SVC_NATS_PASSWORD_FILE as well/);
+  t.match(problems({ ...url, SVC_NATS_PASSWORD_FILE: 'a' }), /needs SVC_NATS_USER as well/);
+  t.match(problems({ ...url, SVC_NATS_CERT_FILE: 'a' }), /needs SVC_NATS_KEY_FILE/);
   t.match(
     problems({ ...url, SVC_NATS_TOKEN_FILE: 'a', SVC_NATS_NKEY_FILE: 'b' }),
-    /SVC_NATS_TOKEN_FILE and SVC_NATS_NKEY_FILE are two logins at NATS: give one/,
+    /SVC_NATS_TOKEN_FILE and SVC_NATS_NKEY_FILE are separate logins at NATS: set only one/,
   );
   const both = { SVC_NATS_URL: `nats://u:${encoded}@a`, SVC_NATS_TOKEN_FILE: 'a' };
-  t.match(problems(both), /a login in SVC_NATS_URL and SVC_NATS_TOKEN_FILE are two logins/);
+  t.match(problems(both), /a login in SVC_NATS_URL and SVC_NATS_TOKEN_FILE are separate logins/);
   for (const bad of [`nats://a:1@h,nats://b:2@h`, `nats://u:${encoded}@h/x`, 'nats://u:%zz@h']) {
     t.match(problems({ SVC_NATS_URL: bad }), /its value has /);
     assertNoSecret(t, problems({ SVC_NATS_URL: bad }));

@@ -359,7 +359,7 @@ t.test('a client that hangs up cancels its query', async (t) => {
   );
   await started.promise;
   socket.destroy();
-  t.match(await gone.promise, 'The client has gone');
+  t.match(await gone.promise, 'The client disconnected');
   t.same(lines, [], 'which is not a fault of the service');
 });
 

@@ -445,7 +445,7 @@ export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & 
   description: string;
 
   /**
-   * What is drawn: the event, of timers `after <delay>`, with the guard in brackets.
+   * Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
    *
    * @generated from field: string label = 4;
    */
@@ -478,7 +478,7 @@ export type MachineLayout_EventJson = {
   description?: string;
 
   /**
-   * What is drawn: the event, of timers `after <delay>`, with the guard in brackets.
+   * Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
    *
    * @generated from field: string label = 4;
    */
@@ -880,7 +880,7 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   oldestFirst: boolean;
 
   /**
-   * true: only what a person, a key or an operator did: transitions with a `sentence`.
+   * true: only actions of a person, a key or an operator: transitions with a `sentence`.
    *
    * @generated from field: bool acts_only = 12;
    */
@@ -962,7 +962,7 @@ export type ListTransitionsRequestJson = {
   oldestFirst?: boolean;
 
   /**
-   * true: only what a person, a key or an operator did: transitions with a `sentence`.
+   * true: only actions of a person, a key or an operator: transitions with a `sentence`.
    *
    * @generated from field: bool acts_only = 12;
    */
@@ -1030,8 +1030,8 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   atUnixMs: bigint;
 
   /**
-   * Resource name of the actor that caused it, or the part of the service. Credentials see only the
-   * kind of a person or operator.
+   * Resource name of the actor that caused it, or name of the part of the service that did.
+   * Credentials see only the kind of a person or operator.
    *
    * @generated from field: string by = 3;
    */
@@ -1086,7 +1086,7 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   byDisplayName: string;
 
   /**
-   * Address named by the invitation of a person who has proven none; empty otherwise.
+   * Address in the invitation of a person who has not proven any address; empty otherwise.
    *
    * @generated from field: string by_unproven_email = 12;
    */
@@ -1128,14 +1128,14 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
 
   /**
    * What the actor did, in words that follow its name, e.g. `changed the role of Bob: VIEWER →
-   * EDITOR`, with the names of now; empty = a step that no person, key or operator caused.
+   * EDITOR`, with current names; empty = no person, key or operator caused the step.
    *
    * @generated from field: string sentence = 18;
    */
   sentence: string;
 
   /**
-   * The instance as people call it now, e.g. `CPU is high on db-01`; empty = nothing names it.
+   * Current display name of the instance, e.g. `CPU is high on db-01`; empty = it has none.
    *
    * @generated from field: string instance_display_name = 19;
    */
@@ -1159,8 +1159,8 @@ export type TransitionJson = {
   atUnixMs?: string;
 
   /**
-   * Resource name of the actor that caused it, or the part of the service. Credentials see only the
-   * kind of a person or operator.
+   * Resource name of the actor that caused it, or name of the part of the service that did.
+   * Credentials see only the kind of a person or operator.
    *
    * @generated from field: string by = 3;
    */
@@ -1215,7 +1215,7 @@ export type TransitionJson = {
   byDisplayName?: string;
 
   /**
-   * Address named by the invitation of a person who has proven none; empty otherwise.
+   * Address in the invitation of a person who has not proven any address; empty otherwise.
    *
    * @generated from field: string by_unproven_email = 12;
    */
@@ -1257,14 +1257,14 @@ export type TransitionJson = {
 
   /**
    * What the actor did, in words that follow its name, e.g. `changed the role of Bob: VIEWER →
-   * EDITOR`, with the names of now; empty = a step that no person, key or operator caused.
+   * EDITOR`, with current names; empty = no person, key or operator caused the step.
    *
    * @generated from field: string sentence = 18;
    */
   sentence?: string;
 
   /**
-   * The instance as people call it now, e.g. `CPU is high on db-01`; empty = nothing names it.
+   * Current display name of the instance, e.g. `CPU is high on db-01`; empty = it has none.
    *
    * @generated from field: string instance_display_name = 19;
    */

@@ -244,7 +244,7 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
   state: ServiceAccount_State;
 
   /**
-   * Limit of what its keys and tokens may do.
+   * Limit on the capabilities of its keys and tokens.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -287,14 +287,14 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
   activeConnections: number;
 
   /**
-   * Reason given by whoever disabled it; empty = not disabled.
+   * Reason given when it was disabled; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 11;
    */
   disabledReason: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 12;
    */
@@ -323,7 +323,7 @@ export type ServiceAccountJson = {
   state?: ServiceAccount_StateJson;
 
   /**
-   * Limit of what its keys and tokens may do.
+   * Limit on the capabilities of its keys and tokens.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -366,14 +366,14 @@ export type ServiceAccountJson = {
   activeConnections?: number;
 
   /**
-   * Reason given by whoever disabled it; empty = not disabled.
+   * Reason given when it was disabled; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 11;
    */
   disabledReason?: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 12;
    */
@@ -935,7 +935,7 @@ export type Key = Message<"svc.iam.v1.Key"> & {
   revokedReason: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 15;
    */
@@ -1031,7 +1031,7 @@ export type KeyJson = {
   revokedReason?: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 15;
    */
@@ -1230,14 +1230,14 @@ export type CreateKeyResponse = Message<"svc.iam.v1.CreateKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * The key itself, in the first answer only.
+   * The key itself; only in the first response.
    *
    * @generated from field: string secret = 2;
    */
   secret: string;
 
   /**
-   * false: this answers a resent request; the secret cannot be read again.
+   * false: this is the response to a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -1254,14 +1254,14 @@ export type CreateKeyResponseJson = {
   key?: KeyJson;
 
   /**
-   * The key itself, in the first answer only.
+   * The key itself; only in the first response.
    *
    * @generated from field: string secret = 2;
    */
   secret?: string;
 
   /**
-   * false: this answers a resent request; the secret cannot be read again.
+   * false: this is the response to a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -1612,7 +1612,7 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   ownerDisplayName: string;
 
   /**
-   * Address named by the invitation of a member who has proven none; empty otherwise.
+   * Address in the invitation of a member who has not proven any address; empty otherwise.
    *
    * @generated from field: string owner_unproven_email = 7;
    */
@@ -1665,14 +1665,14 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   lastUsedUnix?: bigint | undefined;
 
   /**
-   * Reason of the revocation; empty = not revoked.
+   * Reason for the revocation; empty = not revoked.
    *
    * @generated from field: string revoked_reason = 15;
    */
   revokedReason: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 16;
    */
@@ -1722,7 +1722,7 @@ export type CredentialJson = {
   ownerDisplayName?: string;
 
   /**
-   * Address named by the invitation of a member who has proven none; empty otherwise.
+   * Address in the invitation of a member who has not proven any address; empty otherwise.
    *
    * @generated from field: string owner_unproven_email = 7;
    */
@@ -1775,14 +1775,14 @@ export type CredentialJson = {
   lastUsedUnix?: string;
 
   /**
-   * Reason of the revocation; empty = not revoked.
+   * Reason for the revocation; empty = not revoked.
    *
    * @generated from field: string revoked_reason = 15;
    */
   revokedReason?: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 16;
    */
@@ -2198,7 +2198,7 @@ export type StartCiVerificationResponse = Message<"svc.iam.v1.StartCiVerificatio
   setupId: string;
 
   /**
-   * Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
+   * Value of the temporary secret SVC_SETUP_CODE; only in the first response.
    *
    * @generated from field: string pairing_code = 3;
    */
@@ -2244,7 +2244,7 @@ export type StartCiVerificationResponseJson = {
   setupId?: string;
 
   /**
-   * Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
+   * Value of the temporary secret SVC_SETUP_CODE; only in the first response.
    *
    * @generated from field: string pairing_code = 3;
    */
@@ -2532,22 +2532,22 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
 
   /**
    * Number of wrong pairing codes; those of the last minute may be missing. Five from one source
-   * lock out that source alone, for ten minutes.
+   * lock out only that source, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
   wrongCodes: number;
 
   /**
-   * Step to paste into the workflow, as StartCiVerification answers it. Only in GetCiVerification,
-   * while a proof is awaited; empty otherwise.
+   * Step to paste into the workflow, as in the response of StartCiVerification. Only in
+   * GetCiVerification, while a proof is awaited; empty otherwise.
    *
    * @generated from field: string workflow_step = 20;
    */
   workflowStep: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 21;
    */
@@ -2664,22 +2664,22 @@ export type CiVerificationJson = {
 
   /**
    * Number of wrong pairing codes; those of the last minute may be missing. Five from one source
-   * lock out that source alone, for ten minutes.
+   * lock out only that source, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
   wrongCodes?: number;
 
   /**
-   * Step to paste into the workflow, as StartCiVerification answers it. Only in GetCiVerification,
-   * while a proof is awaited; empty otherwise.
+   * Step to paste into the workflow, as in the response of StartCiVerification. Only in
+   * GetCiVerification, while a proof is awaited; empty otherwise.
    *
    * @generated from field: string workflow_step = 20;
    */
   workflowStep?: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 21;
    */
@@ -3089,14 +3089,14 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   lastRefusalUnix?: bigint | undefined;
 
   /**
-   * Reason given by whoever disabled it; empty = not disabled.
+   * Reason given when it was disabled; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 19;
    */
   disabledReason: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 20;
    */
@@ -3219,14 +3219,14 @@ export type CiConnectionJson = {
   lastRefusalUnix?: string;
 
   /**
-   * Reason given by whoever disabled it; empty = not disabled.
+   * Reason given when it was disabled; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 19;
    */
   disabledReason?: string;
 
   /**
-   * Name of the person who made it; empty = it was no person, or nobody knows the name.
+   * Name of the person who created it; empty = no person did, or the name is unknown.
    *
    * @generated from field: string created_by_display_name = 20;
    */
@@ -3851,7 +3851,7 @@ export type EnrolAgentResponse = Message<"svc.iam.v1.EnrolAgentResponse"> & {
   vmName: string;
 
   /**
-   * Writes this VM's expanded samples and nothing else.
+   * Key that writes this VM's expanded samples and nothing else.
    *
    * @generated from field: string key = 3;
    */
@@ -3878,7 +3878,7 @@ export type EnrolAgentResponseJson = {
   vmName?: string;
 
   /**
-   * Writes this VM's expanded samples and nothing else.
+   * Key that writes this VM's expanded samples and nothing else.
    *
    * @generated from field: string key = 3;
    */
@@ -3987,7 +3987,7 @@ export const AutomationService: GenService<{
     output: typeof DeleteServiceAccountResponseSchema;
   },
   /**
-   * The secret is in the first answer only.
+   * Only the first response contains the secret.
    *
    * @generated from rpc svc.iam.v1.AutomationService.CreateKey
    */
@@ -4079,7 +4079,7 @@ export const AutomationService: GenService<{
     output: typeof ListCiVerificationsResponseSchema;
   },
   /**
-   * Approves exactly the reviewed claims, named by their digest.
+   * Approves exactly the reviewed claims, identified by their digest.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ApproveCiVerification
    */

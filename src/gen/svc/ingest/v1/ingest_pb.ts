@@ -27,7 +27,7 @@ export type RetireVmsRequest = Message<"svc.ingest.v1.RetireVmsRequest"> & {
   projectName: string;
 
   /**
-   * A UUID. A repeated request with the same id gets the same answer.
+   * A UUID. A repeated request with the same id gets the same response.
    *
    * @generated from field: string request_id = 2;
    */
@@ -53,7 +53,7 @@ export type RetireVmsRequestJson = {
   projectName?: string;
 
   /**
-   * A UUID. A repeated request with the same id gets the same answer.
+   * A UUID. A repeated request with the same id gets the same response.
    *
    * @generated from field: string request_id = 2;
    */
@@ -174,7 +174,8 @@ export type WriteSamplesRequest = Message<"svc.ingest.v1.WriteSamplesRequest"> &
   projectName: string;
 
   /**
-   * The sender's id of this batch. A batch that is sent again gets the same answer. Empty = none.
+   * The sender's id for this batch. A batch that is sent again gets the same response. Empty =
+   * none.
    *
    * @generated from field: string batch_id = 2;
    */
@@ -198,7 +199,8 @@ export type WriteSamplesRequestJson = {
   projectName?: string;
 
   /**
-   * The sender's id of this batch. A batch that is sent again gets the same answer. Empty = none.
+   * The sender's id for this batch. A batch that is sent again gets the same response. Empty =
+   * none.
    *
    * @generated from field: string batch_id = 2;
    */
@@ -275,15 +277,15 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
   values: Value[];
 
   /**
-   * Name to show; empty = unknown.
+   * Display name; empty = unknown.
    *
    * @generated from field: string display_name = 9;
    */
   displayName: string;
 
   /**
-   * Readings that the source observed and left out, because they cannot be stored. The service
-   * counts them and names them to the project and the operator.
+   * Readings that the source observed but left out, because they cannot be stored. The service
+   * counts them and reports them to the project and the operator.
    *
    * @generated from field: repeated svc.ingest.v1.LeftOut left_out = 10;
    */
@@ -348,15 +350,15 @@ export type RowJson = {
   values?: ValueJson[];
 
   /**
-   * Name to show; empty = unknown.
+   * Display name; empty = unknown.
    *
    * @generated from field: string display_name = 9;
    */
   displayName?: string;
 
   /**
-   * Readings that the source observed and left out, because they cannot be stored. The service
-   * counts them and names them to the project and the operator.
+   * Readings that the source observed but left out, because they cannot be stored. The service
+   * counts them and reports them to the project and the operator.
    *
    * @generated from field: repeated svc.ingest.v1.LeftOut left_out = 10;
    */
@@ -724,9 +726,8 @@ export const RejectedSchema: GenMessage<Rejected, {jsonType: RejectedJson}> = /*
  */
 export const IngestService: GenService<{
   /**
-   * Stores a batch of samples, and answers once it is durable. Whatever cannot be stored refuses
-   * its value, its field or its row and is listed; everything else is stored. See
-   * docs/write-samples.md.
+   * Stores a batch of samples, and responds once it is durable. A value, field or row that cannot
+   * be stored is refused and listed; everything else is stored. See docs/write-samples.md.
    *
    * @generated from rpc svc.ingest.v1.IngestService.WriteSamples
    */

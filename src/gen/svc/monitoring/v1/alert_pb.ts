@@ -38,7 +38,7 @@ export type PreviewAlertRuleRequest = Message<"svc.monitoring.v1.PreviewAlertRul
   projectName: string;
 
   /**
-   * As in a save. Evaluated even if `enabled` is false; destinations are ignored.
+   * As in SaveAlertRule. Evaluated even if `enabled` is false; destinations are ignored.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
    */
@@ -52,21 +52,22 @@ export type PreviewAlertRuleRequest = Message<"svc.monitoring.v1.PreviewAlertRul
   historySeconds: number;
 
   /**
-   * Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+   * Also return the `trace` of this VM, which the rule selects. Full VM resource name; empty = no
+   * trace.
    *
    * @generated from field: string trace_vm_name = 4;
    */
   traceVmName: string;
 
   /**
-   * Labels of the traced series, such as its mount; empty = the series of the VM.
+   * Labels of the traced series, such as its mount; empty = the series of the VM itself.
    *
    * @generated from field: map<string, string> trace_labels = 5;
    */
   traceLabels: { [key: string]: string };
 
   /**
-   * true: also answer `instances`.
+   * true: also return `instances`.
    *
    * @generated from field: bool with_instances = 6;
    */
@@ -85,7 +86,7 @@ export type PreviewAlertRuleRequestJson = {
   projectName?: string;
 
   /**
-   * As in a save. Evaluated even if `enabled` is false; destinations are ignored.
+   * As in SaveAlertRule. Evaluated even if `enabled` is false; destinations are ignored.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
    */
@@ -99,21 +100,22 @@ export type PreviewAlertRuleRequestJson = {
   historySeconds?: number;
 
   /**
-   * Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+   * Also return the `trace` of this VM, which the rule selects. Full VM resource name; empty = no
+   * trace.
    *
    * @generated from field: string trace_vm_name = 4;
    */
   traceVmName?: string;
 
   /**
-   * Labels of the traced series, such as its mount; empty = the series of the VM.
+   * Labels of the traced series, such as its mount; empty = the series of the VM itself.
    *
    * @generated from field: map<string, string> trace_labels = 5;
    */
   traceLabels?: { [key: string]: string };
 
   /**
-   * true: also answer `instances`.
+   * true: also return `instances`.
    *
    * @generated from field: bool with_instances = 6;
    */
@@ -170,8 +172,8 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
   truncated: boolean;
 
   /**
-   * The traced series over the history, or over its last 86,400 s where it is longer. Absent when
-   * it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+   * The traced series over the history, or over its last 86,400 s if it is longer. Absent if it was
+   * not requested or its history could not be read. `rule_name` and `path` are empty.
    *
    * @generated from field: svc.monitoring.v1.ExplainAlertInstanceResponse trace = 7;
    */
@@ -192,15 +194,15 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
   instancesOmitted: bigint;
 
   /**
-   * VMs without a value of the metric in the history, or whose history could not be read. Nothing
-   * is known of them.
+   * Number of VMs without a value of the metric in the history, or whose history could not be read.
+   * Nothing is known about them.
    *
    * @generated from field: int64 unknown_vms = 10;
    */
   unknownVms: bigint;
 
   /**
-   * Their names, 20 at most.
+   * Their names, at most 20.
    *
    * @generated from field: repeated string unknown_vm_names = 11;
    */
@@ -219,7 +221,7 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
   endUnixMs: bigint;
 
   /**
-   * What the VMs of `unknown_vm_names` are called now, in that order.
+   * Current display names of the VMs in `unknown_vm_names`, in that order.
    *
    * @generated from field: repeated string unknown_vm_display_names = 14;
    */
@@ -269,8 +271,8 @@ export type PreviewAlertRuleResponseJson = {
   truncated?: boolean;
 
   /**
-   * The traced series over the history, or over its last 86,400 s where it is longer. Absent when
-   * it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+   * The traced series over the history, or over its last 86,400 s if it is longer. Absent if it was
+   * not requested or its history could not be read. `rule_name` and `path` are empty.
    *
    * @generated from field: svc.monitoring.v1.ExplainAlertInstanceResponse trace = 7;
    */
@@ -291,15 +293,15 @@ export type PreviewAlertRuleResponseJson = {
   instancesOmitted?: string;
 
   /**
-   * VMs without a value of the metric in the history, or whose history could not be read. Nothing
-   * is known of them.
+   * Number of VMs without a value of the metric in the history, or whose history could not be read.
+   * Nothing is known about them.
    *
    * @generated from field: int64 unknown_vms = 10;
    */
   unknownVms?: string;
 
   /**
-   * Their names, 20 at most.
+   * Their names, at most 20.
    *
    * @generated from field: repeated string unknown_vm_names = 11;
    */
@@ -318,7 +320,7 @@ export type PreviewAlertRuleResponseJson = {
   endUnixMs?: string;
 
   /**
-   * What the VMs of `unknown_vm_names` are called now, in that order.
+   * Current display names of the VMs in `unknown_vm_names`, in that order.
    *
    * @generated from field: repeated string unknown_vm_display_names = 14;
    */
@@ -364,7 +366,7 @@ export type PreviewAlertRuleResponse_Firing = Message<"svc.monitoring.v1.Preview
   endUnix?: bigint | undefined;
 
   /**
-   * What the VM is called now.
+   * Current display name of the VM.
    *
    * @generated from field: string vm_display_name = 5;
    */
@@ -403,7 +405,7 @@ export type PreviewAlertRuleResponse_FiringJson = {
   endUnix?: string;
 
   /**
-   * What the VM is called now.
+   * Current display name of the VM.
    *
    * @generated from field: string vm_display_name = 5;
    */
@@ -436,28 +438,28 @@ export type PreviewAlertRuleResponse_Instance = Message<"svc.monitoring.v1.Previ
   labels: { [key: string]: string };
 
   /**
-   * Number of times it would have fired; all of them, however long the lists are.
+   * Number of times it would have fired, including firings that are not listed.
    *
    * @generated from field: int32 firings = 3;
    */
   firings: number;
 
   /**
-   * Without a break up to the end of the history, or of the VM.
+   * Contiguous up to the end of the history, or of the VM.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 4;
    */
   segments: ExplainAlertInstanceResponse_Segment[];
 
   /**
-   * true: only the newest 100 segments are listed; of the time before them nothing is said.
+   * true: only the newest 100 segments are listed; the time before them is not covered.
    *
    * @generated from field: bool segments_truncated = 5;
    */
   segmentsTruncated: boolean;
 
   /**
-   * What the VM is called now.
+   * Current display name of the VM.
    *
    * @generated from field: string vm_display_name = 6;
    */
@@ -483,28 +485,28 @@ export type PreviewAlertRuleResponse_InstanceJson = {
   labels?: { [key: string]: string };
 
   /**
-   * Number of times it would have fired; all of them, however long the lists are.
+   * Number of times it would have fired, including firings that are not listed.
    *
    * @generated from field: int32 firings = 3;
    */
   firings?: number;
 
   /**
-   * Without a break up to the end of the history, or of the VM.
+   * Contiguous up to the end of the history, or of the VM.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 4;
    */
   segments?: ExplainAlertInstanceResponse_SegmentJson[];
 
   /**
-   * true: only the newest 100 segments are listed; of the time before them nothing is said.
+   * true: only the newest 100 segments are listed; the time before them is not covered.
    *
    * @generated from field: bool segments_truncated = 5;
    */
   segmentsTruncated?: boolean;
 
   /**
-   * What the VM is called now.
+   * Current display name of the VM.
    *
    * @generated from field: string vm_display_name = 6;
    */
@@ -643,7 +645,7 @@ export type ReplayAlertRuleRequest = Message<"svc.monitoring.v1.ReplayAlertRuleR
   projectName: string;
 
   /**
-   * As in a save. Replayed even if `enabled` is false.
+   * As in SaveAlertRule. Replayed even if `enabled` is false.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
    */
@@ -676,7 +678,7 @@ export type ReplayAlertRuleRequestJson = {
   projectName?: string;
 
   /**
-   * As in a save. Replayed even if `enabled` is false.
+   * As in SaveAlertRule. Replayed even if `enabled` is false.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
    */
@@ -705,9 +707,9 @@ export const ReplayAlertRuleRequestSchema: GenMessage<ReplayAlertRuleRequest, {j
   messageDesc(file_svc_monitoring_v1_alert, 3);
 
 /**
- * An estimate. The rule counts as applied where the history begins. Samples are evaluated in the
- * order of their times; each destination accepts at once, as it is now; nobody acknowledges or
- * snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+ * An estimate. The rule counts as applied at the start of the history. Samples are evaluated in the
+ * order of their times; each destination accepts at once, as it is now; no incident is acknowledged
+ * or snoozed. The silence of a whole data center is judged by the replayed VMs alone.
  *
  * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse
  */
@@ -746,7 +748,7 @@ export type ReplayAlertRuleResponse = Message<"svc.monitoring.v1.ReplayAlertRule
   vmNames: string[];
 
   /**
-   * VMs whose history could not be read. They are left out, so nothing is known of them.
+   * VMs whose history could not be read. They are left out, so nothing is known about them.
    *
    * @generated from field: repeated string unread_vm_names = 6;
    */
@@ -768,7 +770,7 @@ export type ReplayAlertRuleResponse = Message<"svc.monitoring.v1.ReplayAlertRule
   expectedSamples: bigint;
 
   /**
-   * What the VMs of `unread_vm_names` are called now, in that order.
+   * Current display names of the VMs in `unread_vm_names`, in that order.
    *
    * @generated from field: repeated string unread_vm_display_names = 9;
    */
@@ -776,9 +778,9 @@ export type ReplayAlertRuleResponse = Message<"svc.monitoring.v1.ReplayAlertRule
 };
 
 /**
- * An estimate. The rule counts as applied where the history begins. Samples are evaluated in the
- * order of their times; each destination accepts at once, as it is now; nobody acknowledges or
- * snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+ * An estimate. The rule counts as applied at the start of the history. Samples are evaluated in the
+ * order of their times; each destination accepts at once, as it is now; no incident is acknowledged
+ * or snoozed. The silence of a whole data center is judged by the replayed VMs alone.
  *
  * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse
  */
@@ -817,7 +819,7 @@ export type ReplayAlertRuleResponseJson = {
   vmNames?: string[];
 
   /**
-   * VMs whose history could not be read. They are left out, so nothing is known of them.
+   * VMs whose history could not be read. They are left out, so nothing is known about them.
    *
    * @generated from field: repeated string unread_vm_names = 6;
    */
@@ -839,7 +841,7 @@ export type ReplayAlertRuleResponseJson = {
   expectedSamples?: string;
 
   /**
-   * What the VMs of `unread_vm_names` are called now, in that order.
+   * Current display names of the VMs in `unread_vm_names`, in that order.
    *
    * @generated from field: repeated string unread_vm_display_names = 9;
    */
@@ -858,8 +860,7 @@ export const ReplayAlertRuleResponseSchema: GenMessage<ReplayAlertRuleResponse, 
  */
 export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.ReplayAlertRuleResponse.Notification"> & {
   /**
-   * Time at which it would have been sent; for one that is not sent, at which it would have been
-   * queued.
+   * Time at which it would have been sent or, if it is not sent, queued.
    *
    * @generated from field: int64 at_unix = 1;
    */
@@ -906,9 +907,9 @@ export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.Re
   reason: string;
 
   /**
-   * Text that would have been sent: a JSON document, for mail subject and text. Names and links of
-   * the rule and the incident in it lead nowhere. Present only for what is sent, and only for
-   * callers who may change destinations.
+   * Text that would have been sent: a JSON document; for mail, subject and text. Names and links
+   * of the rule and the incident in it lead nowhere. Present only for notifications that are
+   * sent, and only for callers who may change destinations.
    *
    * @generated from field: optional string body = 8;
    */
@@ -923,14 +924,14 @@ export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.Re
   recipient?: string | undefined;
 
   /**
-   * What the VM is called now; empty as `vm_name`.
+   * Current display name of the VM; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 10;
    */
   vmDisplayName: string;
 
   /**
-   * Present as `destination_name`.
+   * Present if `destination_name` is.
    *
    * @generated from field: optional string destination_display_name = 11;
    */
@@ -942,8 +943,7 @@ export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.Re
  */
 export type ReplayAlertRuleResponse_NotificationJson = {
   /**
-   * Time at which it would have been sent; for one that is not sent, at which it would have been
-   * queued.
+   * Time at which it would have been sent or, if it is not sent, queued.
    *
    * @generated from field: int64 at_unix = 1;
    */
@@ -990,9 +990,9 @@ export type ReplayAlertRuleResponse_NotificationJson = {
   reason?: string;
 
   /**
-   * Text that would have been sent: a JSON document, for mail subject and text. Names and links of
-   * the rule and the incident in it lead nowhere. Present only for what is sent, and only for
-   * callers who may change destinations.
+   * Text that would have been sent: a JSON document; for mail, subject and text. Names and links
+   * of the rule and the incident in it lead nowhere. Present only for notifications that are
+   * sent, and only for callers who may change destinations.
    *
    * @generated from field: optional string body = 8;
    */
@@ -1007,14 +1007,14 @@ export type ReplayAlertRuleResponse_NotificationJson = {
   recipient?: string;
 
   /**
-   * What the VM is called now; empty as `vm_name`.
+   * Current display name of the VM; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 10;
    */
   vmDisplayName?: string;
 
   /**
-   * Present as `destination_name`.
+   * Present if `destination_name` is.
    *
    * @generated from field: optional string destination_display_name = 11;
    */
@@ -1588,7 +1588,7 @@ export type ExplainAlertInstanceRequest = Message<"svc.monitoring.v1.ExplainAler
   startTimeUnix: bigint;
 
   /**
-   * At most now.
+   * Not later than now.
    *
    * @generated from field: int64 end_time_unix = 6;
    */
@@ -1627,7 +1627,7 @@ export type ExplainAlertInstanceRequestJson = {
   startTimeUnix?: string;
 
   /**
-   * At most now.
+   * Not later than now.
    *
    * @generated from field: int64 end_time_unix = 6;
    */
@@ -1700,7 +1700,7 @@ export type ExplainAlertInstanceResponse = Message<"svc.monitoring.v1.ExplainAle
   path: AlertInstance_Step[];
 
   /**
-   * What the rule and the VM are called now; empty for a rule that is not saved.
+   * Current display names of the rule and the VM; empty for a rule that is not saved.
    *
    * @generated from field: string rule_display_name = 9;
    */
@@ -1771,7 +1771,7 @@ export type ExplainAlertInstanceResponseJson = {
   path?: AlertInstance_StepJson[];
 
   /**
-   * What the rule and the VM are called now; empty for a rule that is not saved.
+   * Current display names of the rule and the VM; empty for a rule that is not saved.
    *
    * @generated from field: string rule_display_name = 9;
    */
@@ -2189,14 +2189,14 @@ export const Notice_Kind = {
 
   /**
    * Keys, CI connections or owners were added, or a credential was ended by an owner or because
-   * it leaked. Visible only to the project's owners, and to the member whose key it was.
+   * it leaked. Visible only to the project's owners, and to the member who owned the key.
    *
    * @generated from enum value: ACCESS_CHANGED = 4;
    */
   ACCESS_CHANGED: 4,
 
   /**
-   * Readings of VMs arrive and cannot be stored: names or labels that are too long, or reserved.
+   * Readings of VMs arrive but cannot be stored: their names or labels are too long, or reserved.
    *
    * @generated from enum value: READINGS_REFUSED = 5;
    */
@@ -2855,7 +2855,7 @@ export const ProjectOverview_Datacenter_StateSchema: GenEnum<ProjectOverview_Dat
  */
 export const AlertService: GenService<{
   /**
-   * Estimates when a rule would have fired over stored history. Saves nothing and notifies nobody.
+   * Estimates when a rule would have fired over stored history. Saves nothing and notifies no one.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.PreviewAlertRule
    */
@@ -2943,7 +2943,7 @@ export const AlertService: GenService<{
   },
   /**
    * Recomputes the path of an instance over a period from stored samples, by the current rule,
-   * whether or not it fired. Saves nothing and notifies nobody.
+   * whether or not it fired. Saves nothing and notifies no one.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ExplainAlertInstance
    */
@@ -2982,7 +2982,7 @@ export const AlertService: GenService<{
     output: typeof ExplainIncidentResponseSchema;
   },
   /**
-   * Records that somebody is looking. The incident keeps firing, and reminders continue.
+   * Records that someone is looking into it. The incident keeps firing, and reminders continue.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncident
    */
@@ -2992,7 +2992,8 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
-   * Sends no notifications until then; evaluation continues. A second call replaces the end.
+   * Suppresses notifications until the given time; evaluation continues. A second call replaces the
+   * end.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncident
    */
@@ -3010,7 +3011,7 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
-   * AcknowledgeIncident for several at once: all that can be are. A resend does what is left.
+   * AcknowledgeIncident for several at once: acknowledges all that it can. A resend does the rest.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncidents
    */
@@ -3020,7 +3021,7 @@ export const AlertService: GenService<{
     output: typeof AcknowledgeIncidentsResponseSchema;
   },
   /**
-   * SnoozeIncident for several at once: all that can be are. A resend does what is left.
+   * SnoozeIncident for several at once: snoozes all that it can. A resend does the rest.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncidents
    */
@@ -3031,7 +3032,7 @@ export const AlertService: GenService<{
   },
   /**
    * Streams the open incidents, then every change. Ends with an error when the caller loses access
-   * or cannot keep up, or when the service stops. Then call it again.
+   * or cannot keep up, or when the service stops. Call it again then.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.WatchIncidents
    */
@@ -3067,7 +3068,7 @@ export const AlertService: GenService<{
     output: typeof ListDestinationsResponseSchema;
   },
   /**
-   * Changes name, URL or recipients. Recipients that stay remain verified.
+   * Changes name, URL or recipients. Recipients that are kept remain verified.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.UpdateDestination
    */

@@ -26,7 +26,7 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   name: string;
 
   /**
-   * Empty for a test. Of several incidents the first.
+   * Empty for a test. For several incidents, the first.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -84,8 +84,8 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   steps: Delivery_Step[];
 
   /**
-   * Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-   * data center, and for several incidents.
+   * Display names from its incident, as recorded there. Empty for a test; the VM's also for a
+   * condition on a whole data center, and for several incidents.
    *
    * @generated from field: string rule_display_name = 12;
    */
@@ -97,8 +97,8 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   vmName: string;
 
   /**
-   * Incidents that share the message, in the order in which they joined; those that were dropped too.
-   * Empty for a test, and where nothing waits for others. Only in GetDelivery.
+   * Incidents that share the message, in the order in which they joined, including dropped ones.
+   * Empty for a test, and if messages do not wait for further incidents. Only in GetDelivery.
    *
    * @generated from field: repeated svc.monitoring.v1.Delivery.Member members = 14;
    */
@@ -112,14 +112,14 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   incidentCount: number;
 
   /**
-   * Of its destination, also when that was deleted.
+   * Display name of its destination, also if that was deleted.
    *
    * @generated from field: string destination_display_name = 16;
    */
   destinationDisplayName: string;
 
   /**
-   * What the VM was called when the incident began; empty as `vm_name`.
+   * Display name of the VM when the incident began; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 17;
    */
@@ -138,7 +138,7 @@ export type DeliveryJson = {
   name?: string;
 
   /**
-   * Empty for a test. Of several incidents the first.
+   * Empty for a test. For several incidents, the first.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -196,8 +196,8 @@ export type DeliveryJson = {
   steps?: Delivery_StepJson[];
 
   /**
-   * Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-   * data center, and for several incidents.
+   * Display names from its incident, as recorded there. Empty for a test; the VM's also for a
+   * condition on a whole data center, and for several incidents.
    *
    * @generated from field: string rule_display_name = 12;
    */
@@ -209,8 +209,8 @@ export type DeliveryJson = {
   vmName?: string;
 
   /**
-   * Incidents that share the message, in the order in which they joined; those that were dropped too.
-   * Empty for a test, and where nothing waits for others. Only in GetDelivery.
+   * Incidents that share the message, in the order in which they joined, including dropped ones.
+   * Empty for a test, and if messages do not wait for further incidents. Only in GetDelivery.
    *
    * @generated from field: repeated svc.monitoring.v1.Delivery.Member members = 14;
    */
@@ -224,14 +224,14 @@ export type DeliveryJson = {
   incidentCount?: number;
 
   /**
-   * Of its destination, also when that was deleted.
+   * Display name of its destination, also if that was deleted.
    *
    * @generated from field: string destination_display_name = 16;
    */
   destinationDisplayName?: string;
 
   /**
-   * What the VM was called when the incident began; empty as `vm_name`.
+   * Display name of the VM when the incident began; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 17;
    */
@@ -260,14 +260,14 @@ export type Delivery_Attempt = Message<"svc.monitoring.v1.Delivery.Attempt"> & {
   startedUnix: bigint;
 
   /**
-   * Absent while the attempt is under way.
+   * Absent while the attempt is in progress.
    *
    * @generated from field: optional int64 duration_ms = 3;
    */
   durationMs?: bigint | undefined;
 
   /**
-   * `accepted`, `failed`, `unknown` or `refused`; empty while under way.
+   * `accepted`, `failed`, `unknown` or `refused`; empty while in progress.
    *
    * @generated from field: string outcome = 4;
    */
@@ -284,8 +284,8 @@ export type Delivery_Attempt = Message<"svc.monitoring.v1.Delivery.Attempt"> & {
   error: string;
 
   /**
-   * The endpoint's answer, redacted, at most 4 KiB. Only in GetDelivery, and only for callers who
-   * may write.
+   * The endpoint's response, redacted, at most 4 KiB. Only in GetDelivery, and only for callers
+   * who may write.
    *
    * @generated from field: string answer_excerpt = 7;
    */
@@ -307,14 +307,14 @@ export type Delivery_AttemptJson = {
   startedUnix?: string;
 
   /**
-   * Absent while the attempt is under way.
+   * Absent while the attempt is in progress.
    *
    * @generated from field: optional int64 duration_ms = 3;
    */
   durationMs?: string;
 
   /**
-   * `accepted`, `failed`, `unknown` or `refused`; empty while under way.
+   * `accepted`, `failed`, `unknown` or `refused`; empty while in progress.
    *
    * @generated from field: string outcome = 4;
    */
@@ -331,8 +331,8 @@ export type Delivery_AttemptJson = {
   error?: string;
 
   /**
-   * The endpoint's answer, redacted, at most 4 KiB. Only in GetDelivery, and only for callers who
-   * may write.
+   * The endpoint's response, redacted, at most 4 KiB. Only in GetDelivery, and only for callers
+   * who may write.
    *
    * @generated from field: string answer_excerpt = 7;
    */
@@ -608,7 +608,7 @@ export type Delivery_Member = Message<"svc.monitoring.v1.Delivery.Member"> & {
   incidentName: string;
 
   /**
-   * Empty for a condition of a whole data center.
+   * Empty for a condition on a whole data center.
    *
    * @generated from field: string vm_name = 2;
    */
@@ -622,7 +622,7 @@ export type Delivery_Member = Message<"svc.monitoring.v1.Delivery.Member"> & {
   droppedReason: string;
 
   /**
-   * What the VM was called when the incident began; empty as `vm_name`.
+   * Display name of the VM when the incident began; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 4;
    */
@@ -641,7 +641,7 @@ export type Delivery_MemberJson = {
   incidentName?: string;
 
   /**
-   * Empty for a condition of a whole data center.
+   * Empty for a condition on a whole data center.
    *
    * @generated from field: string vm_name = 2;
    */
@@ -655,7 +655,7 @@ export type Delivery_MemberJson = {
   droppedReason?: string;
 
   /**
-   * What the VM was called when the incident began; empty as `vm_name`.
+   * Display name of the VM when the incident began; empty if `vm_name` is.
    *
    * @generated from field: string vm_display_name = 4;
    */
@@ -745,7 +745,7 @@ export const Delivery_State = {
   WAITING: 4,
 
   /**
-   * The endpoint accepted it. That does not mean that anybody read it.
+   * The endpoint accepted it. That does not mean that anyone has read it.
    *
    * @generated from enum value: SENT = 5;
    */

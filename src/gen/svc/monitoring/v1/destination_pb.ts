@@ -384,8 +384,8 @@ export type Destination = Message<"svc.monitoring.v1.Destination"> & {
   secretOverlapEndsUnix?: bigint | undefined;
 
   /**
-   * First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
-   * After 24 hours without a failure the next one counts as the first.
+   * First failed attempt since one was accepted, the URL changed or the destination was resumed;
+   * absent = none. After 24 hours without a failure the next one counts as the first.
    *
    * @generated from field: optional int64 failing_since_unix = 15;
    */
@@ -399,17 +399,17 @@ export type Destination = Message<"svc.monitoring.v1.Destination"> & {
   lastDelivery?: LastDelivery | undefined;
 
   /**
-   * How long a message waits for further incidents of its rule, which it then names too; 0 = a
-   * message for each incident, at most 300. Always in answers. When it is created, absent = none for
-   * a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+   * How long a message waits for further incidents of its rule, which it then names too: at most
+   * 300; 0 = one message per incident. Always present in responses. If absent on creation: no wait
+   * for a webhook, otherwise the service's (`SVC_GROUP_WAIT_SECONDS`).
    *
    * @generated from field: optional int32 group_wait_seconds = 17;
    */
   groupWaitSeconds?: number | undefined;
 
   /**
-   * The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
-   * absent = none is known.
+   * The newest failed attempt, even if later ones succeeded. Only in GetDestination and
+   * ListDestinations; absent = none is known.
    *
    * @generated from field: svc.monitoring.v1.LastError last_error = 18;
    */
@@ -499,8 +499,8 @@ export type DestinationJson = {
   secretOverlapEndsUnix?: string;
 
   /**
-   * First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
-   * After 24 hours without a failure the next one counts as the first.
+   * First failed attempt since one was accepted, the URL changed or the destination was resumed;
+   * absent = none. After 24 hours without a failure the next one counts as the first.
    *
    * @generated from field: optional int64 failing_since_unix = 15;
    */
@@ -514,17 +514,17 @@ export type DestinationJson = {
   lastDelivery?: LastDeliveryJson;
 
   /**
-   * How long a message waits for further incidents of its rule, which it then names too; 0 = a
-   * message for each incident, at most 300. Always in answers. When it is created, absent = none for
-   * a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+   * How long a message waits for further incidents of its rule, which it then names too: at most
+   * 300; 0 = one message per incident. Always present in responses. If absent on creation: no wait
+   * for a webhook, otherwise the service's (`SVC_GROUP_WAIT_SECONDS`).
    *
    * @generated from field: optional int32 group_wait_seconds = 17;
    */
   groupWaitSeconds?: number;
 
   /**
-   * The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
-   * absent = none is known.
+   * The newest failed attempt, even if later ones succeeded. Only in GetDestination and
+   * ListDestinations; absent = none is known.
    *
    * @generated from field: svc.monitoring.v1.LastError last_error = 18;
    */
@@ -644,7 +644,7 @@ export type LastDelivery = Message<"svc.monitoring.v1.LastDelivery"> & {
   attemptedUnix?: bigint | undefined;
 
   /**
-   * What went wrong with that attempt; empty = nothing, or it is under way.
+   * What went wrong with that attempt; empty = nothing, or it is in progress.
    *
    * @generated from field: string error = 5;
    */
@@ -680,7 +680,7 @@ export type LastDeliveryJson = {
   attemptedUnix?: string;
 
   /**
-   * What went wrong with that attempt; empty = nothing, or it is under way.
+   * What went wrong with that attempt; empty = nothing, or it is in progress.
    *
    * @generated from field: string error = 5;
    */
@@ -758,7 +758,7 @@ export type CreateDestinationResponse = Message<"svc.monitoring.v1.CreateDestina
   webhookSecret: string;
 
   /**
-   * false: this answers a repeated request; the secret cannot be read again.
+   * false: this is the response to a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -782,7 +782,7 @@ export type CreateDestinationResponseJson = {
   webhookSecret?: string;
 
   /**
-   * false: this answers a repeated request; the secret cannot be read again.
+   * false: this is the response to a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -1022,7 +1022,7 @@ export type UpdateDestinationRequest = Message<"svc.monitoring.v1.UpdateDestinat
   } | { case: undefined; value?: undefined };
 
   /**
-   * 0 to 300; absent = unchanged. What waits already keeps its time.
+   * 0 to 300; absent = unchanged. Messages that already wait keep their time.
    *
    * @generated from field: optional int32 group_wait_seconds = 9;
    */
@@ -1076,7 +1076,7 @@ export type UpdateDestinationRequestJson = {
   discord?: DiscordTargetJson;
 
   /**
-   * 0 to 300; absent = unchanged. What waits already keeps its time.
+   * 0 to 300; absent = unchanged. Messages that already wait keep their time.
    *
    * @generated from field: optional int32 group_wait_seconds = 9;
    */

@@ -202,7 +202,7 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
   alertInstanceName: string;
 
   /**
-   * Of the rule when it fired; `labels` are those of the series.
+   * Labels of the rule when it fired; `labels` are those of the series.
    *
    * @generated from field: map<string, string> rule_labels = 32;
    */
@@ -419,7 +419,7 @@ export type IncidentJson = {
   alertInstanceName?: string;
 
   /**
-   * Of the rule when it fired; `labels` are those of the series.
+   * Labels of the rule when it fired; `labels` are those of the series.
    *
    * @generated from field: map<string, string> rule_labels = 32;
    */
@@ -913,7 +913,7 @@ export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResp
   incidents: Incident[];
 
   /**
-   * Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+   * Empty = the last page. If two filters leave few of thousands, a page may be short, and with a
    * small page size even empty: follow the token.
    *
    * @generated from field: string next_page_token = 2;
@@ -933,7 +933,7 @@ export type ListIncidentsResponseJson = {
   incidents?: IncidentJson[];
 
   /**
-   * Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+   * Empty = the last page. If two filters leave few of thousands, a page may be short, and with a
    * small page size even empty: follow the token.
    *
    * @generated from field: string next_page_token = 2;
@@ -986,7 +986,7 @@ export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsReq
 
   /**
    * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-   * follows. Incidents that are listed once it has come lack none of the changes before.
+   * follows. A list of incidents requested after its arrival includes all earlier changes.
    *
    * @generated from field: bool changes_only = 2;
    */
@@ -1004,7 +1004,7 @@ export type WatchIncidentsRequestJson = {
 
   /**
    * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-   * follows. Incidents that are listed once it has come lack none of the changes before.
+   * follows. A list of incidents requested after its arrival includes all earlier changes.
    *
    * @generated from field: bool changes_only = 2;
    */

@@ -590,14 +590,14 @@ export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
   firesAtUnix?: bigint | undefined;
 
   /**
-   * What the rule is called now; empty = it is gone.
+   * Current display name of the rule; empty = it was deleted.
    *
    * @generated from field: string rule_display_name = 13;
    */
   ruleDisplayName: string;
 
   /**
-   * What the VM is called now; empty as `vm_name`, or it is not known.
+   * Current display name of the VM; empty if `vm_name` is, or if it is unknown.
    *
    * @generated from field: string vm_display_name = 14;
    */
@@ -680,14 +680,14 @@ export type AlertInstanceJson = {
   firesAtUnix?: string;
 
   /**
-   * What the rule is called now; empty = it is gone.
+   * Current display name of the rule; empty = it was deleted.
    *
    * @generated from field: string rule_display_name = 13;
    */
   ruleDisplayName?: string;
 
   /**
-   * What the VM is called now; empty as `vm_name`, or it is not known.
+   * Current display name of the VM; empty if `vm_name` is, or if it is unknown.
    *
    * @generated from field: string vm_display_name = 14;
    */
@@ -822,7 +822,7 @@ export const AlertInstance_Step_Source = {
   EVALUATOR: 2,
 
   /**
-   * Recomputed from stored samples. Nobody was notified because of it.
+   * Recomputed from stored samples. No one was notified because of it.
    *
    * @generated from enum value: RECOMPUTED = 3;
    */

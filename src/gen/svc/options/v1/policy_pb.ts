@@ -200,7 +200,7 @@ export const Policy_Role = {
   OWNER_OR_SELF: 5,
 
   /**
-   * Anybody who is signed in: the method uses no project named by the caller.
+   * Anyone who is signed in: the method uses no project named by the caller.
    *
    * @generated from enum value: SIGNED_IN = 6;
    */

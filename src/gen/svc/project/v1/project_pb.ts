@@ -244,7 +244,7 @@ export const ServiceInfoSchema: GenMessage<ServiceInfo, {jsonType: ServiceInfoJs
  */
 export type ServiceInfo_CiIssuer = Message<"svc.project.v1.ServiceInfo.CiIssuer"> & {
   /**
-   * For StartCiVerification.
+   * Its name in StartCiVerification.
    *
    * @generated from field: string name = 1;
    */
@@ -258,7 +258,7 @@ export type ServiceInfo_CiIssuer = Message<"svc.project.v1.ServiceInfo.CiIssuer"
   kind: string;
 
   /**
-   * `iss` of its tokens.
+   * Value of `iss` in its tokens.
    *
    * @generated from field: string url = 3;
    */
@@ -272,7 +272,7 @@ export type ServiceInfo_CiIssuer = Message<"svc.project.v1.ServiceInfo.CiIssuer"
  */
 export type ServiceInfo_CiIssuerJson = {
   /**
-   * For StartCiVerification.
+   * Its name in StartCiVerification.
    *
    * @generated from field: string name = 1;
    */
@@ -286,7 +286,7 @@ export type ServiceInfo_CiIssuerJson = {
   kind?: string;
 
   /**
-   * `iss` of its tokens.
+   * Value of `iss` in its tokens.
    *
    * @generated from field: string url = 3;
    */
@@ -493,7 +493,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest, {jsonTyp
  */
 export type ListSessionsResponse = Message<"svc.project.v1.ListSessionsResponse"> & {
   /**
-   * Oldest first; a person has 50 at most.
+   * Oldest first; a person has at most 50.
    *
    * @generated from field: repeated svc.project.v1.Session sessions = 1;
    */
@@ -505,7 +505,7 @@ export type ListSessionsResponse = Message<"svc.project.v1.ListSessionsResponse"
  */
 export type ListSessionsResponseJson = {
   /**
-   * Oldest first; a person has 50 at most.
+   * Oldest first; a person has at most 50.
    *
    * @generated from field: repeated svc.project.v1.Session sessions = 1;
    */
@@ -682,7 +682,7 @@ export type UpdateProjectRequest = Message<"svc.project.v1.UpdateProjectRequest"
   name: string;
 
   /**
-   * A UUID. A repeated request with the same id gets the same answer.
+   * A UUID. A repeated request with the same id gets the same response.
    *
    * @generated from field: string request_id = 2;
    */
@@ -708,7 +708,7 @@ export type UpdateProjectRequestJson = {
   name?: string;
 
   /**
-   * A UUID. A repeated request with the same id gets the same answer.
+   * A UUID. A repeated request with the same id gets the same response.
    *
    * @generated from field: string request_id = 2;
    */
@@ -898,7 +898,7 @@ export type Member = Message<"svc.project.v1.Member"> & {
   displayName: string;
 
   /**
-   * Proven; empty = none.
+   * Proven address; empty = none.
    *
    * @generated from field: string email = 3;
    */
@@ -939,7 +939,7 @@ export type MemberJson = {
   displayName?: string;
 
   /**
-   * Proven; empty = none.
+   * Proven address; empty = none.
    *
    * @generated from field: string email = 3;
    */
@@ -1096,7 +1096,7 @@ export type Invitation = Message<"svc.project.v1.Invitation"> & {
   expiresUnix: bigint;
 
   /**
-   * The member who accepted it: `projects/p/members/m`; empty = nobody yet.
+   * The member who accepted it: `projects/p/members/m`; empty = no one yet.
    *
    * @generated from field: string accepted_by = 8;
    */
@@ -1110,7 +1110,7 @@ export type Invitation = Message<"svc.project.v1.Invitation"> & {
   emailProven: boolean;
 
   /**
-   * What they are called now: who invited, and the member who accepted.
+   * Current display names of the person who invited, and of the member who accepted.
    *
    * @generated from field: string invited_by_display_name = 10;
    */
@@ -1164,7 +1164,7 @@ export type InvitationJson = {
   expiresUnix?: string;
 
   /**
-   * The member who accepted it: `projects/p/members/m`; empty = nobody yet.
+   * The member who accepted it: `projects/p/members/m`; empty = no one yet.
    *
    * @generated from field: string accepted_by = 8;
    */
@@ -1178,7 +1178,7 @@ export type InvitationJson = {
   emailProven?: boolean;
 
   /**
-   * What they are called now: who invited, and the member who accepted.
+   * Current display names of the person who invited, and of the member who accepted.
    *
    * @generated from field: string invited_by_display_name = 10;
    */
@@ -1310,7 +1310,7 @@ export type InviteMemberResponse = Message<"svc.project.v1.InviteMemberResponse"
   invitation?: Invitation | undefined;
 
   /**
-   * Link for the invited person; in the first answer only.
+   * Link for the invited person; only in the first response.
    *
    * @generated from field: string link = 2;
    */
@@ -1339,7 +1339,7 @@ export type InviteMemberResponseJson = {
   invitation?: InvitationJson;
 
   /**
-   * Link for the invited person; in the first answer only.
+   * Link for the invited person; only in the first response.
    *
    * @generated from field: string link = 2;
    */
@@ -1654,7 +1654,7 @@ export type EnrolVmResponse = Message<"svc.project.v1.EnrolVmResponse"> & {
   vmName: string;
 
   /**
-   * In the first answer only.
+   * Only in the first response.
    *
    * @generated from field: string enrolment_token = 2;
    */
@@ -1688,7 +1688,7 @@ export type EnrolVmResponseJson = {
   vmName?: string;
 
   /**
-   * In the first answer only.
+   * Only in the first response.
    *
    * @generated from field: string enrolment_token = 2;
    */
@@ -1829,7 +1829,7 @@ export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
  */
 export const ProjectService: GenService<{
   /**
-   * Returns who is signed in.
+   * Returns the signed-in person.
    *
    * @generated from rpc svc.project.v1.ProjectService.GetSelf
    */
@@ -1839,7 +1839,7 @@ export const ProjectService: GenService<{
     output: typeof PersonSchema;
   },
   /**
-   * Configuration of this service that signed-in people need to know.
+   * Returns the configuration of this service that signed-in people need to know.
    *
    * @generated from rpc svc.project.v1.ProjectService.GetServiceInfo
    */
