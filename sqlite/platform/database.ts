@@ -1,8 +1,8 @@
 /**
- * Opening a SQLite file the way every store here needs it: WAL, an explicit `synchronous`, foreign
- * keys, a short busy timeout, numbered migrations. better-sqlite3 compiles in synchronous NORMAL
- * for WAL, under which a power loss may roll the last commits back: whoever acknowledges writes
- * asks for FULL.
+ * Opens a SQLite file as every store here needs it: WAL, an explicit `synchronous`, foreign keys, a
+ * short busy timeout, numbered migrations. better-sqlite3 compiles in synchronous NORMAL for WAL,
+ * under which a power loss may roll the last commits back: a store that acknowledges writes
+ * requests FULL.
  */
 import Database from 'better-sqlite3';
 import { makePrivate } from './private-file.ts';
@@ -18,29 +18,31 @@ export interface OpenDatabaseOptions {
   /** File path; its folder must exist. */
   readonly path: string;
   /**
-   * What a returned commit guarantees. FULL: on disk, power loss included. NORMAL: survives a kill
-   * of the process; a power loss may roll back the last commits, consistently.
+   * Guarantee of a returned commit. FULL: on disk, power loss included. NORMAL: survives a kill of
+   * the process; a power loss may roll back the last commits, consistently.
    */
   readonly synchronous: 'FULL' | 'NORMAL';
   readonly migrations: readonly Migration[];
-  /** Names the schema the migrations belong to, where stores share a file. Default `main`. */
+  /** Name of the migrations' schema, for stores that share a file. Default `main`. */
   readonly area?: string;
-  /** A connection for reads only: the file must exist and have every migration. */
+  /** true: a read-only connection; the file must exist and have every migration. */
   readonly readonly?: boolean;
-  /** What is deleted is overwritten with zeros in the file (not in the log before a checkpoint). */
+  /**
+   * true: deleted data is overwritten with zeros in the file (not in the log before a checkpoint).
+   */
   readonly secureDelete?: boolean;
-  /** How long a statement waits for a lock, blocking its thread, ms. Default 250. */
+  /** Longest wait of a statement for a lock, blocking its thread, ms. Default 250. */
   readonly busyTimeoutMs?: number;
 }
 
-// Longer values gave checkpoint stalls of 150 ms (16,000 pages); this one is SQLite's own default.
+// Larger values caused checkpoint stalls of 150 ms (16,000 pages); this is SQLite's own default.
 const WAL_AUTOCHECKPOINT_PAGES = 1000;
 const BUSY_TIMEOUT_MS = 250;
 
 /**
- * An open connection with the pragmas set and the migrations applied. Close it after use.
- * Throws `SqliteError` of better-sqlite3 when the file cannot be opened or locked, and
- * `SchemaMismatch` when it was written by a newer program.
+ * Opens a connection with the pragmas set and the migrations applied. Close it after use. Throws
+ * `SqliteError` of better-sqlite3 if the file cannot be opened or locked, and `SchemaMismatch` if a
+ * newer program wrote it.
  */
 export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
   const readonly = options.readonly === true;
@@ -67,9 +69,9 @@ export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
 }
 
 /**
- * Applies the migrations the file does not have yet, in one transaction each; harmless on a second
- * call and from two processes at once. For a store that is handed a connection someone else opened.
- * Throws `SchemaMismatch` when the file has a migration this program does not know.
+ * Applies the migrations that the file lacks, in one transaction each; harmless on a second call
+ * and from two processes at once. For a store that gets a connection opened elsewhere. Throws
+ * `SchemaMismatch` if the file has a migration this program does not know.
  */
 export function migrate(
   database: SqliteDatabase,
@@ -117,7 +119,7 @@ function appliedIds(database: SqliteDatabase, area: string): Set<number> {
 function assertNumbered(migrations: readonly Migration[], area: string): void {
   for (const [i, migration] of migrations.entries()) {
     if (migration.id === i + 1) continue;
-    throw new Error(`Migration ${migration.id} of ${area} stands at place ${i + 1}: number from 1`);
+    throw new Error(`Migration ${migration.id} of ${area} is at place ${i + 1}: number from 1`);
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * One process per data folder. The lock is SQLite's own on `svc.lock`, so the kernel lets go of it
+ * One process per data folder. The lock is SQLite's own on `svc.lock`, so the kernel releases it
  * when the process dies, however it dies: there is no stale lock to judge by process ids, which
- * another container or a later boot may have given to something else. The id in `svc.pid` is for
- * the sentence alone.
+ * another container or a later boot may have given to something else. The id in `svc.pid` is only
+ * for the message.
  */
 import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,12 +12,12 @@ import { makePrivate } from './private-file.ts';
 
 export interface FolderLock {
   /**
-   * Names the lock as long as this machine runs: whoever reads it in a record of an earlier holder,
-   * and has the lock, knows that the earlier one has ended. Absent where the system does
-   * not distinguish one of its runs from the next.
+   * Identifies the lock as long as this machine runs: a process that reads it in a record of an
+   * earlier holder, and has the lock, knows that the earlier one has ended. Absent if the system
+   * does not distinguish its boots.
    */
   readonly identity?: string;
-  /** Lets go of the folder. Harmless on a second call. */
+  /** Releases the folder. Harmless on a second call. */
   release(): void;
 }
 
@@ -29,7 +29,9 @@ export class FolderLocked extends Error {
   }
 }
 
-/** Takes `folder`, making it (mode 0700) when missing. Throws `FolderLocked`, or what mkdir throws. */
+/**
+ * Locks `folder`, creating it (mode 0700) if missing. Throws `FolderLocked`, or what mkdir throws.
+ */
 export function lockFolder(folder: string): FolderLock {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pidFile = join(folder, 'svc.pid');
@@ -60,10 +62,10 @@ export function lockFolder(folder: string): FolderLock {
   };
 }
 
-/** A connection that is collected as garbage closes, and its lock goes: these must not be. */
+/** A garbage-collected connection closes and loses its lock, so these must be referenced. */
 const held = new Set<Database.Database>();
 
-/** A kernel's locks are of one run of it and of one file: its number, not its name. */
+/** A kernel's locks belong to one boot and one file: its number, not its name. */
 function identityOf(path: string): string | undefined {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -79,7 +81,7 @@ function holder(pidFile: string): string {
     const pid = readFileSync(pidFile, 'utf8').trim();
     return pid === String(process.pid) ? 'another service of this process' : `process ${pid}`;
   } catch {
-    // The holder is between taking the lock and writing its id, or cannot be asked.
+    // The holder is between taking the lock and writing its id, or cannot be queried.
     return 'another process';
   }
 }

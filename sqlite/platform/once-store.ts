@@ -1,8 +1,8 @@
 /**
- * Once-store on a table in a file of its own. All keys taken in one turn of the event loop share one
- * transaction, so that a burst costs one disk write per turn. Each write also deletes up to twice as
- * many expired keys, so that the table stays as small as the keys in force. Only digests are stored:
- * a key may contain text from a stranger.
+ * Once-store on a table in a file of its own. All keys taken in one turn of the event loop share
+ * one transaction, so that a burst costs one disk write per turn. Each write also deletes up to
+ * twice as many expired keys, so that the table stays as small as the keys in force. Only digests
+ * are stored: a key may contain text from a stranger.
  */
 import { hash } from 'node:crypto';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -11,23 +11,23 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
 
 export interface OnceStoreOptions {
-  /** File path; created when missing. */
+  /** File path; created if missing. */
   readonly path: string;
   readonly clock: Clock;
 }
 
 export interface SqliteOnceStore extends OnceStore {
-  /** Stored keys, the expired ones that are not yet deleted included. */
+  /** Number of stored keys, including expired ones that are not yet deleted. */
   count(): number;
   /** Writes pending keys; later calls reject. */
   close(): void;
 }
 
-/** Pending keys at a time. */
+/** Maximum number of pending keys. */
 const WAITING_MAX = 10_000;
 /** Keys per transaction, which blocks the event loop for some milliseconds. */
 const BATCH_MAX = 1_000;
-/** Expired keys deleted by each transaction, beside two for each key in it. */
+/** Expired keys deleted by each transaction, besides two for each key in it. */
 const FORGOTTEN_MIN = 16;
 
 const migrations: readonly Migration[] = [
@@ -72,7 +72,7 @@ class TableOnceStore implements SqliteOnceStore {
       assertWithinOnceMax(untilMs, this.#clock.now());
       if (this.#isClosed) throw new Error('The once-store is closed');
       if (this.#waiting.length >= WAITING_MAX) {
-        const message = `${WAITING_MAX} keys wait for the disk already: try again in a second`;
+        const message = `${WAITING_MAX} keys already wait for the disk: try again in a second`;
         throw new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: '1' });
       }
       const digest = hash('sha256', key, 'buffer');

@@ -1,17 +1,17 @@
 /**
- * Files of the data folder are their owner's alone, in whatever folder and under whatever umask:
- * they hold secrets and every tenant's data. SQLite gives what it puts beside a database (the
- * write-ahead log, its index) the permissions of the database itself.
+ * Files of the data folder are accessible only to their owner, whatever the folder and umask: they
+ * hold secrets and every tenant's data. SQLite gives the files beside a database (the write-ahead
+ * log, its index) the permissions of the database itself.
  */
 import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 
 const BESIDE = ['', '-wal', '-shm', '-journal'] as const;
 
 /**
- * Makes the database file with mode 0600 where it is missing, and takes it, with what lies beside
- * it, from everybody else where an earlier run left it open. A file that is there is not opened:
- * closing any descriptor of a file drops all locks that the process has on it (POSIX, `fcntl`).
- * Throws what `node:fs` throws.
+ * Creates the database file with mode 0600 if it is missing; if an earlier run left it open,
+ * removes access for others, also to the files beside it. An existing file is not opened: closing
+ * any descriptor of a file drops all locks that the process has on it (POSIX, `fcntl`). Throws what
+ * `node:fs` throws.
  */
 export function makePrivate(path: string): void {
   if (path === '' || path === ':memory:') return;

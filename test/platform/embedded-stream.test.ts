@@ -95,7 +95,7 @@ t.test('a full file refuses appends, says so in health, and recovers by itself',
   await t.rejects(append(stream, 1_000_000, 'large'), {
     name: 'StreamUnavailable',
     outcome: 'refused',
-    message: /disk is full, free some space/,
+    message: /disk is full; free some space/,
   });
   const { health } = { health: () => stream.health() };
   t.match(health(), { state: 'unavailable', reason: /a.db: the disk is full/ });

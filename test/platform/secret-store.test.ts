@@ -168,8 +168,10 @@ t.test('a store does not open under another key, and says what would do', async 
   const path = join(folder(t), 'secrets.db');
   open(path).close();
   t.throws(() => open(path, keyB), WrongMasterKey);
-  t.throws(() => open(path, keyB), { message: /sealed under another master key.*give the key/ });
-  t.throws(() => open(path, keyA.subarray(1)), { message: /has 31 bytes: give 32/ });
+  t.throws(() => open(path, keyB), {
+    message: /sealed under a master key other than.*use the key/,
+  });
+  t.throws(() => open(path, keyA.subarray(1)), { message: /has 31 bytes: it must have 32/ });
   open(path).close();
 });
 
@@ -279,7 +281,7 @@ t.test(
     t.same(second.key, first.key);
     t.equal(second.logged, '');
     chmodSync(file, 0o644);
-    t.match(masterKey({ file }).logged, /can be read by others than its owner: chmod 600/);
+    t.match(masterKey({ file }).logged, /is readable by users other than its owner: run chmod 600/);
   },
 );
 

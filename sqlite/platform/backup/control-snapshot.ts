@@ -1,7 +1,7 @@
 /**
- * A snapshot of `control.db`: taken while it is written, and put in its place where a member joins.
- * It carries the position that it was taken at, which is compared with the one in the manifest
- * before the file is used, and with EVENTS by the applier before anything follows it.
+ * A snapshot of `control.db`: taken while the file is written, and installed when a member joins.
+ * It carries the position at which it was taken, which is compared with the one in the manifest
+ * before the file is used, and with EVENTS by the applier before it applies anything more.
  */
 import { createReadStream, createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -19,7 +19,7 @@ import {
 import { instanceMigrations } from '../control/instances-schema.ts';
 import { copyFrozen } from './frozen-copy.ts';
 
-/** Migrations of the schema that this program's projection has. */
+/** Number of migrations in the schema of this program's projection. */
 export const PROJECTION_SCHEMA = instanceMigrations.length;
 
 const ASK_POSITION = `SELECT stream_identity AS "identity", applied, applied_hash AS hash
@@ -27,15 +27,15 @@ const ASK_POSITION = `SELECT stream_identity AS "identity", applied, applied_has
 
 export interface TakenSnapshot {
   readonly position: EventsPosition;
-  /** Size of the file before its compression. */
+  /** Size of the file before compression, bytes. */
   readonly bytes: number;
-  /** Compressed, from its begin at each call. */
+  /** The compressed file, from its beginning on each call. */
   content(): AsyncIterable<Uint8Array>;
-  /** Removes what it took of the disk. */
+  /** Removes its temporary files from the disk. */
   discard(): void;
 }
 
-/** Takes one beside the file. Throws `CopyFailed`, or the reason of `signal`. */
+/** Takes a snapshot beside the file. Throws `CopyFailed`, or the reason of `signal`. */
 export async function takeControlSnapshot(options: {
   readonly controlPath: string;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export async function takeControlSnapshot(options: {
   try {
     const [copy] = await copyFrozen({ files, clock, signal });
     if (copy === undefined) throw new Error('Nothing was copied');
-    // The one row of that table: by the question above.
+    // The only row of that table, by the query above.
     const position = copy.answers[0] as EventsPosition;
     const content = () => createReadStream(to).compose(createZstdCompress());
     return { position, bytes: copy.bytes, content, discard };
@@ -59,9 +59,9 @@ export async function takeControlSnapshot(options: {
 }
 
 /**
- * Puts a snapshot in the place of `control.db`; one that is there is kept aside, under the name that
- * is answered. Call it before the file is opened. Throws `SnapshotBroken`, and what writing throws;
- * what was there is untouched then.
+ * Replaces `control.db` with a snapshot; an existing file is kept under the returned name. Call it
+ * before the file is opened. Throws `SnapshotBroken`, and what writing throws; the existing file is
+ * then untouched.
  */
 export async function installControlSnapshot(options: {
   readonly controlPath: string;
@@ -93,13 +93,13 @@ export async function installControlSnapshot(options: {
   return { keptAside: aside };
 }
 
-/** Also of what an earlier one has left aside, so that no log of another file stays beside it. */
+/** Also replaces what an earlier one left, so that no log of another file remains beside it. */
 function replace(from: string, to: string): void {
   rmSync(to, { force: true });
   if (existsSync(from)) renameSync(from, to);
 }
 
-/** Where the projection in a file stands in EVENTS; undefined: there is none, or nothing in it. */
+/** Position of the projection in a file; undefined: there is no file, or nothing in it. */
 export function storedPosition(controlPath: string): EventsPosition | undefined {
   if (!existsSync(controlPath)) return undefined;
   const database = new Database(controlPath, { fileMustExist: true });
@@ -121,9 +121,9 @@ function assertPosition(path: string, { id, position }: SnapshotManifest): void 
     found.applied === position.applied &&
     found.hash === position.hash;
   if (isEqual) return;
-  const inside = found === undefined ? 'nowhere' : `at ${found.applied}`;
+  const inside = found === undefined ? 'empty' : `at ${found.applied}`;
   throw new SnapshotBroken(
-    `Snapshot ${id} is of EVENTS at ${position.applied}, and the file in it stands ${inside}`,
+    `Snapshot ${id} is of EVENTS at ${position.applied}, but the file in it is ${inside}`,
   );
 }
 

@@ -1,19 +1,19 @@
-/** Messages between the copying thread and whoever starts it. */
+/** Messages between the copying thread and the thread that starts it. */
 
 /** A database to copy. */
 export interface CopyRequest {
   readonly path: string;
-  /** File to make; what is there is replaced. */
+  /** File to create; an existing one is replaced. */
   readonly to: string;
-  /** A query whose rows are answered, as the copy has them. */
+  /** A query whose rows are returned, as the copy has them. */
   readonly ask?: string;
 }
 
-/** A copy that is on disk. */
+/** A copy on disk. */
 export interface CopiedFile {
   readonly to: string;
   readonly bytes: number;
-  /** Of the file, hex. */
+  /** Digest of the file, hex. */
   readonly sha256: string;
   /** Rows of the query; empty without one. */
   readonly answers: readonly unknown[];
@@ -31,8 +31,9 @@ export interface CopyJob {
 }
 
 /**
- * - `waiting`: the writers run. `go`: they stand still, begin reading. `frozen`: reading has begun.
- * - `missed`: the writers run again; what has begun is to be ended.
+ * - `waiting`: the writers run. `go`: they stand still; start reading. `frozen`: reading has
+ *   started.
+ * - `missed`: the writers run again; abandon what has started.
  */
 export const GATE = { waiting: 0, go: 1, frozen: 2, missed: 3 } as const;
 

@@ -1,7 +1,7 @@
 /**
  * The thread that copies databases while they are written: it opens a reading connection to each,
  * begins a transaction on all of them at one moment (`frozen-copy.ts` holds the writers still for
- * it), and then copies what these transactions see, at its own pace.
+ * it), and then copies the state that these transactions see, at its own pace.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';
@@ -11,7 +11,7 @@ import Database from 'better-sqlite3';
 import { makePrivate } from '../private-file.ts';
 import { type CopiedFile, type CopyJob, type CopyMessage, GATE } from './copy-job.ts';
 
-// Far below the threads that take samples in, evaluate and answer.
+// Far below the threads that ingest samples, evaluate and answer.
 const NICENESS = 10;
 const PAGES_A_STEP = 256;
 const HASHED_BYTES = 1024 * 1024;
@@ -44,7 +44,7 @@ function open({ path, to, ask }: CopyJob['files'][number]): Source {
   return { to, ask, database, look, bytes: size('page_size') * size('page_count') };
 }
 
-/** Begins reading all of them while the writers stand still. */
+/** Starts reading all of them while the writers stand still. */
 function freeze(sources: readonly Source[], gate: Int32Array): void {
   for (;;) {
     for (let state = Atomics.load(gate, 0); state !== GATE.go; state = Atomics.load(gate, 0)) {
@@ -85,7 +85,7 @@ async function copyAll(sources: readonly Source[]): Promise<CopiedFile[]> {
   return copied;
 }
 
-/** Size and digest of a file, once it is on disk. */
+/** Size and digest of a file; returns once it is on disk. */
 function digestOf(path: string): { bytes: number; sha256: string } {
   const descriptor = openSync(path, 'r+');
   try {

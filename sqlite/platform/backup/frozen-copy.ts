@@ -1,12 +1,12 @@
 /**
  * Copies of several databases as they were at one moment, made while they are written. All of them
- * but `history.db` are written by this thread alone, which stands still for the moment that the
- * copying thread needs to begin reading: about a millisecond. What is copied then is a
- * state in which the process could have been killed, so that it starts from the copies as it does
- * after a crash. No writer waits for the copying itself.
+ * except `history.db` are written by this thread alone, which stands still for the moment that the
+ * copying thread needs to start reading: about a millisecond. The copies therefore hold a state in
+ * which the process could have been killed, and it starts from them as after a crash. No writer
+ * waits for the copying itself.
  *
- * `history.db` has a writer of its own. Its floors only ever follow what is in the log, and the log
- * is cut off by this thread alone, so that every moment of it goes with the others.
+ * `history.db` has a writer of its own. Its floors only ever follow what is in the log, and only
+ * this thread truncates the log, so any moment of it is consistent with the other copies.
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -25,10 +25,10 @@ export type { CopiedFile, CopyProgress, CopyRequest } from './copy-job.ts';
 export interface FrozenCopyOptions {
   readonly files: readonly CopyRequest[];
   readonly clock: Clock;
-  /** Ends the copying; what was copied by then is the caller's to remove. */
+  /** Aborts the copying; the caller removes what was copied by then. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
-  /** Called in the very moment that the copies are of: what it reads belongs to them. */
+  /** Called at the exact moment of the copies: what it reads belongs to them. */
   readonly onFrozen?: () => void;
 }
 
@@ -42,14 +42,12 @@ export class CopyFailed extends Error {
   }
 }
 
-/** This thread stands still so long at most, ms; then it tries again. */
+/** Longest time for which this thread stands still, ms; then it retries. */
 const FREEZE_MS = 5;
 const FREEZES_MAX = 200;
 const FREEZE_GAP_MS = 50;
 
-/**
- * The copies, on disk, in the order of `files`. Throws `CopyFailed`, or the reason of `signal`.
- */
+/** The copies, on disk, in the order of `files`. Throws `CopyFailed`, or the reason of `signal`. */
 export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly CopiedFile[]> {
   const { files, signal, onProgress } = options;
   signal.throwIfAborted();
@@ -77,7 +75,7 @@ export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly C
   }
 }
 
-/** Holds this thread, the writer, until the other one reads everything. */
+/** Holds this thread, the writer, until the other thread has started to read all files. */
 async function freeze(gate: Int32Array, options: FrozenCopyOptions): Promise<void> {
   for (let tries = 0; tries < FREEZES_MAX && !options.signal.aborted; tries++) {
     Atomics.store(gate, 0, GATE.go);
@@ -90,5 +88,5 @@ async function freeze(gate: Int32Array, options: FrozenCopyOptions): Promise<voi
     await pause(options.clock, FREEZE_GAP_MS, options.signal);
   }
   options.signal.throwIfAborted();
-  throw new CopyFailed('The machine is too busy to begin all copies at one moment', 'BUSY');
+  throw new CopyFailed('The machine is too busy to start all copies at one moment', 'BUSY');
 }

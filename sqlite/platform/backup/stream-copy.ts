@@ -1,7 +1,7 @@
 /**
- * Copies of streams in a file of the embedded form, whatever they were copied from: with identity,
- * sequences and times. A service with embedded streams takes the file as it is; onto a server its
- * messages are appended again.
+ * Copies of streams in a file of the embedded form, whatever their source: with identity, sequences
+ * and times. A service with embedded streams uses the file as it is; for a server, its messages are
+ * appended again.
  */
 import type {
   Stream,
@@ -13,21 +13,21 @@ import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from '../embedded-stream/schema.ts';
 import { MessageTable } from '../embedded-stream/stream-tables.ts';
 
-/** Messages in one transaction, and in one go on this thread. */
+/** Messages per transaction, and per turn of this thread. */
 const BATCH_MESSAGES = 64;
 
 export interface StreamCopyOptions {
   readonly stream: Stream;
   readonly spec: StreamSpec;
-  /** File to add it to; made when missing. */
+  /** File to add it to; created if missing. */
   readonly to: string;
-  /** Last sequence to copy; absent: what is there when the copy begins. */
+  /** Last sequence to copy; absent: the last one when the copy begins. */
   readonly through?: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Copies a stream; undefined where there is none. On disk once the file is synced. Throws what the
+ * Copies a stream; undefined if there is none. On disk once the file is synced. Throws what the
  * stream and SQLite throw, or the reason of `signal`.
  */
 export async function copyStream(options: StreamCopyOptions): Promise<StreamState | undefined> {
@@ -36,7 +36,7 @@ export async function copyStream(options: StreamCopyOptions): Promise<StreamStat
   if (state === undefined) return undefined;
   const database = open(to, false);
   try {
-    // A copy that did not end is thrown away.
+    // An incomplete copy is thrown away.
     database.pragma('synchronous = OFF');
     const messages = new MessageTable(database);
     const write = writer(database, messages, spec.name);
@@ -71,7 +71,7 @@ function writer(database: SqliteDatabase, messages: MessageTable, stream: string
   });
 }
 
-/** A copy, read where it lies. */
+/** A copy, read in place. */
 export interface StreamCopy {
   readonly state: StreamState;
   /** Messages after a sequence, in order. */

@@ -1,11 +1,11 @@
-/** What callers change in a day, summed up by project as commits are applied. */
+/** Daily changes by callers, summed up by project as commits are applied. */
 import { dayOf, isByCaller, useOf } from '../../../streams/platform/commit/change-use.ts';
 import { decisionSizes, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import type { SqliteDatabase } from '../database.ts';
 
 /** Adds a commit to its project's day; call it in the transaction that applies the commit. */
 export function changeUseWriter(database: SqliteDatabase): (encoded: EncodedCommit) => void {
-  // A project's time never goes back: another day is a later one.
+  // A project's time never goes back, so a different day is a later one.
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO change_use (project, day, bytes, things) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET day = excluded.day,

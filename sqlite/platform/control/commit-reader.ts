@@ -1,7 +1,7 @@
 /**
- * Reads of the projection for whoever verifies it against the log: headers of commits in the order
- * of the log, the transitions recorded of each, and the rows that they have come to. On a
- * connection of its own that changes nothing, so that a long look holds up nobody.
+ * Reads of the projection to verify it against the log: headers of commits in the order of the log,
+ * the transitions recorded of each, and the resulting rows. On a read-only connection of its own,
+ * so that a long read blocks no one.
  */
 import type { ChainStart } from '../../../streams/platform/commit/commit.ts';
 import type {
@@ -17,7 +17,7 @@ import {
 } from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
 
-/** A commit as the projection keeps it. */
+/** A commit as stored in the projection. */
 export interface StoredCommit {
   /** Position in EVENTS. */
   readonly sequence: number;
@@ -36,11 +36,11 @@ export interface StoredHead {
   readonly hash: string;
 }
 
-/** Where a project's chain begins since older commits were let go. */
+/** Start of a project's chain after older commits were removed. */
 export interface StoredStart extends ChainStart {
-  /** Position in EVENTS of the commit that let them go. */
+  /** Position in EVENTS of the commit that removed them. */
   readonly decided: number;
-  /** Its decision, as committed. */
+  /** The decision that removed them, as committed. */
   readonly decision: string;
 }
 
@@ -51,18 +51,18 @@ export interface InstanceKey {
   readonly instance: string;
 }
 
-/** A row of what audit shows, beside what it must agree with. States are JSON as stored. */
+/** A row that audit shows, with the data it must agree with. States are JSON as stored. */
 export interface StoredTransition extends InstanceKey {
   readonly id: number;
-  /** Position in EVENTS of the commit that it stands under, which may not be there. */
+  /** Position in EVENTS of its commit, which may be missing. */
   readonly sequence: number;
   readonly at: number;
   readonly from: string | null;
-  /** That commit; null: it is not there. */
+  /** That commit; null: it is missing. */
   readonly commit: { readonly project: string; readonly at: number } | null;
-  /** What the instance's transition before it came to; null = it is the first. */
+  /** State after the instance's previous transition; null = this is the first. */
   readonly before: string | null;
-  /** Is there a row of the instance? */
+  /** true: the instance has a row. */
   readonly hasRow: boolean;
 }
 
@@ -71,11 +71,11 @@ export interface InstanceWithLast extends InstanceKey {
   readonly row: number;
   readonly value: string;
   readonly updated: number;
-  /** null: no transition of it is there. */
+  /** null: it has no transition. */
   readonly last: { readonly sequence: number; readonly at: number; readonly to: string } | null;
 }
 
-/** Reads on a connection of its own; close it when the look is over. */
+/** Reads on a connection of its own; close it when done. */
 export class CommitReader {
   readonly #database: SqliteDatabase;
   readonly #sql: ReturnType<typeof prepareReads>;
@@ -98,28 +98,28 @@ export class CommitReader {
     return this.#sql.commits.all(after, through, limit) as StoredCommit[];
   }
 
-  /** How many there are, and the sequence of the last. */
+  /** Number of commits, and the sequence of the last. */
   extent(): { readonly count: number; readonly last: number } {
     return this.#sql.extent.get() as { count: number; last: number };
   }
 
-  /** Of each project whose head is not a commit after `through`: one that came since has moved it. */
+  /** Heads of projects, except those moved by a commit after `through`. */
   heads({ through }: { through: number }): StoredHead[] {
     return this.#sql.heads.all(through) as StoredHead[];
   }
 
-  /** Where the project's chain begins; undefined: with its first commit. */
+  /** Start of the project's chain; undefined: it starts with the first commit. */
   start(project: string): StoredStart | undefined {
     return this.#sql.start.get(project) as StoredStart | undefined;
   }
 
-  /** The instance's last transition; undefined: none is there. */
+  /** The instance's last transition; undefined: there is none. */
   lastTransition(key: InstanceKey): { readonly at: number; readonly to: string } | undefined {
     const row = this.#sql.last.get(key.instance, key.machine, key.project);
     return row as { at: number; to: string } | undefined;
   }
 
-  /** Transitions that the commit at `sequence` is said to have caused, in their order. */
+  /** Transitions recorded of the commit at `sequence`, in their order. */
   transitions(sequence: number): (RecordedTransition & { readonly project: string })[] {
     const from = sequence * TRANSITION_PLACES;
     const rows = this.#sql.transitions.all(from, from + TRANSITION_PLACES) as (TransitionRow & {
@@ -165,7 +165,7 @@ export class CommitReader {
     }));
   }
 
-  /** Runs `read` on one state of the file, whatever is written meanwhile. */
+  /** Runs `read` on one state of the file, regardless of concurrent writes. */
   atOnce<T>(read: () => T): T {
     return this.#database.transaction(read)();
   }

@@ -1,7 +1,8 @@
 /**
- * Incidents and deliveries by index, newest first. Each alternative of a filter is a run of one index,
- * already in order: a page is the newest keys of all runs, and only its rows are read. What the index
- * does not hold of the filter is looked at in the rows, so that a page may have fewer than asked for.
+ * Incidents and deliveries by index, newest first. Each alternative of a filter is a run of one
+ * index, already in order: a page is the newest keys of all runs, and only its rows are read.
+ * Conditions that the index does not cover are checked in the rows, so a page may have fewer than
+ * requested.
  */
 import {
   comparePageKeys,
@@ -21,7 +22,7 @@ import type {
 } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
 
-// Beyond every time, and beyond every text of Unicode: where a descending list begins.
+// Beyond every time, and beyond every Unicode text: the start of a descending list.
 const TIME_END = Number.MAX_SAFE_INTEGER;
 const TEXT_END = '\u{10FFFF}';
 
@@ -30,7 +31,7 @@ type PageStart = Pick<ListOptions, 'limit' | 'after'>;
 /** The two lists, on prepared statements of one connection. */
 export type FoundRows = ReturnType<typeof foundRows>;
 
-/** From a row, as SQLite gives it, to what it stands for. */
+/** Conversion of SQLite's rows to values. */
 interface Readers<I, R> {
   readonly toInstance: (row: I) => StoredInstance;
   readonly toRecord: (row: R) => StoredRecord;
@@ -104,7 +105,7 @@ function startOf(
   last: PageKey,
 ): PageKey {
   if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`A page of ${limit} items cannot be read: ask for 1 or more`);
+    throw new RangeError(`A page of ${limit} items cannot be read: request 1 or more`);
   }
   return after === undefined ? last : parsePageToken(after, shape);
 }
@@ -114,7 +115,7 @@ interface Lookup<I extends string> {
   readonly values: readonly string[];
 }
 
-/** Each VM, or else each severity, with each status. */
+/** Each VM, or otherwise each severity, with each status. */
 function incidentRuns({ statuses, severities, vms }: IncidentFilter): Lookup<'vm' | 'severity'>[] {
   const index = vms ? 'vm' : 'severity';
   return [...new Set(vms ?? severities)].flatMap((value) =>
@@ -122,7 +123,7 @@ function incidentRuns({ statuses, severities, vms }: IncidentFilter): Lookup<'vm
   );
 }
 
-/** Rule and place are compared where the keys are read; the index of VMs has no severity. */
+/** Rule and place are compared when the keys are read; the index of VMs has no severity. */
 function isMeantIncident({ body }: StoredRecord, { severities }: IncidentFilter): boolean {
   return severities.includes(String(body.severity));
 }

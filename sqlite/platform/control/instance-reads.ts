@@ -1,6 +1,7 @@
 /**
- * Reads of the projection: rows to values, and pages whose tokens name the last row given, so that
- * a page stays right while rows come and go. All synchronous, on prepared statements.
+ * Reads of the projection: rows to values, and pages whose tokens name the last row returned, so
+ * that a page stays correct while rows are added and removed. All synchronous, on prepared
+ * statements.
  */
 
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
@@ -30,35 +31,35 @@ import type { SqliteDatabase } from '../database.ts';
 import { type FoundRows, foundRows, groupsOfIncident } from './found-rows.ts';
 import { TRANSITION_PLACES } from './instances-schema.ts';
 
-/** How far the projection has come in EVENTS. */
+/** Position of the projection in EVENTS. */
 export interface Position {
   /** '' before the first start. */
   readonly streamIdentity: string;
-  /** Sequence of the last message judged; 0 before the first. */
+  /** Sequence of the last judged message; 0 before the first. */
   readonly applied: number;
   /** Hash of that message's commit. */
   readonly appliedHash: string;
-  /** Sequences were missing on the way here: removed by retention, or lost. */
+  /** true: sequences were missing up to here, removed by retention or lost. */
   readonly gapped: boolean;
 }
 
-/** An instance that has ended, and when. */
+/** An ended instance, with the time. */
 export interface EndedInstance {
   readonly instance: string;
-  /** Unix ms. */
+  /** Time of its end, Unix ms. */
   readonly endedMs: number;
 }
 
-/** Instances that ended before `beforeMs`, Unix ms; at most `limit`, those after `after`. */
+/** Instances that ended before `beforeMs`, Unix ms: at most `limit`, starting after `after`. */
 export interface EndedPage {
   readonly beforeMs: number;
   readonly limit: number;
   readonly after?: EndedInstance | undefined;
 }
 
-/** A commit as retention looks at it. */
+/** A commit in the view of retention. */
 export interface OldCommit extends ChainStart {
-  /** Transitions that stand under it. */
+  /** Number of its transitions. */
   readonly transitions: number;
 }
 
@@ -238,7 +239,7 @@ function listTransitions(
 
 type TransitionLookUp = keyof Statements['transitions'];
 
-/** The lookups whose items together hold all that is meant: by the filter that leaves fewest. */
+/** Lookups whose items together hold all matches, by the filter that leaves the fewest. */
 function lookUps({
   machine,
   instance,
@@ -280,8 +281,8 @@ function isMeant(
 }
 
 /**
- * The id at which transitions committed at `ms` or later begin. Times of a project's commits never
- * fall, so that the commit is found in steps that halve what is left.
+ * First id of transitions committed at `ms` or later. Times of a project's commits never fall, so a
+ * binary search finds the commit.
  */
 function firstIdAt({ numbers, commitAt }: Statements, project: string, ms: number): number {
   const range = numbers.get(project) as { readonly first: number | null; readonly last: number };
@@ -296,7 +297,7 @@ function firstIdAt({ numbers, commitAt }: Statements, project: string, ms: numbe
   return found ? found.sequence * TRANSITION_PLACES : TIME_END;
 }
 
-// Beyond every time, and beyond every text of Unicode: where a descending list begins.
+// Beyond every time, and beyond every Unicode text: the start of a descending list.
 const TIME_END = Number.MAX_SAFE_INTEGER;
 const TEXT_END = '\u{10FFFF}';
 
@@ -307,13 +308,13 @@ function startOf(
   last: PageKey,
 ): PageKey {
   if (!Number.isInteger(options.limit) || options.limit < 1) {
-    throw new RangeError(`A page of ${options.limit} items cannot be read: ask for 1 or more`);
+    throw new RangeError(`A page of ${options.limit} items cannot be read: request 1 or more`);
   }
   if (options.after !== undefined) return parsePageToken(options.after, shape);
   return options.descending ? last : first;
 }
 
-/** Deliveries about an incident alone, and of the groups that it is in. */
+/** Deliveries about an incident alone, and those of the groups that include it. */
 const deliveriesOfIncident = `SELECT * FROM instances INDEXED BY instances_by_id
   WHERE machine = 'delivery' AND project = ?
     AND instance IN (SELECT instance FROM instances INDEXED BY instances_of_incident
@@ -329,7 +330,7 @@ function prepareReads(database: SqliteDatabase) {
         ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')} LIMIT ?`);
     return { ascending: read('>', 'ASC'), descending: read('<', 'DESC') };
   };
-  // The index is named: of an id between two others the planner thinks too much.
+  // The index is named, because the planner overestimates an id between two others.
   const transitions = (index: string, filter: string) =>
     ordered(
       `SELECT * FROM transitions INDEXED BY transitions_of_${index}
@@ -390,10 +391,10 @@ function prepareReads(database: SqliteDatabase) {
   };
 }
 
-// The projection's rows as SQLite gives them, and the values they stand for. JSON columns hold what
-// this store wrote from typed values: their shape is not checked again on the way out.
+// The projection's rows as SQLite returns them, and the corresponding values. JSON columns hold
+// what this store wrote from typed values, so their shape is not checked again on the way out.
 
-/** Where the projection stands in its stream, as the table has it; `gapped` is 0 or 1. */
+/** Row of the projection's position in its stream; `gapped` is 0 or 1. */
 export interface PositionRow {
   readonly stream_identity: string;
   readonly applied: number;
@@ -402,8 +403,8 @@ export interface PositionRow {
 }
 
 /**
- * A request that was committed: its fingerprint, and the JSON of its answer for an exact resend.
- * `at` is Unix ms.
+ * A committed request: its fingerprint, and the JSON of its response for an exact resend. `at` is
+ * Unix ms.
  */
 export interface RequestRow {
   readonly fingerprint: string;
@@ -413,8 +414,8 @@ export interface RequestRow {
 }
 
 /**
- * A machine instance as the table has it. State value, context and timers are JSON; times are Unix
- * ms, `final` is 0 or 1.
+ * Row of a machine instance. State value, context and timers are JSON; times are Unix ms, `final`
+ * is 0 or 1.
  */
 export interface InstanceRow {
   readonly project: string;
@@ -429,7 +430,7 @@ export interface InstanceRow {
   readonly updated: number;
 }
 
-/** A timer as the table has it; `due` is Unix ms, `event` JSON. */
+/** Row of a timer; `due` is Unix ms, `event` JSON. */
 export interface TimerTableRow {
   readonly project: string;
   readonly machine: string;
@@ -439,7 +440,7 @@ export interface TimerTableRow {
   readonly event: string;
 }
 
-/** A record as the table has it. `sort` orders records of one kind, `body` is JSON. */
+/** Row of a record. `sort` orders records of one kind, `body` is JSON. */
 export interface RecordRow {
   readonly project: string;
   readonly kind: string;
@@ -449,8 +450,8 @@ export interface RecordRow {
 }
 
 /**
- * A transition as the table has it. `id` holds the commit's sequence and the place in it: ids rise
- * as steps were decided.
+ * Row of a transition. `id` combines the commit's sequence and the place in it: ids rise in the
+ * order of the decisions.
  */
 export interface TransitionRow {
   readonly id: number;
@@ -464,7 +465,7 @@ export interface TransitionRow {
   readonly request: string | null;
 }
 
-/** The row with its JSON parsed. The context is as its version of the machine wrote it. */
+/** The row with its JSON parsed. The context has the form of the machine version that wrote it. */
 export function toInstance(row: InstanceRow): StoredInstance {
   return {
     machine: row.machine,
@@ -491,7 +492,7 @@ function toRecord(row: RecordRow): StoredRecord {
   return { project, kind, id, sort, body: JSON.parse(row.body) as Record<string, unknown> };
 }
 
-/** The row with its JSON parsed, and the commit's sequence taken out of its id. */
+/** The row with its JSON parsed, and the commit's sequence extracted from its id. */
 export function toTransition(row: TransitionRow): RecordedTransition {
   return {
     sequence: Math.floor(row.id / TRANSITION_PLACES),

@@ -1,8 +1,8 @@
 /**
  * The projection of commits on SQLite: heads, instances, timers, transitions, records, requests.
- * Applying is plain upserts of outcomes decided elsewhere, one transaction a commit, the same on
- * every node; no rule and no clock is here. EVENTS is the truth: this file may lag behind it (after
- * a power loss too) and is caught up from the position it has recorded.
+ * Applying is plain upserts of outcomes decided elsewhere, one transaction per commit, the same on
+ * every node; it has no rules and no clock. EVENTS is the truth: this file may lag behind it (also
+ * after a power loss) and catches up from its recorded position.
  */
 
 import { existsSync } from 'node:fs';
@@ -48,8 +48,8 @@ import {
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
 
 /**
- * `applied`: the projection has changed. `superseded`: passed over, as on every node. `known`: it
- * had been judged before. `foreign`: nothing was written; the stream must be looked at again.
+ * `applied`: the projection has changed. `superseded`: skipped, as on every node. `known`: already
+ * judged. `foreign`: nothing was written; the stream must be read again.
  */
 export type ApplyOutcome = 'applied' | 'superseded' | 'known' | 'foreign';
 
@@ -62,24 +62,24 @@ export interface InstanceStore {
   /** Binds the projection to a stream. Throws `HistoryMismatch` when it is bound to another. */
   bind(streamIdentity: string): void;
   /**
-   * Judges a commit and, when it follows its project's head, applies it, in one transaction.
-   * Durable no later than the stream's next own write to the same file; until then EVENTS has it.
-   * A second call with a sequence judged before changes nothing.
+   * Judges a commit and, if it follows its project's head, applies it in one transaction. Durable
+   * no later than the stream's next own write to the same file; until then EVENTS has it. A second
+   * call with a judged sequence changes nothing.
    */
   apply(encoded: EncodedCommit, sequence: number): ApplyOutcome;
-  /** Passes over a `foreign` commit that was looked into; only positions change. */
+  /** Skips a `foreign` commit that has been investigated; only positions change. */
   passOver(encoded: EncodedCommit, sequence: number): void;
   /** A project's last commit, `GENESIS` before the first. */
   head(project: string): Head;
-  /** Sequence of the last message of the project's subject that was judged; 0 before the first. */
+  /** Sequence of the last judged message of the project's subject; 0 before the first. */
   lastSequence(project: string): number;
-  /** The applied commit of that number in the project's chain. */
+  /** The applied commit with that number in the project's chain. */
   commit(
     project: string,
     number: number,
   ): { readonly id: string; readonly hash: string; readonly sequence: number } | undefined;
   request(project: string, scope: string, id: string): RecordedRequest | undefined;
-  /** What callers have changed in the project on the day of `atMs`, Unix ms. */
+  /** Changes by callers in the project on the day of `atMs`, Unix ms. */
   changeUse(project: string, atMs: number): ChangeUse;
   /** See `RunningHost.endedBefore`. */
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
@@ -91,7 +91,7 @@ export interface InstanceStore {
    * the file lock, which costs more than the lookup. `work` must not call `apply`.
    */
   reading<T>(work: () => T): T;
-  /** Highest version of each machine by which the project's rows were ever written, by its name. */
+  /** Highest version of each machine that ever wrote the project's rows, by machine name. */
   machineVersions(project: string): Readonly<Record<string, number>>;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
@@ -107,15 +107,15 @@ export interface InstanceStore {
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
 }
 
-/** Projects whose view is kept. */
+/** Maximum number of cached project views. */
 const VIEWS_MAX = 1_024;
-/** Forgotten requests are removed by so many a commit: a bound on its time, the same on all nodes. */
+/** Forgotten requests removed per commit: a bound on its time, the same on all nodes. */
 const FORGET_MAX = 1000;
 
 /**
- * A store on an open database, migrated. The database stays the caller's to close; synchronous
- * NORMAL is enough for it (a power loss may take it back to an earlier, consistent position).
- * `machines` declare which context fields are indexed.
+ * A store on an open, migrated database. The caller closes the database; synchronous NORMAL is
+ * enough for it (a power loss may take it back to an earlier, consistent position). `machines`
+ * declare which context fields are indexed.
  */
 export function openInstanceStore(
   database: SqliteDatabase,
@@ -177,7 +177,7 @@ export function openInstanceStore(
 
 /**
  * Identity of the stream that the projection in this file was made from, without changing the file;
- * undefined where there is none yet. Throws what SQLite throws.
+ * undefined if there is none yet. Throws what SQLite throws.
  */
 export function boundStream(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
@@ -195,7 +195,7 @@ export function boundStream(path: string): string | undefined {
   }
 }
 
-/** Throws `HistoryMismatch` when the projection was made from another stream than this one. */
+/** Throws `HistoryMismatch` if the projection was made from a stream other than this one. */
 export function assertMadeFrom(bound: string, identity: string | undefined): void {
   if (bound === identity) return;
   throw new HistoryMismatch(
@@ -243,7 +243,7 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
     }
   }
   writes.use(encoded);
-  // Only an instance's last step in the commit shows in its row.
+  // An instance's row shows only its last step in the commit.
   for (const step of last.values()) applyStep(writes, commit, step);
   for (const { forgotten = [] } of commit.decisions) {
     for (const { machine, instance } of forgotten) {
@@ -251,7 +251,7 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
     }
   }
   const beforeMs = commit.at - REQUEST_KEPT_MS;
-  // Mostly there is none: to look for one costs a tenth of removing none.
+  // Usually there is none, and checking costs a tenth of deleting nothing.
   if (writes.oldRequest.get(commit.project, beforeMs) === undefined) return;
   writes.forgetRequests.run(commit.project, beforeMs, FORGET_MAX);
 }
@@ -279,7 +279,7 @@ function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
   }
 }
 
-/** Commits and transitions up to the new start go, which is kept with the decision that made it. */
+/** Removes commits and transitions up to the new start, which is stored with its decision. */
 function applyTruncation(
   writes: Writes,
   project: string,
@@ -300,7 +300,7 @@ function applyRecords(writes: Writes, project: string, decision: Decision): void
     const values = recordIndexValues({ kind, body });
     const columns = RECORD_INDEXES.map((index) => values[index]);
     const text = JSON.stringify(body);
-    // Most writes of a record leave it at its places: then its indexes need not be written.
+    // Most writes of a record keep its place in the indexes, which then need no write.
     const { changes } = writes.recordBody.run(text, project, kind, id, sort ?? '', ...columns);
     if (changes === 0) writes.record.run(project, kind, id, sort ?? '', text, ...columns);
   }
@@ -350,7 +350,7 @@ function prepareWrites(database: SqliteDatabase) {
       WHERE project = ? AND machine = ? AND instance = ? AND final = 1`),
     truncateTransitions: prepare('DELETE FROM transitions WHERE project = ? AND id < ?'),
     truncateCommits: prepare('DELETE FROM commits WHERE project = ? AND number <= ?'),
-    // Decided twice, the later start holds: what it let go of is gone.
+    // If decided twice, the later start holds: its commits are already removed.
     chainStart: prepare(`INSERT INTO chain_starts (project, number, hash, at, sequence, decided,
       decision) VALUES (?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, at = excluded.at,
@@ -366,10 +366,10 @@ function prepareWrites(database: SqliteDatabase) {
 }
 
 // Index columns of `instances`: each machine declares which context field fills which column. The
-// file keeps the declarations its columns were filled by. When a program declares others, the
+// file stores the declarations by which its columns were filled. If a program declares others, the
 // columns of those machines are filled again at the start, in one transaction.
 
-/** Machines by name, as far as the store needs them: which fields of their contexts are indexed. */
+/** Machines by name, reduced to the store's needs: which fields of their contexts are indexed. */
 export type IndexedMachines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 
 const INDEXES = [
@@ -379,7 +379,7 @@ const INDEXES = [
 /** Names of the index columns, in the order of `indexValues`. */
 const INDEX_COLUMNS: readonly string[] = INDEXES;
 
-/** What a row of the machine has in its index columns; null: it is not in that index. */
+/** Values of a machine's row in its index columns; null: it is not in that index. */
 function indexValues(
   machines: IndexedMachines,
   machine: string,
@@ -388,7 +388,7 @@ function indexValues(
   return INDEXES.map((index) => indexedValue(machines.get(machine), index, context));
 }
 
-/** Fills the columns of the machines that declare other indexes than those the file was filled by. */
+/** Fills the columns of machines whose declared indexes differ from those in the file. */
 function fillIndexes(database: SqliteDatabase, machines: IndexedMachines): void {
   const fill = database.transaction(() => {
     const filled = filledBy(database);
@@ -431,15 +431,15 @@ function fillMachine(
 }
 
 /**
- * Columns by which records are found, besides their id. They are written once for each record, since
+ * Columns by which records are found, besides their id. Written once per record, because
  * expressions over the JSON of a body would be evaluated again for every index and every write.
  */
 const RECORD_INDEXES = ['status', 'severity', 'rule', 'vm', 'place'] as const;
 
-/** Value of each index column; null: the record is not found by it. */
+/** Value of each index column; null: the record is not in that index. */
 type RecordIndexValues = Readonly<Record<(typeof RECORD_INDEXES)[number], string | null>>;
 
-/** Index values of a record. Of a kind that is found by its id alone, all are null. */
+/** Index values of a record; all are null for a kind that is found only by id. */
 function recordIndexValues({ kind, body }: Pick<StoredRecord, 'kind' | 'body'>) {
   return indexesOf[kind]?.(body) ?? NOT_INDEXED;
 }
@@ -453,7 +453,7 @@ const NOT_INDEXED: RecordIndexValues = {
 };
 
 const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordIndexValues>> = {
-  // All but the status stay as they are for the incident's life.
+  // All except the status stay the same for the incident's life.
   incident: (body) => ({
     status: statusOf(body),
     severity: textOf(body.severity),
@@ -463,10 +463,10 @@ const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordI
   }),
 };
 
-/** An open incident's status says whether somebody has taken notice. */
+/** An open incident's status tells whether someone has taken notice. */
 function statusOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body']) {
   if (state !== 'FIRING') return textOf(state);
-  // Bodies of older programs lack fields that have not happened.
+  // Bodies of older programs lack the fields of later features.
   const isAcknowledged = (acknowledged ?? null) !== null;
   const isSnoozed = (snoozedUntilMs ?? null) !== null;
   if (isAcknowledged)
@@ -478,28 +478,34 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-// What was read or written last, parsed: an attempt of a delivery asks for the same few rows, records
-// and short lists many times over, and a burst asks for what it has just written. Only one store
-// writes the file, so that what is kept here is what the file has.
+// Cache of the latest values read or written, parsed: an attempt of a delivery reads the same few
+// rows, records and short lists many times, and a burst reads what it has just written. Only one
+// store writes the file, so the cached values match it.
 
-/** Rows that are kept, and as many records: those of a burst of thousands of notifications. */
+/**
+ * Maximum number of cached rows, and of cached records: those of a burst of thousands of
+ * notifications.
+ */
 const KEPT_MAX = 32_768;
-/** Bodies with longer lists in them, such as the samples that decided an incident, are read when asked for. */
+/**
+ * Longest list in a cached body. Bodies with longer ones, such as the samples that decided an
+ * incident, are read on demand.
+ */
 const BODY_ITEMS_MAX = 16;
-/** Lists and counts that are kept, and the length of the longest list. */
+/** Number of cached lists and counts, and length of the longest list. */
 const LISTS_MAX = 64;
 const LIST_ITEMS_MAX = 64;
 
-/** Kept values; one that is not there is kept as `undefined`. */
+/** Cached values; an absent row is cached as `undefined`. */
 class LatestRows {
   readonly #instances = new BoundedCache<string, StoredInstance | undefined>(KEPT_MAX);
   readonly #records = new BoundedCache<string, StoredRecord | undefined>(KEPT_MAX);
   readonly #lists = new BoundedCache<string, Page<StoredInstance>>(LISTS_MAX);
   readonly #counts = new BoundedCache<string, number>(LISTS_MAX);
-  /** By project and machine: how often its rows have changed since the start. */
+  /** Number of changes to rows since the start, by project and machine. */
   readonly #changes = new Map<string, number>();
 
-  /** The view, which reads what is not kept. */
+  /** The view over this cache; it reads what is not cached. */
   over(view: StoredReads): StoredReads {
     const { project } = view;
     return {
@@ -527,13 +533,13 @@ class LatestRows {
     };
   }
 
-  /** Takes over what the commit has written. */
+  /** Applies the commit's writes to the cache. */
   apply({ project, at, decisions }: Commit): void {
     for (const { steps, records } of decisions) {
       for (const step of steps) this.#step(project, at, step);
       for (const record of records) this.#record(project, record);
     }
-    // In the file, too, rows go after all steps.
+    // As in the file, rows are removed after all steps.
     for (const { machine, instance } of decisions.flatMap(({ forgotten = [] }) => forgotten)) {
       this.#changed(project, machine);
       this.#instances.delete(keyOf(project, machine, instance));
@@ -552,7 +558,7 @@ class LatestRows {
     this.#changed(project, machine);
     const key = keyOf(project, machine, instance);
     const before = this.#instances.get(key)?.createdMs;
-    // Of a row that is not kept its beginning is not known here: it is read when asked for.
+    // The creation time of an uncached row is unknown here, so it is read on demand.
     const createdMs = before ?? (step.from === null ? at : undefined);
     if (createdMs === undefined) {
       this.#instances.delete(key);

@@ -1,11 +1,13 @@
 /**
- * Schema of the projection in `control.db`: what commits have come to. Everything here can be
- * rebuilt from EVENTS while the log reaches back far enough, and nothing here is written otherwise
- * than by applying a commit. Ordered reads follow an index each; JSON stands in TEXT columns.
+ * Schema of the projection in `control.db`: the result of the commits. Everything in it can be
+ * rebuilt from EVENTS while the log reaches back far enough, and only applying a commit writes it.
+ * Each ordered read follows an index; JSON is in TEXT columns.
  */
 import type { Migration } from '../database.ts';
 
-/** Places of a commit's steps in the ids of their transitions: above `COMMIT_EVENTS_MAX`. */
+/**
+ * Number of places for a commit's steps in the ids of their transitions: above `COMMIT_EVENTS_MAX`.
+ */
 export const TRANSITION_PLACES = 1024;
 
 /** Migrations of the area `instances`, numbered from 1. */

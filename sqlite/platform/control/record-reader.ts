@@ -1,22 +1,22 @@
 /**
- * Reads records of the projection on any thread, through a connection of its own: whoever needs
- * all of a kind in a worker reads them there, instead of having them copied from thread to thread.
+ * Reads records of the projection on any thread, through a connection of its own: a worker that
+ * needs all records of a kind reads them there, instead of having them copied between threads.
  */
 import type { Statement } from 'better-sqlite3';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 
-/** One record; its body is parsed and as it was applied. */
+/** One record; its body is parsed and in the applied state. */
 export interface ReadRecord {
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Reads of records alone, for worker threads. Close it when the thread ends. */
+/** Reads records for worker threads. Close it when the thread ends. */
 export class RecordReader {
   readonly #database: SqliteDatabase;
   readonly #statement: Statement<[string, string], { id: string; body: string }>;
 
-  /** `path`: the projection's file, which must exist and have been opened by its writer before. */
+  /** `path`: the projection's file, which must exist and have been opened by its writer. */
   constructor(path: string) {
     const options = { path, synchronous: 'NORMAL', migrations: [], readonly: true } as const;
     this.#database = openDatabase(options);

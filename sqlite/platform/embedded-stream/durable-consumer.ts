@@ -1,8 +1,8 @@
 /**
- * A durable consumer of an embedded stream: hands each message out until it is settled. What is
- * out lives in memory (who has it, when its ack-wait ends) and in `stream_pending` (that it is out,
- * how often), so that a restart delivers it again with its count. Messages postponed by a nak keep
- * their place among `maxAckPending`, as JetStream counts them.
+ * A durable consumer of an embedded stream: hands each message out until it is settled. Messages
+ * that are out are recorded in memory (their receiver, the end of their ack-wait) and in
+ * `stream_pending` (their number of deliveries), so that a restart delivers them again with their
+ * count. Messages postponed by a nak count against `maxAckPending`, as in JetStream.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import {
@@ -16,9 +16,9 @@ import type { StreamFile } from './stream-file.ts';
 
 interface Pending {
   deliveryCount: number;
-  /** `Clock.elapsed` at which it is handed out again. */
+  /** `Clock.elapsed` at which it is delivered again. */
   dueMs: number;
-  /** A settlement is on its way to disk: not handed out meanwhile. */
+  /** true: its settlement is being written to disk, so it is not delivered meanwhile. */
   settling: boolean;
 }
 
@@ -28,7 +28,7 @@ interface Taker {
   readonly fail: (error: unknown) => void;
 }
 
-// Read ahead of the receivers; small, since a payload may be large.
+// Messages to read ahead of the receivers; few, since a payload may be large.
 const FETCH_MESSAGES = 16;
 
 export class DurableConsumer {
@@ -53,7 +53,10 @@ export class DurableConsumer {
     this.#unsubscribe = file.onAppended(spec.stream, () => this.#pump());
   }
 
-  /** The consumer with what its last run left. Throws `StreamMisconfigured` without the stream. */
+  /**
+   * The consumer with the state of its last run. Throws `StreamMisconfigured` if the stream is
+   * missing.
+   */
   static async open(file: StreamFile, clock: Clock, spec: ConsumerSpec): Promise<DurableConsumer> {
     const { id: stream } = file.reading(() => file.messages.get(spec.stream));
     const stored = await file.commits.submit(() => file.consumers.open(stream, spec.durable));
@@ -61,7 +64,7 @@ export class DurableConsumer {
     const consumer = new DurableConsumer(file, clock, spec, id, deliveredThrough);
     const nowMs = clock.now();
     for (const pending of file.reading(() => file.consumers.pending(id))) {
-      // In the hands of a receiver that is gone: due now. Postponed: never longer than asked for,
+      // Held by a receiver that no longer exists: due now. Postponed: never longer than requested,
       // whatever happened to the calendar.
       const leftMs = Math.min((pending.dueMs ?? nowMs) - nowMs, pending.delayMs ?? 0);
       const dueMs = clock.elapsed() + Math.max(0, leftMs);
@@ -72,7 +75,7 @@ export class DurableConsumer {
     return consumer;
   }
 
-  /** One more receiver; several share the messages. A new spec holds from its next delivery on. */
+  /** Adds a receiver; several share the messages. A new spec applies from its next delivery on. */
   receiver(spec: ConsumerSpec): Consumer {
     if (spec.subject !== this.#spec.subject) this.#fetchAgain();
     this.#spec = spec;
@@ -111,7 +114,7 @@ export class DurableConsumer {
     };
   }
 
-  /** Ends all receivers. What is out is delivered again after the next open. */
+  /** Ends all receivers. Messages that are out are delivered again after the next open. */
   close(): void {
     this.#unsubscribe();
     this.#timer?.cancel();
@@ -139,7 +142,7 @@ export class DurableConsumer {
       if (!due || pending.settling) continue;
       const message = this.#readOne(sequence);
       if (message !== undefined) return message;
-      // Truncated while it was out: nothing left to deliver.
+      // Truncated while it was out, so there is nothing to deliver.
       this.#pending.delete(sequence);
       this.#file.commits.submitLazily(() => this.#file.consumers.settled(this.#id, sequence));
     }
@@ -183,12 +186,12 @@ export class DurableConsumer {
     let settled = false;
     const once = async (settle: () => Promise<void>): Promise<void> => {
       if (settled)
-        throw new Error(`Message ${sequence} of ${this.#spec.stream} is settled already`);
+        throw new Error(`Message ${sequence} of ${this.#spec.stream} is already settled`);
       settled = true;
       try {
         await settle();
       } catch (error) {
-        // Nothing was recorded, so it may be tried again; otherwise the ack-wait brings it back.
+        // Nothing was recorded, so it may be retried; otherwise the ack-wait brings it back.
         settled = !(error instanceof StreamUnavailable);
         throw error;
       }
@@ -198,7 +201,7 @@ export class DurableConsumer {
     return { ...message, deliveryCount, ack: end, term: end, nak };
   }
 
-  /** Done with a message, by ack or term: it never comes again. */
+  /** Finishes a message, by ack or term: it is never delivered again. */
   async #end(sequence: number): Promise<void> {
     await this.#settling(sequence, () => {
       this.#file.consumers.settled(this.#id, sequence);
@@ -211,7 +214,7 @@ export class DurableConsumer {
   }
 
   async #postpone(sequence: number, deliveryCount: number, delayMs: number): Promise<void> {
-    // Delivered again meanwhile: that delivery decides.
+    // It was delivered again meanwhile, and that delivery decides.
     if (this.#pending.get(sequence)?.deliveryCount !== deliveryCount) return;
     const untilMs = this.#clock.now() + delayMs;
     await this.#settling(sequence, () =>
@@ -238,7 +241,7 @@ export class DurableConsumer {
     }
   }
 
-  /** Arms the one timer, when it is not armed for an earlier time anyway. */
+  /** Arms the one timer, unless it is already armed for an earlier time. */
   #wakeAt(dueMs: number): void {
     if (this.#timer !== undefined) {
       if (this.#timer.dueMs <= dueMs) return;

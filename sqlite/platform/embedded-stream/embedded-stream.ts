@@ -1,8 +1,8 @@
 /**
- * The stream port on SQLite tables: the whole service in one process without a server. Appending
+ * The stream port on SQLite tables: the whole service in one process without a server. An append
  * decides de-duplication and the expected sequence inside a transaction that concurrent appends
- * share (group commit, WAL, synchronous FULL), so an answer means "on disk", and the same conflicts
- * happen as on a cluster. Streams are spread over files by name; each file has one writer.
+ * share (group commit, WAL, synchronous FULL), so a response means "on disk", and the same
+ * conflicts occur as on a cluster. Streams are spread over files by name; each file has one writer.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { type Random, systemRandom, ulid } from '../../../streams/platform/random.ts';
@@ -32,21 +32,23 @@ import { EmbeddedRead } from './stream-read.ts';
 type EmbeddedStorage = string | SqliteDatabase;
 
 export interface EmbeddedStreamOptions {
-  /** Where streams lie: one place for all, or the place of each by its name. */
+  /** Location of the streams: one for all, or one per stream name. */
   readonly storage: EmbeddedStorage | ((stream: string) => EmbeddedStorage);
   readonly clock: Clock;
   /** Identities of new streams. Default: the system's generator. */
   readonly random?: Random;
-  /** Blocks the thread so long in each commit, ms: a slow disk, for measurements. Default 0. */
+  /**
+   * Blocks the thread for this long in each commit, ms: a slow disk, for measurements. Default 0.
+   */
   readonly fsyncDelayMs?: number;
 }
 
-// How often messages past their age are looked for: a fraction of the age, within these bounds.
+// Checks per age limit for messages past their age, within these bounds.
 const AGE_CHECKS = 8;
 const AGE_CHECK_MS_MIN = 100;
 const AGE_CHECK_MS_MAX = 3_600_000;
 
-/** The embedded adapter. Files are opened when a stream in them is first named. */
+/** The embedded adapter. A file is opened when one of its streams is first named. */
 export function openEmbeddedStream(options: EmbeddedStreamOptions): Stream {
   return new EmbeddedStream(options);
 }
@@ -95,7 +97,7 @@ class EmbeddedStream implements Stream {
     const file = this.#file(append.stream);
     const { spec } = file.reading(() => file.messages.get(append.stream));
     if (!spec.subjects.some((pattern) => subjectMatches(append.subject, pattern))) {
-      throw new StreamMisconfigured(`Stream ${append.stream} does not take ${append.subject}`);
+      throw new StreamMisconfigured(`Stream ${append.stream} does not accept ${append.subject}`);
     }
     return file.append(append);
   }
@@ -153,7 +155,7 @@ class EmbeddedStream implements Stream {
       try {
         await file.removeAged(stream, ageMs);
       } catch (error) {
-        // The file's health says so, and the next check tries again.
+        // The file's health reports it, and the next check retries.
         if (!(error instanceof StreamUnavailable)) throw error;
       }
       if (!this.#closed) this.#checkAge(file, stream, ageMs);

@@ -8,7 +8,7 @@ import type { Migration } from '../database.ts';
 /** Name of this schema among those that share a file. */
 export const EMBEDDED_STREAM_AREA = 'stream';
 
-/** Sequences of one stream lie in [id * SPAN, (id + 1) * SPAN): 10^12 messages, 8,191 streams. */
+/** Sequences of one stream occupy [id * SPAN, (id + 1) * SPAN): 10^12 messages, 8,191 streams. */
 export const SEQUENCE_SPAN = 2 ** 40;
 
 export const embeddedStreamMigrations: readonly Migration[] = [

@@ -1,6 +1,6 @@
 /**
- * One SQLite file with the streams that lie in it: the writer connection, its group commit, and
- * who wants to know about new messages. Everything else of the embedded adapter works on this.
+ * One SQLite file with its streams: the writer connection, its group commit, and the listeners for
+ * new messages. Everything else of the embedded adapter builds on this.
  */
 import Database from 'better-sqlite3';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
@@ -55,12 +55,12 @@ export class StreamFile {
     return outcome;
   }
 
-  /** Messages of a range. Throws `StreamUnavailable` when the file cannot be read. */
+  /** Messages of a range. Throws `StreamUnavailable` if the file cannot be read. */
   read(range: MessageRange): StreamMessage[] {
     return this.reading(() => this.messages.read(range));
   }
 
-  /** Result of a synchronous read, its SQLite errors as the port's. */
+  /** Result of a synchronous read, with SQLite errors converted to the port's. */
   reading<R>(read: () => R): R {
     try {
       return read();
@@ -69,13 +69,13 @@ export class StreamFile {
     }
   }
 
-  /** Removes what lies below a sequence, a bounded number of rows in each transaction. */
+  /** Removes the messages below a sequence, a bounded number of rows per transaction. */
   async removeBelow(stream: string, sequence: number, subject?: string): Promise<void> {
     const remove = () => this.messages.removeBelow(stream, sequence, REMOVAL_ROWS, subject);
     while ((await this.commits.submit(remove)) === REMOVAL_ROWS);
   }
 
-  /** Removes messages stored more than `ageMs` ago, a bounded number in each transaction. */
+  /** Removes messages stored more than `ageMs` ago, a bounded number per transaction. */
   async removeAged(stream: string, ageMs: number): Promise<void> {
     const remove = () => {
       const floor = this.messages.firstSequenceAt(stream, this.#clock.now() - ageMs);
@@ -84,7 +84,9 @@ export class StreamFile {
     while ((await this.commits.submit(remove)) === REMOVAL_ROWS);
   }
 
-  /** Calls `listener` after each commit that added to the stream; the answer ends that. */
+  /**
+   * Calls `listener` after each commit that added to the stream. Returns a function that ends this.
+   */
   onAppended(stream: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(stream) ?? new Set();
     this.#listeners.set(stream, listeners.add(listener));
@@ -108,7 +110,8 @@ function open(path: string): SqliteDatabase {
     synchronous: 'FULL',
     migrations: embeddedStreamMigrations,
     area: EMBEDDED_STREAM_AREA,
-    // Short: waiting for a lock blocks the thread, and a refused append says so and can be repeated.
+    // Short: waiting for a lock blocks the thread, and a refused append is reported and can be
+    // repeated.
     busyTimeoutMs: 50,
   });
 }
@@ -116,7 +119,7 @@ function open(path: string): SqliteDatabase {
 export interface GroupCommitOptions {
   readonly database: SqliteDatabase;
   readonly clock: Clock;
-  /** Blocks the thread so long in each commit: a slow disk, for measurements. */
+  /** Blocks the thread for this long in each commit, ms: a slow disk, for measurements. */
   readonly fsyncDelayMs: number;
   /** Called inside a transaction before its first write. */
   readonly begun: () => void;
@@ -127,14 +130,15 @@ export interface GroupCommitOptions {
 
 interface Write {
   readonly bytes: number;
-  /** Runs inside the transaction; again in a later one when this one was rolled back. */
+  /** Runs inside the transaction; again in a later one if this one was rolled back. */
   readonly run: () => void;
   readonly committed: () => void;
-  /** Absent: nobody waits for it, it stays queued until it is on disk. */
+  /** Absent: no caller waits for the write, so it stays queued until it is on disk. */
   readonly failed?: (error: unknown) => void;
 }
 
-// A transaction of this size takes some milliseconds; more would block the loop for too long.
+// Maximum number of writes per transaction, which takes some milliseconds; more would block the
+// loop for too long.
 const BATCH_WRITES_MAX = 512;
 const BATCH_BYTES_MAX = 1024 * 1024;
 const SLOW_COMMIT_MS = 2;
@@ -143,10 +147,10 @@ const PROBE_INTERVAL_MS = 1000;
 const PROBE_BYTES = 16 * 1024;
 
 /**
- * Group commit: the writes of one turn of the event loop share one transaction and one fsync.
- * Nothing waits by a fixed time: a flush runs as soon as the loop is free. Only when the disk is
- * slow (a commit over 2 ms) the next flush keeps a distance of a quarter of what commits take, so
- * that the thread, which SQLite blocks meanwhile, does other work than committing, too.
+ * Group commit: the writes of one turn of the event loop share one transaction and one fsync. There
+ * is no fixed delay: a flush runs as soon as the loop is free. Only if the disk is slow (a commit
+ * over 2 ms), the next flush waits for a quarter of the commit time, so that the thread, which
+ * SQLite blocks meanwhile, also does other work.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
@@ -156,7 +160,7 @@ export class GroupCommit {
   readonly #probe: Database.Statement<[Uint8Array]>;
   readonly #delay = new Int32Array(new SharedArrayBuffer(4));
   #queue: Write[] = [];
-  /** So many of the next writes get a transaction each: one of them failed by its own fault. */
+  /** Number of next writes that get a transaction each: one of them failed by its own fault. */
   #alone = 0;
   #scheduled = false;
   #cancelWait: CancelWakeUp | undefined;
@@ -176,9 +180,9 @@ export class GroupCommit {
   }
 
   /**
-   * Result of `write`, once the transaction it ran in is on disk. `write` is synchronous and may
-   * run in a transaction that is rolled back before. Throws `StreamUnavailable` when the disk or
-   * the database refused it, and what `write` throws.
+   * Result of `write`, once its transaction is on disk. `write` is synchronous and may first run in
+   * a transaction that is rolled back. Throws `StreamUnavailable` if the disk or the database
+   * refused it, and what `write` throws.
    */
   submit<R>(write: () => R, bytes = 0): Promise<R> {
     if (this.#closed) return Promise.reject(closedError());
@@ -195,7 +199,7 @@ export class GroupCommit {
     });
   }
 
-  /** Like `submit` for a write nobody waits for: tried again until it is on disk. */
+  /** Like `submit`, for a write that no caller waits for: retried until it is on disk. */
   submitLazily(write: () => void): void {
     if (!this.#closed) this.#enqueue({ bytes: 0, run: write, committed: () => {} });
   }
@@ -205,7 +209,7 @@ export class GroupCommit {
     return { state: 'unavailable', reason: this.#fault };
   }
 
-  /** Writes what is queued, then takes nothing more. */
+  /** Writes the queue, then accepts nothing more. */
   close(): void {
     if (this.#closed) return;
     while (this.#queue.length > 0 && (this.#flush() === 'committed' || this.#alone > 0));
@@ -232,7 +236,8 @@ export class GroupCommit {
     this.#scheduled = false;
     this.#cancelWait = undefined;
     if (this.#closed) return;
-    // After a failure the probe goes on, so that writes nobody waits for do not spin on the disk.
+    // After a failure the probe continues, so that writes without a waiting caller do not spin on
+    // the disk.
     if (this.#flush() === 'committed') this.#schedule();
   }
 
@@ -249,7 +254,7 @@ export class GroupCommit {
       commitStartedMs = this.#options.clock.elapsed();
       this.#commit.run();
     } catch (error) {
-      // SQLite itself rolls back on some errors; a transaction of someone else is not ours to end.
+      // SQLite itself rolls back on some errors; a transaction of another owner is not ours to end.
       if (begun && this.#options.database.inTransaction) this.#rollback.run();
       this.#failed(batch, error, commitStartedMs !== undefined);
       return 'failed';
@@ -279,7 +284,7 @@ export class GroupCommit {
   #measured(startedMs: number): void {
     const endMs = this.#options.clock.elapsed();
     const tookMs = endMs - startedMs;
-    // Near the shortest of late: a checkpoint, or a busy processor, makes no slow disk.
+    // Near the shortest recent time: a checkpoint, or a busy processor, does not mean a slow disk.
     const known = Number.isFinite(this.#commitMs);
     this.#commitMs = known ? this.#commitMs + (tookMs - this.#commitMs) / 16 : tookMs;
     this.#commitMs = Math.min(this.#commitMs, tookMs);
@@ -301,7 +306,7 @@ export class GroupCommit {
     for (const write of batch) write.failed?.(cause);
   }
 
-  /** A caller's or our own mistake in one write: the others must not fail with it. */
+  /** A caller's mistake or ours in one write: the others must not fail with it. */
   #isolate(batch: Write[], cause: unknown): void {
     const [write] = batch;
     if (batch.length > 1) {
@@ -310,7 +315,8 @@ export class GroupCommit {
     } else if (write?.failed !== undefined) {
       write.failed(cause);
     } else {
-      // Nobody waits for it, and repeating it cannot help: a fault of this program, not hidden.
+      // No caller waits for it, and a retry cannot help: a fault of this program, which must not be
+      // hidden.
       setImmediate(() => {
         throw cause;
       });
@@ -336,17 +342,17 @@ export class GroupCommit {
 
 const UNAVAILABLE = /^SQLITE_(FULL|BUSY|LOCKED|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/;
 
-/** An error of SQLite that the disk or another connection caused, as the port's; others as they are. */
+/** A SQLite error caused by the disk or another connection, as the port's; others unchanged. */
 function asUnavailable(error: unknown, file: string, committing = false): unknown {
   if (!(error instanceof Database.SqliteError) || !UNAVAILABLE.test(error.code)) return error;
-  // A commit record may lie in the WAL although its fsync failed: only then it may have happened.
+  // A commit record may be in the WAL although its fsync failed: only then may it have happened.
   const unknown = committing && error.code.startsWith('SQLITE_IOERR');
   const message = `Cannot write to ${file}: ${sentenceFor(error)} (${error.code})`;
   return new StreamUnavailable(message, unknown ? 'unknown' : 'refused', { cause: error });
 }
 
 function sentenceFor(error: { code: string; message: string }): string {
-  if (error.code.startsWith('SQLITE_FULL')) return 'the disk is full, free some space';
+  if (error.code.startsWith('SQLITE_FULL')) return 'the disk is full; free some space';
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) return 'another connection holds its lock';
   if (error.code.startsWith('SQLITE_IOERR')) return 'reading or writing the disk failed';
   return error.message;

@@ -1,6 +1,6 @@
 /**
- * A read of an embedded stream: batches by range, then the live tail. The tail is woken by the
- * commit that appended, in process; nothing polls.
+ * A read of an embedded stream: batches by range, then the live tail. The commit that appends wakes
+ * the tail, in process; nothing polls.
  */
 import {
   type ReadOptions,
@@ -13,9 +13,10 @@ import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
 import type { StreamFile } from './stream-file.ts';
 import { MessageTable } from './stream-tables.ts';
 
-// A batch is read in one go on the main thread: bounded by what 64 large payloads take.
+// Messages per batch, read without a break on the main thread: bounded by the time for 64 large
+// payloads.
 const BATCH_MESSAGES = 64;
-// Messages looked at in one go for a pattern that few of them may match.
+// Messages examined at a time for a pattern that few of them may match.
 const SCAN_MESSAGES = 4096;
 
 export class EmbeddedRead implements StreamRead {
@@ -38,7 +39,7 @@ export class EmbeddedRead implements StreamRead {
     try {
       this.#begin();
     } catch (error) {
-      // As with a remote server: the iteration reports what is wrong.
+      // As with a remote server, the iteration reports the fault.
       this.#fault = error;
     }
   }
@@ -94,13 +95,16 @@ export class EmbeddedRead implements StreamRead {
     return batch;
   }
 
-  /** Sequence of the last message there is for this read now. */
+  /** Sequence of the last message for this read at the moment. */
   #last(): number {
     const { lastSequence } = this.#file.messages.get(this.#options.stream);
     return Math.min(this.#through, lastSequence);
   }
 
-  /** Until the next append to the stream, or the close. Nothing can happen in between: one thread. */
+  /**
+   * Resolves on the next append to the stream, or on close. Nothing can happen in between: one
+   * thread.
+   */
   #appended(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -109,13 +113,15 @@ export class EmbeddedRead implements StreamRead {
   }
 }
 
-/** Messages of an embedded stream as its file lies on disk, where no service runs. Changes nothing. */
+/** Messages of an embedded stream in its file on disk, with no service running. Changes nothing. */
 export class StreamOnDisk {
   readonly #database: SqliteDatabase;
   readonly #messages: MessageTable;
   readonly #stream: string;
 
-  /** Throws `SqliteError` and `SchemaMismatch`, and `StreamMisconfigured` when it is not there. */
+  /**
+   * Throws `SqliteError` and `SchemaMismatch`, and `StreamMisconfigured` if the stream is missing.
+   */
   constructor(path: string, stream: string) {
     this.#database = openDatabase({
       path,
@@ -129,7 +135,7 @@ export class StreamOnDisk {
     this.#messages.get(stream);
   }
 
-  /** The message's bytes; `removed` by retention; undefined: it should be there and is not. */
+  /** The message's bytes; `removed` by retention; undefined: it is missing but should be there. */
   async at(sequence: number): Promise<Uint8Array | 'removed' | undefined> {
     const range = { after: sequence - 1, through: sequence, limit: 1 };
     const [found] = this.#messages.read({ stream: this.#stream, ...range });

@@ -1,8 +1,8 @@
 /**
  * The tables of one file of streams: messages, and positions of the durable consumers. Appending
- * inside a transaction, reading ranges, removing. All calls are synchronous; those that write run
- * inside a transaction of the group commit, which is what makes the check of an expected sequence
- * and the insert one step.
+ * inside a transaction, reading ranges, removing. All calls are synchronous. Writing calls run
+ * inside a transaction of the group commit, which makes the check of an expected sequence and the
+ * insert one step.
  */
 import type { Statement } from 'better-sqlite3';
 import {
@@ -18,7 +18,7 @@ import {
 import type { SqliteDatabase } from '../database.ts';
 import { SEQUENCE_SPAN } from './schema.ts';
 
-/** A stream as its row says; counters change inside a transaction and are written at its end. */
+/** A stream's row; its counters change inside a transaction and are written at its end. */
 export interface StreamRow {
   readonly id: number;
   readonly identity: string;
@@ -37,10 +37,12 @@ export interface MessageRange {
   readonly limit: number;
 }
 
-/** Messages of all streams of a file. It is used inside transactions of the group commit alone. */
+/** Messages of all streams of a file. Used only inside transactions of the group commit. */
 export class MessageTable {
   readonly #sql: ReturnType<typeof messageStatements>;
-  /** Rows read or changed in this transaction; between transactions what the last one left. */
+  /**
+   * Rows read or changed in this transaction; between transactions, the state after the last one.
+   */
   readonly #rows = new Map<string, StreamRow>();
   readonly #changed = new Set<StreamRow>();
   readonly #subjectIds = new Map<number, Map<string, number>>();
@@ -50,7 +52,7 @@ export class MessageTable {
     this.#sql = messageStatements(database);
   }
 
-  /** Reads the counters again from here on: the transaction sees the file as it is. */
+  /** Reads the counters again from now on: the transaction sees the file as it is. */
   begun(): void {
     this.#rows.clear();
   }
@@ -89,11 +91,11 @@ export class MessageTable {
     return row;
   }
 
-  /** Like `find`. Throws `StreamMisconfigured` when there is no such stream. */
+  /** Like `find`. Throws `StreamMisconfigured` if there is no such stream. */
   get(name: string): StreamRow {
     const row = this.find(name);
     if (row === undefined) {
-      throw new StreamMisconfigured(`Stream ${name} does not exist: make it with ensure first`);
+      throw new StreamMisconfigured(`Stream ${name} does not exist: create it with ensure first`);
     }
     return row;
   }
@@ -108,7 +110,7 @@ export class MessageTable {
     this.get(stream).lastSequence = sequence - 1;
     const append = { stream, subject, data, ...(messageId !== undefined && { messageId }) };
     const { kind } = this.append(append, timeMs);
-    if (kind !== 'appended') throw new Error(`Message ${sequence} of ${stream} is there twice`);
+    if (kind !== 'appended') throw new Error(`Message ${sequence} of ${stream} is already there`);
   }
 
   state(name: string): StreamState {
@@ -135,7 +137,7 @@ export class MessageTable {
       return { kind: 'wrongLastSequence' };
     }
     const sequence = row.lastSequence + 1;
-    // Never back: a position is found by its time with a binary search.
+    // Never goes back: a binary search finds a position by its time.
     const timeMs = Math.max(row.lastTimeMs, Math.floor(nowMs));
     const subject = this.#subjectId(row, append.subject) ?? this.#addSubject(row, append.subject);
     const id = messageId ?? null;
@@ -176,7 +178,7 @@ export class MessageTable {
     return low;
   }
 
-  /** Removes at most `limit` messages below `sequence`; how many it removed. */
+  /** Removes at most `limit` messages below `sequence`; returns the number removed. */
   removeBelow(name: string, sequence: number, limit: number, subject?: string): number {
     const row = this.get(name);
     const below = base(row) + Math.min(sequence, row.lastSequence + 1);
@@ -193,7 +195,7 @@ export class MessageTable {
     this.#removed(row, this.#sql.removeOne.run(base(row) + sequence).changes);
   }
 
-  /** Each new id makes room by forgetting two whose window is over. */
+  /** Each new id makes room by forgetting two whose window has passed. */
   #rememberId(row: StreamRow, id: string, sequence: number, nowMs: number): void {
     this.#sql.insertId.run(row.id, id, sequence, nowMs);
     this.#sql.removeIds.run(row.id, row.id, nowMs - row.spec.duplicateWindowMs);
@@ -353,16 +355,19 @@ export function messageStatements(database: SqliteDatabase) {
 
 // Positions and unacknowledged messages of the durable consumers.
 
-/** A message delivered and not settled. */
+/** A message delivered but not settled. */
 export interface StoredPending {
   readonly sequence: number;
   readonly deliveryCount: number;
-  /** After a nak: when it is due again, Unix ms, and the delay it was given, ms. */
+  /** After a nak: time at which it is due again, Unix ms, and the requested delay, ms. */
   readonly dueMs: number | null;
   readonly delayMs: number | null;
 }
 
-/** A durable consumer's position. Messages after it may have been delivered too, and come again. */
+/**
+ * A durable consumer's position. Messages after it may have been delivered too, and are delivered
+ * again.
+ */
 export interface StoredConsumer {
   readonly id: number;
   /** Every matching message up to here was delivered at least once. */
@@ -377,7 +382,7 @@ export class ConsumerTable {
     this.#sql = statements(database);
   }
 
-  /** The consumer, made at the stream's begin when it is new. */
+  /** The consumer; a new one starts at the stream's beginning. */
   open(stream: number, durable: string): StoredConsumer {
     this.#sql.insert.run(stream, durable);
     const row = this.#sql.find.get(stream, durable);
@@ -395,7 +400,7 @@ export class ConsumerTable {
     this.#sql.advance.run(sequence, consumer);
   }
 
-  /** Records that everything up to `sequence` was looked through. */
+  /** Records that everything up to `sequence` was examined. */
   advance(consumer: number, sequence: number): void {
     this.#sql.advance.run(sequence, consumer);
   }

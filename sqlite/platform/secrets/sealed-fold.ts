@@ -1,11 +1,11 @@
 /**
- * A member's `secrets.db` as the fold of the stream `SEALED`: it applies the stream in its order, so
- * that all members have the same values, and reads stay local.
+ * A member's `secrets.db` as the fold of the stream `SEALED`: it applies the stream in its order,
+ * so that all members have the same values, and reads stay local.
  *
- * What was erased is missing from the stream, so a member that was away may not hear of it. Therefore
- * erasures stay in the stream until the sweep after the next one: a member that has applied the sweep
- * before lacks none. One that meets a sweep whose predecessor it has not applied compares itself with
- * the whole stream.
+ * Erased values are missing from the stream, so a member that was away may miss an erasure.
+ * Therefore erasures stay in the stream until the sweep after the next one: a member that has
+ * applied the previous sweep has missed none. A member that meets a sweep whose predecessor it has
+ * not applied compares itself with the whole stream.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pause } from '../../../streams/platform/pause.ts';
@@ -31,11 +31,11 @@ export interface SealedFoldOptions {
   readonly file: SecretFile;
   readonly seal: Seal;
   readonly clock: Clock;
-  /** Called with what could not be applied or followed; it goes on by itself. */
+  /** Called with a fault of applying or following; it continues by itself. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** A write waits so long for its own message to come back, ms. */
+/** Longest wait of a write for its own message to come back, ms. */
 const FOLD_MS_MAX = 10_000;
 const RETRY_MS = 1_000;
 const PIPELINED_MAX = 64;
@@ -60,19 +60,21 @@ export class SealedFold {
     this.#options = options;
   }
 
-  /** Resolves when it has everything that was in the stream before. Throws what the stream throws. */
+  /**
+   * Resolves once it has everything that was in the stream before. Throws what the stream throws.
+   */
   async start(): Promise<void> {
     await this.#begin();
     this.#running = this.#run();
     await this.caughtUp();
   }
 
-  /** Sequence of the last sweep that is applied; 0 = none. */
+  /** Sequence of the last applied sweep; 0 = none. */
   get sweep(): number {
     return this.#bound.sweep;
   }
 
-  /** Why it does not follow the stream now. */
+  /** Why it does not follow the stream at present. */
   get fault(): string | undefined {
     return this.#fault;
   }
@@ -82,14 +84,14 @@ export class SealedFold {
     await this.applied(lastSequence);
   }
 
-  /** Resolves when the message with this sequence is applied. Rejects with `StreamUnavailable`. */
+  /** Resolves once the message with this sequence is applied. Rejects with `StreamUnavailable`. */
   applied(sequence: number): Promise<void> {
     if (this.#bound.position >= sequence) return Promise.resolve();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { sequence, resolve, reject };
     this.#waiting.add(waiter);
     const cancel = this.#options.clock.wakeAfter(FOLD_MS_MAX, () =>
-      reject(behind(this.#fault ?? `nothing came for ${FOLD_MS_MAX / 1000} s`)),
+      reject(behind(this.#fault ?? `nothing arrived for ${FOLD_MS_MAX / 1000} s`)),
     );
     return promise.finally(() => {
       cancel();
@@ -101,7 +103,7 @@ export class SealedFold {
     this.#stop.abort();
     await this.#read?.close();
     await this.#running;
-    for (const { reject } of this.#waiting) reject(behind('the service stops'));
+    for (const { reject } of this.#waiting) reject(behind('the service is stopping'));
   }
 
   async #run(): Promise<void> {
@@ -120,7 +122,7 @@ export class SealedFold {
     }
   }
 
-  /** Goes on where the file is, or takes all of a stream that the file does not know. */
+  /** Continues from the file's position, or takes all of a stream that the file does not know. */
   async #begin(): Promise<void> {
     const { file, stream } = this.#options;
     const { identity, lastSequence } = await stream.ensure(sealedSpec);
@@ -145,13 +147,13 @@ export class SealedFold {
   }
 
   /**
-   * Applies the whole stream. What the file alone has is given to the stream where that is new to the
-   * file (`adopt`: a process joins with what it had, or the stream was lost), and was erased elsewhere
-   * otherwise.
+   * Applies the whole stream. Values that only the file has are written to the stream if the stream
+   * is new to the file (`adopt`: a process joins with its own values, or the stream was lost);
+   * otherwise they were erased elsewhere.
    */
   async #takeAll(mode: 'adopt' | 'compare'): Promise<void> {
     const { file, stream } = this.#options;
-    // First: an erasure during the read may be missed, and then the next sweep is seen to be missed.
+    // Read first: if an erasure during the read is missed, the next sweep reveals it.
     const sweep = (await lastOf(stream, SWEPT_SUBJECT))?.sequence ?? 0;
     const { identity, lastSequence } = await stream.state(sealedSpec.name);
     const shared = new Set<string>();
@@ -175,7 +177,7 @@ export class SealedFold {
     this.#advance(bound);
   }
 
-  /** Gives the file's values to the stream; one that another member gives first stays. */
+  /** Writes the file's values to the stream; if another member writes one first, that one stays. */
   async #share(keys: readonly SealedKey[]): Promise<void> {
     const { file, stream } = this.#options;
     const values = keys.flatMap((key) => {
@@ -195,7 +197,7 @@ export class SealedFold {
     );
   }
 
-  /** False: a sweep before this one was missed, and nothing was applied. */
+  /** False: an earlier sweep was missed, and nothing was applied. */
   #apply(message: StreamMessage): boolean {
     const { file, onFault } = this.#options;
     const { sequence } = message;
@@ -239,7 +241,7 @@ export class SealedFold {
     return { erased, removed: file.remove(erased) };
   }
 
-  /** What cannot be read is reported and passed: it is not by a member. */
+  /** An unreadable message is reported and skipped: no member wrote it. */
   #readable<T>(read: () => T): T | undefined {
     try {
       return read();
@@ -257,7 +259,7 @@ export class SealedFold {
 
 /** The values named by an erasure. Throws `SealBroken`. */
 export function openErasure(seal: Seal, id: string, data: Uint8Array): readonly SealedKey[] {
-  // Sealed, so of a member: its form needs no check.
+  // It is sealed and therefore from a member, so its form needs no check.
   const subjects = JSON.parse(
     new TextDecoder().decode(seal.open(id, ERASED, data)),
   ) as readonly string[];
@@ -277,11 +279,11 @@ function previousSweep({ data }: StreamMessage): number | undefined {
 }
 
 function behind(why: string): StreamUnavailable {
-  const message = `What the members share of secrets is not complete here: ${why}`;
+  const message = `The members' shared secrets are incomplete here: ${why}`;
   return new StreamUnavailable(message, 'unknown');
 }
 
-/** Acts on all, a bounded number and volume at a time. */
+/** Processes all items, a bounded number and volume at a time. */
 export async function pipelined<T, R>(
   items: readonly T[],
   act: (item: T) => Promise<R>,

@@ -1,11 +1,12 @@
 /**
- * The stream `SEALED`, by which members share what is sealed. A value is a message on a subject of its
- * own, of which the newest alone is kept; it is sealed under the master key before it leaves the process.
+ * The stream `SEALED`, by which members share sealed values. A value is a message on a subject of
+ * its own, which keeps only the newest; it is sealed under the master key before it leaves the
+ * process.
  *
  *     svc.sealed.<purpose>.<id>        a sealed value; an excerpt has its delivery before its id
- *     svc.sealed.erased.<ulid>         which values were erased, sealed too
+ *     svc.sealed.erased.<ulid>         the erased values' names, sealed too
  *     svc.sealed.swept.last            the last sweep, and the one before it
- *     svc.sealed.canary.master-key     the key's id, and what opens under that key alone
+ *     svc.sealed.canary.master-key     the key's id, and a value that opens only under it
  */
 import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platform/stream.ts';
 import {
@@ -24,7 +25,7 @@ export const sealedSpec: StreamSpec = {
   subjects: ['svc.sealed.>'],
   retention: 'log',
   lastOfSubject: true,
-  // Expected sequences keep a second message out, so that no message id is needed.
+  // Expected sequences prevent a second message, so no message id is needed.
   duplicateWindowMs: 1_000,
 };
 
@@ -33,13 +34,13 @@ export const SWEPT = 'swept';
 export const SWEPT_SUBJECT = `svc.sealed.${SWEPT}.last`;
 export const ERASED_SUBJECTS = `svc.sealed.${ERASED}.*`;
 
-/** The subject of a value. Whatever its id contains becomes one token that NATS takes. */
+/** Subject of a value. Its id, whatever it contains, becomes one token that NATS accepts. */
 export function subjectOf({ purpose, id, of }: SealedKey): string {
   const tokens = of === undefined ? [purpose, id] : [purpose, of, id];
   return ['svc', 'sealed', ...tokens.map(toToken)].join('.');
 }
 
-/** What the subject is of. */
+/** Key of the value on a subject. */
 export function keyOf(subject: string): SealedKey {
   const [, , purpose = '', first = '', second = ''] = subject.split('.').map(fromToken);
   return purpose === EXCERPT ? { purpose, id: second, of: first } : { purpose, id: first };
@@ -74,17 +75,18 @@ export async function lastOf(
 
 const KEY_ID_CHARACTERS = 16;
 
-/** The canary as it lies in the stream: the key's id is readable without the key. */
+/** The canary as stored in the stream: the key's id is readable without the key. */
 export function sharedCanary(options: SealOptions, canary: (seal: Seal) => Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(keyIdOf(options.masterKey)), canary(createSeal(options))]);
 }
 
 /**
- * Compares the key with the one that the members share, and changes nothing. Throws `WrongMasterKey`,
- * `SealBroken`, and what the stream throws.
+ * Compares the key with the one that the members share, and changes nothing. Throws
+ * `WrongMasterKey`, `SealBroken`, and what the stream throws.
  *
- * @param masterKey undefined: this process has none yet, and may make one only where nothing is shared
- * @param where what the stream is on, for the sentence: `NATS at 127.0.0.1:4222`
+ * @param masterKey undefined: this process has none yet, and may create one only if nothing is
+ * shared
+ * @param where location of the stream, for the message: `NATS at 127.0.0.1:4222`
  */
 export async function assertSharedKey({
   stream,
@@ -103,9 +105,9 @@ export async function assertSharedKey({
   const own = masterKey && keyIdOf(masterKey);
   if (masterKey === undefined || own !== wanted) {
     throw new WrongMasterKey(
-      `What the members on ${where} share is sealed under the master key ${wanted}, and this one ` +
-        `has ${own === undefined ? 'none' : `the key ${own}`}: give it the key file of the others ` +
-        'in SVC_MASTER_KEY_FILE',
+      `The secrets shared by the members on ${where} are sealed under the master key ${wanted}, and this one ` +
+        `has ${own === undefined ? 'none' : `the key ${own}`}: set SVC_MASTER_KEY_FILE to the key file ` +
+        'of the others',
     );
   }
   const sealed = found.data.subarray(KEY_ID_CHARACTERS);

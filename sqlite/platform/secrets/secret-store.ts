@@ -1,14 +1,14 @@
 /**
- * `secrets.db`: what is never in a commit. Sealed values (webhook secrets, URLs that carry one) and
- * rendered bodies and answers of deliveries, encrypted under a key that lies outside the database; and
- * the lossy "last used" of credentials, which is off the commit path. Deleting a row ends the secret,
- * which an append-only log cannot do: it is overwritten in the file, and SQLite's log is emptied after.
+ * `secrets.db`: data that is never in a commit. Sealed values (webhook secrets, URLs that carry
+ * one), rendered bodies and responses of deliveries, encrypted under a key outside the database;
+ * and the lossy "last used" of credentials. Deleting a row destroys the secret, which an
+ * append-only log cannot do: it is overwritten in the file, then SQLite's log is emptied.
  *
- * First the port of what is sealed. It has two adapters that pass one suite: the file alone, here, for
+ * First the port of sealed values, with two adapters that pass one suite: the file alone, here, for
  * one process, and the file of a member, which follows a stream (`shared-secrets.ts`). Then sealing
  * under the master key, and the tables, which take and return sealed bytes. A sealed value is
- * AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are authenticated
- * with it, so that a value moved to another row, or sent under another subject, does not open.
+ * AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are
+ * authenticated with it, so that a value moved to another row or subject cannot be opened.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -19,48 +19,49 @@ import { type Migration, openDatabase, type SqliteDatabase } from '../database.t
 import { type Later, WalTruncator } from './wal-truncator.ts';
 
 export interface SecretStoreOptions extends SealOptions {
-  /** File path; made when missing. */
+  /** File path; created if missing. */
   readonly path: string;
-  /** For emptying the log once for many deletions; absent: with each. */
+  /** For emptying the log once for many deletions; absent: after each. */
   readonly later?: Later;
 }
 
 /**
- * Reads are local. A write is on disk when it resolves, and reads here have it; where members share
- * what is sealed it is in the stream then, and reaches each of them.
+ * Reads are local. A write is on disk when it resolves, and visible to reads here; where members
+ * share the secrets, it is in the stream by then, and reaches each of them.
  */
 export interface SecretStore {
-  /** Seals `value` under (id, purpose), replacing what was there. */
+  /** Seals `value` under (id, purpose), replacing the existing value. */
   put(id: string, purpose: string, value: Uint8Array): Promise<void>;
-  /** The value; undefined when there is none. Throws `SealBroken` when it does not open. */
+  /** The value; undefined if there is none. Throws `SealBroken` if it cannot be opened. */
   get(id: string, purpose: string): Uint8Array | undefined;
   /**
-   * Replaces the value by what `change` makes of it; undefined = it stays. `change` is called again
-   * when another member was faster, so that of several first values one is in force everywhere.
+   * Replaces the value by the result of `change`; undefined = unchanged. `change` is called again
+   * if another member was faster, so that of several first values the same one is in force
+   * everywhere.
    *
    * @returns the value in force
    */
   update(id: string, purpose: string, change: Change): Promise<Uint8Array | undefined>;
   /**
-   * When it resolves no file has the value any more; up to 10 s later where somebody else reads the
-   * file just then, and on other members. Harmless when there is none.
+   * When it resolves, no file has the value any more; up to 10 s later if another process is
+   * reading the file at that moment, and on other members. Harmless if there is none.
    */
   delete(id: string, purpose: string): Promise<void>;
-  /** Of what is sealed for the purpose. */
+  /** Ids of the sealed values with this purpose. */
   ids(purpose: string): string[];
   readonly bodies: BodyStore;
   readonly excerpts: ExcerptStore;
   readonly lastUsed: LastUsedStore;
   /**
-   * Resolves when reads have everything that any member had written before the call: a commit may
+   * Resolves once reads have everything that any member had written before the call: a commit may
    * arrive before the value that it names. Rejects with `StreamUnavailable`.
    */
   caughtUp(): Promise<void>;
   /** Removes traces of deletions from the stream: once an hour, by one member. */
   sweep(): Promise<void>;
-  /** True where members share it. */
+  /** true: members share the store. */
   readonly isShared: boolean;
-  /** Why reads may lack what others wrote; undefined: they do not. */
+  /** Why reads may lack values that others wrote; undefined: they do not. */
   fault(): string | undefined;
   close(): void | Promise<void>;
 }
@@ -70,15 +71,15 @@ export type Change = (current: Uint8Array | undefined) => Uint8Array | undefined
 /** Rendered webhook bodies, by delivery id: rendered once, sent unchanged on every attempt. */
 export interface BodyStore {
   /**
-   * Keeps several in one disk write. A delivery that has a body keeps the one it has.
+   * Stores several in one disk write. A delivery that already has a body keeps it.
    *
-   * @returns ids of the deliveries whose given body was not kept
+   * @returns ids of the deliveries whose given body was not stored
    */
   putMissing(bodies: readonly KeptBody[]): Promise<readonly string[]>;
   get(deliveryId: string): Uint8Array | undefined;
   /** Deliveries that have a body. */
   ids(): string[];
-  /** One disk write, none where there is nothing; no file has them 10 s later, or after a start. */
+  /** At most one disk write; no file has the bodies 10 s later, or after a start. */
   delete(deliveryIds: readonly string[]): Promise<void>;
 }
 
@@ -87,13 +88,13 @@ export interface KeptBody {
   readonly body: Uint8Array;
 }
 
-/** What endpoints answered to the attempts of deliveries, redacted; see `AttemptOutcome`. */
+/** Responses of endpoints to the attempts of deliveries, redacted; see `AttemptOutcome`. */
 export interface ExcerptStore {
-  /** Keeps several in one disk write; an attempt has one, the first. */
+  /** Stores several in one disk write; an attempt keeps its first one. */
   put(excerpts: readonly KeptExcerpt[]): Promise<void>;
-  /** By attempt id; empty where nothing is kept. */
+  /** By attempt id; empty if none are stored. */
   of(deliveryId: string): ReadonlyMap<string, string>;
-  /** Of all attempts of these deliveries, as `BodyStore.delete`. */
+  /** Deletes those of all attempts of these deliveries, like `BodyStore.delete`. */
   delete(deliveryIds: readonly string[]): Promise<void>;
 }
 
@@ -103,14 +104,14 @@ export interface KeptExcerpt {
   readonly excerpt: string;
 }
 
-/** When credentials were last used, Unix ms, on this member; may lack the last minutes. */
+/** Time of the last use of credentials on this member, Unix ms; may lack the last minutes. */
 export interface LastUsedStore {
-  /** Keeps the later of what is there and what is given. */
+  /** Keeps the later of the stored and the given time. */
   record(uses: readonly { readonly credential: string; readonly atMs: number }[]): void;
   get(credential: string): number | undefined;
 }
 
-/** The store of one process: no write waits for anything but the disk. */
+/** The store of one process: a write waits only for the disk. */
 export interface LocalSecretStore extends SecretStore {
   close(): void;
 }
@@ -144,10 +145,7 @@ export function openSecretStore(options: SecretStoreOptions): LocalSecretStore {
   };
 }
 
-/**
- * The file, with a canary under the key. Throws `WrongMasterKey` where it has one under another, and
- * what `openDatabase` throws.
- */
+/** The file, with a canary. Throws `WrongMasterKey`, and what `openDatabase` throws. */
 export function openSecretFile(
   options: SecretStoreOptions,
   synchronous: 'FULL' | 'NORMAL',
@@ -163,14 +161,14 @@ export function openSecretFile(
   }
 }
 
-/** What proves that a key is the one under which the rest is sealed. */
+/** Value that proves that a key is the one under which the rest is sealed. */
 export function canary(seal: Seal): Uint8Array {
   return seal.close(CANARY.id, CANARY.purpose, new TextEncoder().encode('ok'));
 }
 
 /**
- * Compares an existing store with the key, and changes nothing; a missing one is not made.
- * Throws `WrongMasterKey`, and what SQLite throws.
+ * Compares an existing store with the key; changes nothing. Throws `WrongMasterKey`, and what
+ * SQLite throws.
  */
 export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): void {
   if (!existsSync(options.path)) return;
@@ -185,7 +183,7 @@ export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): v
   }
 }
 
-/** Throws `WrongMasterKey` where there is one that the key does not open. */
+/** Throws `WrongMasterKey` if there is one that the key does not open. */
 function hasCanary(get: () => Uint8Array | undefined, seal: Seal, path: string): boolean {
   try {
     const sealed = get();
@@ -194,13 +192,13 @@ function hasCanary(get: () => Uint8Array | undefined, seal: Seal, path: string):
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;
     throw new WrongMasterKey(
-      `${path} was sealed under another master key than the one given: give the key it was made ` +
+      `${path} was sealed under a master key other than the given one: use the key it was created ` +
         'with, or move the file away to start without the secrets in it',
     );
   }
 }
 
-/** Reading, the same for both adapters. */
+/** Reads, the same for both adapters. */
 export function sealedReads(file: SecretFile, seal: Seal) {
   const open = (id: string, purpose: string, sealed: Uint8Array | undefined) =>
     sealed && seal.open(id, purpose, sealed);
@@ -223,7 +221,7 @@ export function sealedReads(file: SecretFile, seal: Seal) {
   };
 }
 
-/** What an excerpt is sealed as: an attempt's id identifies it. */
+/** Seals an excerpt under its attempt's id. */
 export function sealExcerpt(seal: Seal, { attemptId, excerpt }: KeptExcerpt): Uint8Array {
   return seal.close(attemptId, EXCERPT, Buffer.from(excerpt, 'utf8'));
 }
@@ -297,7 +295,7 @@ export function lastUsedStore(database: SqliteDatabase): LastUsedStore {
 
 export const MASTER_KEY_BYTES = 32;
 
-/** The master key is not the one under which something was sealed. */
+/** The master key is not the one under which a value was sealed. */
 export class WrongMasterKey extends Error {
   constructor(message: string) {
     super(message);
@@ -305,7 +303,7 @@ export class WrongMasterKey extends Error {
   }
 }
 
-/** A sealed value does not open although the key is right: it was changed, or moved. */
+/** A sealed value cannot be opened although the key is right: it was changed, or moved. */
 export class SealBroken extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -322,7 +320,7 @@ export interface Seal {
 export interface SealOptions {
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
-  /** For nonces: must be the system's generator outside tests. */
+  /** Source of nonces: must be the system's generator outside tests. */
   readonly random: Random;
 }
 
@@ -331,7 +329,7 @@ export const CANARY = { id: 'master-key', purpose: 'canary' } as const;
 
 const KEY_ID_BYTES = 8;
 
-/** Names the key where it must not be shown: in a manifest, a refusal, a member's record. 16 hex digits. */
+/** Public name of the key, for a manifest, a refusal, a member's record: 16 hex digits. */
 export function keyIdOf(masterKey: Uint8Array): string {
   const id = hkdfSync('sha256', masterKey, '', 'svc key id', KEY_ID_BYTES);
   return Buffer.from(id).toString('hex');
@@ -344,16 +342,16 @@ const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
 /**
  * Random nonces under one key are safe for 2^32 values (NIST SP 800-38D, 8.3); at a thousand
- * deliveries an hour, of all members together, that is five centuries. Throws `WrongMasterKey` for a
- * key of another length.
+ * deliveries an hour across all members, that is five centuries. Throws `WrongMasterKey` for a key
+ * of another length.
  */
 export function createSeal({ masterKey, random }: SealOptions): Seal {
   if (masterKey.length !== MASTER_KEY_BYTES) {
     throw new WrongMasterKey(
-      `The master key has ${masterKey.length} bytes: give ${MASTER_KEY_BYTES}`,
+      `The master key has ${masterKey.length} bytes: it must have ${MASTER_KEY_BYTES}`,
     );
   }
-  // Prepared once: a key given as bytes is prepared for each value, which takes longer than sealing it.
+  // Prepared once, because preparing a key takes longer than sealing a value.
   const key = createSecretKey(masterKey);
   return {
     close: (id, purpose, value) => {
@@ -377,7 +375,9 @@ export function createSeal({ masterKey, random }: SealOptions): Seal {
       try {
         return Buffer.concat([cipher.update(sealed.subarray(HEAD_BYTES)), cipher.final()]);
       } catch (error) {
-        throw new SealBroken(`${what} does not open: it was changed, or moved`, { cause: error });
+        throw new SealBroken(`${what} cannot be opened: it was changed, or moved`, {
+          cause: error,
+        });
       }
     },
   };
@@ -391,23 +391,23 @@ function boundTo(id: string, purpose: string): Uint8Array {
 export const BODY = 'body';
 export const EXCERPT = 'excerpt';
 
-/** Which value: sealed under its purpose and id. */
+/** Identifies a value: it is sealed under its purpose and id. */
 export interface SealedKey {
-  /** `body`, `excerpt`, or any other of sealed values. */
+  /** `body`, `excerpt`, or any purpose of sealed values. */
   readonly purpose: string;
-  /** Of a body the delivery's, of an excerpt the attempt's. */
+  /** For a body the delivery's id, for an excerpt the attempt's. */
   readonly id: string;
-  /** The delivery of an excerpt's attempt. */
+  /** For an excerpt: delivery of its attempt. */
   readonly of?: string;
 }
 
-/** How far the shared stream has been applied to the file. */
+/** Position up to which the shared stream has been applied to the file. */
 export interface Bound {
-  /** The stream's. */
+  /** Identity of the stream. */
   readonly identity: string;
   /** Every message up to this sequence is applied. */
   readonly position: number;
-  /** Sequence of the last sweep that is applied, 0 = none. */
+  /** Sequence of the last applied sweep, 0 = none. */
   readonly sweep: number;
 }
 
@@ -436,19 +436,19 @@ const migrations: readonly Migration[] = [
 ];
 
 export interface SecretFileOptions {
-  /** File path; made when missing. */
+  /** File path; created if missing. */
   readonly path: string;
-  /** FULL where the file alone has the values, NORMAL where a stream has them too. */
+  /** FULL if only the file has the values, NORMAL if a stream has them too. */
   readonly synchronous: 'FULL' | 'NORMAL';
-  /** For emptying the log once for many deletions; absent: with each. */
+  /** For emptying the log once for many deletions; absent: after each. */
   readonly later?: Later;
 }
 
-/** Sealed values that are cached: each delivery attempt reads those of its destination. */
+/** Maximum number of cached sealed values: each delivery attempt reads those of its destination. */
 const LATEST_MAX = 256;
 
 export class SecretFile {
-  /** For what else lies in the file. */
+  /** For the other tables in the file. */
   readonly database: SqliteDatabase;
   readonly #log: WalTruncator;
   readonly #sql: ReturnType<typeof statements>;
@@ -460,7 +460,7 @@ export class SecretFile {
     this.database = openDatabase({ path, synchronous, migrations, secureDelete: true });
     this.#log = new WalTruncator(this.database, later);
     try {
-      // What a process deleted that died before it emptied the log.
+      // Deletions of a process that died before it emptied the log.
       this.#log.now();
       this.#sql = statements(this.database);
     } catch (error) {
@@ -477,12 +477,12 @@ export class SecretFile {
     if (purpose === EXCERPT) return this.#sql.getExcerpt.get(of, id);
     const key = `${purpose} ${id}`;
     const value = this.#latest.get(key) ?? this.#sql.get.get(id, purpose);
-    // What a transaction has written may be rolled back.
+    // A transaction's writes may be rolled back.
     if (value && !this.database.inTransaction) this.#latest.set(key, value);
     return value;
   }
 
-  /** Replaces what was there. */
+  /** Replaces the existing value. */
   put({ purpose, id, of = '' }: SealedKey, value: Uint8Array): void {
     this.#latest.delete(`${purpose} ${id}`);
     if (purpose === BODY) this.#sql.putBody.run(id, value);
@@ -490,19 +490,19 @@ export class SecretFile {
     else this.#sql.put.run(id, purpose, value);
   }
 
-  /** False, and nothing is changed, when there is one. */
+  /** False, without a change, if there is one. */
   putMissing(key: SealedKey, value: Uint8Array): boolean {
     if (this.get(key) !== undefined) return false;
     this.put(key, value);
     return true;
   }
 
-  /** In one transaction. SQLite's log still has them: see `emptyLog`. @returns how many there were */
+  /** Runs in one transaction; SQLite's log keeps the values, see `emptyLog`. @returns how many */
   remove(keys: readonly SealedKey[]): number {
     return this.#removeAll(keys);
   }
 
-  /** Ends what was deleted in SQLite's log too: before it returns, or with others within 10 s. */
+  /** Removes deleted values from SQLite's log: before it returns, or with others within 10 s. */
   emptyLog(when: 'now' | 'soon'): void {
     this.#log[when]();
   }
@@ -511,12 +511,12 @@ export class SecretFile {
     return purpose === BODY ? this.#sql.bodies.all() : this.#sql.ids.all(purpose);
   }
 
-  /** Attempts of the delivery of which an excerpt is kept. */
+  /** Attempts of the delivery with a stored excerpt. */
   attemptsOf(delivery: string): string[] {
     return this.#sql.attempts.all(delivery);
   }
 
-  /** Of everything sealed but the canary, which is of this file alone. */
+  /** Keys of all sealed values except the canary, which belongs to this file alone. */
   keys(): SealedKey[] {
     const values = this.#sql.values.all();
     const bodies = this.#sql.bodies.all().map((id) => ({ purpose: BODY, id }));

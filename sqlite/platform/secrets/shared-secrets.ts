@@ -1,7 +1,7 @@
 /**
- * The secret store of a member: what it writes goes to the stream `SEALED`, sealed, and comes back to
- * every member's `secrets.db`. A write resolves when the own file has it. Last-used times are the
- * member's own.
+ * The secret store of a member: its writes go, sealed, to the stream `SEALED`, and from there to
+ * every member's `secrets.db`. A write resolves once this member's file has it. Last-used times are
+ * kept per member.
  */
 import { type Random, ulid } from '../../../streams/platform/random.ts';
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
@@ -49,15 +49,15 @@ export interface SharedSecretsOptions
   extends Omit<SecretStoreOptions, 'later'>,
     Pick<SealedFoldOptions, 'stream'>,
     Later {
-  /** What the stream is on, for sentences. */
+  /** Location of the stream, for messages. */
   readonly where: string;
 }
 
-/** Values that one erasure names. */
+/** Maximum number of values in one erasure. */
 const ERASED_MAX = 500;
 
 /**
- * The store, with all that was shared before. Throws `WrongMasterKey` before it has changed anything,
+ * The store, with everything shared so far. Throws `WrongMasterKey` before it has changed anything,
  * and what the file and the stream throw.
  */
 export async function openSharedSecrets(options: SharedSecretsOptions): Promise<SecretStore> {
@@ -73,7 +73,7 @@ export async function openSharedSecrets(options: SharedSecretsOptions): Promise<
   });
   // Another member may have been first, with another key.
   await assertSharedKey(options);
-  // The stream has everything that a power loss takes from the file.
+  // After a power loss, the stream still has everything that the file lost.
   const file = openSecretFile({ ...options, later: { clock, onFault } }, 'NORMAL');
   const fold = new SealedFold({ stream, file, seal, clock, onFault });
   const store = new SharedSecrets(options, { seal, file, fold });
@@ -158,7 +158,10 @@ class SharedSecrets {
     });
   }
 
-  /** Resolves when the own file has all of them, and what was there instead of those refused. */
+  /**
+   * Resolves once this member's file has all of them, and the existing values in place of those
+   * refused.
+   */
   async #applied(outcomes: readonly AppendOutcome[]): Promise<void> {
     const sequences = outcomes.map((one) => ('sequence' in one ? one.sequence : 0));
     await this.#parts.fold.applied(Math.max(0, ...sequences));
@@ -207,14 +210,14 @@ class SharedSecrets {
     }
   }
 
-  /** Says so to every member first: what a crash leaves in the stream goes with the sweep. */
+  /** Tells every member first: the next sweep removes what a crash leaves in the stream. */
   async #erase(keys: readonly SealedKey[]): Promise<void> {
     for (let begin = 0; begin < keys.length; begin += ERASED_MAX) {
       const erased = keys.slice(begin, begin + ERASED_MAX);
       const id = ulid(this.#options.clock.now(), this.#random);
       const data = sealErasure(this.#parts.seal, id, erased);
       const outcome = await this.#append({ key: { purpose: ERASED, id }, data });
-      if (!('sequence' in outcome)) throw new Error('An erasure that expects nothing was refused');
+      if (!('sequence' in outcome)) throw new Error('An unconditional erasure was refused');
       await this.#applied([outcome]);
       await this.#truncate(erased, outcome.sequence).catch(this.#options.onFault);
     }

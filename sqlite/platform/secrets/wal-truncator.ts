@@ -1,10 +1,10 @@
-/** Truncation of SQLite's write-ahead log after deletions: what was deleted leaves the disk. */
+/** Truncation of SQLite's write-ahead log after deletions, so that deleted data leaves the disk. */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { SqliteDatabase } from '../database.ts';
 
 const DELAY_MS = 10_000;
 
-/** What is needed to truncate later. */
+/** Ports for a later truncation. */
 export interface Later {
   readonly clock: Clock;
   /** Called when a truncation failed; it is retried. */
@@ -28,8 +28,8 @@ export class WalTruncator {
   }
 
   /**
-   * Truncates the log before it returns. When another connection is reading, the truncation is
-   * scheduled instead. Throws `SqliteError` of better-sqlite3.
+   * Truncates the log before it returns. If another connection is reading, schedules the truncation
+   * instead. Throws `SqliteError` of better-sqlite3.
    */
   now(): void {
     const [answer] = this.#database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];

@@ -108,7 +108,7 @@ t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   fill(folder, filler, 0);
   await until('a refusal', () => storm.statuses.get(503));
   const { reasons } = await readiness(program);
-  t.match(reasons.stream, /The stream is unavailable: .*the disk is full, free some space/);
+  t.match(reasons.stream, /The stream is unavailable: .*the disk is full; free some space/);
   t.match(storm.refusals.get(503), /NOT_READY/, 'writes are refused with a reason');
   const refused = await createDestination(program, 'https://hooks.example/a');
   t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY'], 'so is everything that writes');

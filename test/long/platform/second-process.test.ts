@@ -147,7 +147,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       const keyless = await refusalOf(t, { folder: other, url });
       t.match(keyless, {
         name: 'WrongMasterKey',
-        message: /and this one has none: give it the key/,
+        message: /and this one has none: set SVC_MASTER_KEY_FILE/,
       });
       await unchanged('a second process without the key');
 
