@@ -1,8 +1,8 @@
 /**
- * Limits on what callers change: a rate, daily amounts, and less of them while the disk is short.
- * A change is judged once it is decided and before it is committed, so that one that is refused costs
- * no commit. Ending access and acknowledging are never refused. It needs no bound of its own:
- * each ends something that was made before by a change that counted, or that began to fire.
+ * Limits on callers' changes: a rate, daily amounts, and smaller ones while the disk is short. A
+ * change is judged after it is decided and before it is committed, so that a refused one costs no
+ * commit. Ending access and acknowledging are never refused. They need no bound of their own: each
+ * ends something that an earlier, counted change made, or that began to fire.
  */
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
@@ -17,28 +17,34 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import type { ChangeAdmission, Host, ProposedChange } from './host/host-port.ts';
 import { limitExceeded, limitsOf, type ProjectLimits } from './project-limits.ts';
 
-/** So many seconds of a rate may come at once. */
+/** Seconds of the rate that may be used at once. */
 const BURST_SECONDS = 120;
-/** Longest time that a refused caller is asked to wait, s. */
+/** Longest wait requested from a refused caller, s. */
 const RETRY_AFTER_SECONDS_MAX = 60;
-/** Buckets at most: projects, and people of `_system`. The least recently used begin full again. */
+/**
+ * Maximum number of buckets: projects, and people of `_system`. The least recently used start full
+ * again.
+ */
 const BUCKETS_MAX = 10_000;
-/** Below this part of the reserve, callers change nothing more but what ends access. */
+/** Fraction of the reserve below which callers may only end access. */
 const LAST_PART = 0.5;
 
-/** A bucket of changes: the part that is not refilled yet, at a moment of elapsed time. */
+/** A bucket of changes: the part not yet refilled, at a moment of elapsed time. */
 export interface ChangeBucket {
   readonly taken: number;
   readonly atMs: number;
 }
 
-/** What is still taken of a bucket at `nowMs`. */
+/** Part of a bucket that is still taken at `nowMs`. */
 function takenAt(bucket: ChangeBucket, perSecond: number, nowMs: number): number {
   const seconds = Math.max(0, nowMs - bucket.atMs) / 1000;
   return Math.max(0, bucket.taken - seconds * perSecond);
 }
 
-/** Takes one change; `waitMs` above 0: the bucket is empty, nothing was taken, and one fits then. */
+/**
+ * Takes one change. `waitMs` above 0: the bucket is empty, nothing was taken, and one fits after
+ * that time.
+ */
 export function takeOne(
   bucket: ChangeBucket,
   perSecond: number,
@@ -47,20 +53,23 @@ export function takeOne(
   const taken = takenAt(bucket, perSecond, nowMs);
   const over = taken + 1 - perSecond * BURST_SECONDS;
   if (over <= 0) return { bucket: { taken: taken + 1, atMs: nowMs }, waitMs: 0 };
-  // After a lowered rate more is taken than the bucket holds: the wait is for what remains.
+  // After a lowered rate, more may be taken than the bucket holds: the wait is for the excess.
   return { bucket: { taken, atMs: nowMs }, waitMs: Math.max(1, (over / perSecond) * 1000) };
 }
 
-/** Free space of the disk of commits, and the reserve that callers' changes may not use up; bytes. */
+/**
+ * Free space on the disk of commits, and the reserve that callers' changes may not use up; bytes.
+ */
 export interface DiskState {
   readonly freeBytes: number;
   readonly reserveBytes: number;
 }
 
 /**
- * Bytes that a project may have changed in a day, for its next change to be accepted. At the reserve it
- * is the daily limit; it falls with the free space to nothing at half of the reserve. So whoever
- * wrote most is refused first, and one that is refused has never written less than one that is not.
+ * Bytes that a project may have changed in a day for its next change to be accepted. At the reserve
+ * it is the daily limit; it falls with the free space to zero at half of the reserve. The largest
+ * writer is therefore refused first, and a refused project has never written less than an accepted
+ * one.
  */
 export function dailyBytesWithin(dailyBytes: number, disk: DiskState): number {
   const { freeBytes, reserveBytes } = disk;
@@ -69,7 +78,7 @@ export function dailyBytesWithin(dailyBytes: number, disk: DiskState): number {
   return Math.floor(dailyBytes * Math.max(0, left));
 }
 
-/** Events that end access or take notice. Events that widen access again are counted. */
+/** Events that end access or acknowledge. Events that widen access again are counted. */
 const NEVER_REFUSED: Readonly<Partial<Record<MachineName, ReadonlySet<string>>>> = {
   alertInstance: new Set(['acknowledged']),
   destination: new Set(['paused', 'deleted']),
@@ -86,45 +95,45 @@ const NEVER_REFUSED: Readonly<Partial<Record<MachineName, ReadonlySet<string>>>>
   session: new Set(['ended']),
 };
 
-/** What a change brings with it; it says nothing about what the caller asked for. */
+/** Consequences of a change, which do not tell what the caller requested. */
 const CONSEQUENCES: ReadonlySet<string> = new Set<MachineName>(['delivery']);
 
-/** Does a change with these steps only end access, or only take notice? */
+/** True if a change with these steps only ends access, or only acknowledges. */
 export function isNeverRefused(steps: readonly InstanceStep[]): boolean {
   const asked = steps.filter(({ machine }) => !CONSEQUENCES.has(machine));
   return asked.length > 0 && asked.every(endsAccess);
 }
 
 function endsAccess({ machine, event }: InstanceStep): boolean {
-  // To be a viewer is the least that a member may do.
+  // A viewer has the fewest rights of all members.
   if (machine === 'membership' && event.type === 'roleChanged') return event.role === 'VIEWER';
   return NEVER_REFUSED[machine as MachineName]?.has(event.type) ?? false;
 }
 
-/** People's own affairs belong to no project: each person has a bucket. */
+/** People's own affairs belong to no project, so each person has a bucket. */
 function bucketOf(project: string, by: Actor): string {
   return project === SYSTEM_PROJECT ? `${project} ${by.name}` : project;
 }
 
-/** The clock, and the disk as it is now. */
+/** The clock, and the current state of the disk. */
 export interface ChangeLimitsOptions {
   readonly clock: Pick<Clock, 'elapsed' | 'now'>;
-  /** Asked at each change: cheap. Absent: the disk is not watched. */
+  /** Called on each change, so it must be cheap. Absent: the disk is not watched. */
   readonly disk?: () => DiskState;
 }
 
-/** Judges the changes that this member commits, and counts those of other members with them. */
+/** Judges this member's changes, and counts those of other members with them. */
 export class ChangeLimits implements ChangeAdmission {
   readonly #options: ChangeLimitsOptions;
   readonly #buckets = new BoundedCache<string, ChangeBucket>(BUCKETS_MAX);
-  /** Submissions that have taken their place: a batch that loses its race is decided again. */
+  /** Submissions that have been counted: a batch that loses its race is decided again. */
   readonly #counted = new WeakSet<object>();
 
   constructor(options: ChangeLimitsOptions) {
     this.#options = options;
   }
 
-  /** Undefined: it may be committed. */
+  /** Undefined: the change may be committed. */
   refusalOf(change: ProposedChange): Refusal | undefined {
     if (!isByCaller(change.submission) || isNeverRefused(change.steps)) return undefined;
     const limits = limitsOf(change.view);
@@ -138,8 +147,8 @@ export class ChangeLimits implements ChangeAdmission {
   }
 
   /**
-   * Counts the changes of other members, so that a flood through all of them has one bucket. Call it once
-   * `host` has caught up; `node` is this member, as in its commits.
+   * Counts the changes of other members, so that a flood through all of them has one bucket. Call
+   * it once `host` has caught up; `node` is this member, as in its commits.
    */
   countOthers(host: Pick<Host, 'onApplied' | 'view'>, node: string): void {
     host.onApplied(({ commit }) => {
@@ -160,7 +169,7 @@ export class ChangeLimits implements ChangeAdmission {
     this.#buckets.set(key, { taken: taken + 1, atMs: nowMs });
   }
 
-  /** Changes a second of the project, on average over two minutes, rounded up. */
+  /** Changes per second of the project, averaged over two minutes, rounded up. */
   rateOf(project: string, limits: Pick<ProjectLimits, 'changesPerSecond'>): number {
     const bucket = this.#buckets.get(project);
     if (bucket === undefined) return 0;
@@ -179,7 +188,10 @@ export class ChangeLimits implements ChangeAdmission {
     );
   }
 
-  /** Undefined: nothing is known of it. The readiness check says so; a change must not fail by it. */
+  /**
+   * Undefined: the disk's state is unknown. The readiness check reports it; a change must not fail
+   * because of it.
+   */
   #diskNow(): DiskState | undefined {
     try {
       return this.#options.disk?.();
@@ -206,7 +218,7 @@ export class ChangeLimits implements ChangeAdmission {
     const whose = project === SYSTEM_PROJECT ? submission.by.name : `projects/${project}`;
     return new Refusal(
       'TOO_MANY_REQUESTS',
-      `${whose} makes more than ${changesPerSecond} changes a second: send this one again in ${seconds} s, or ask the operator for more`,
+      `${whose} makes more than ${changesPerSecond} changes per second: send this one again in ${seconds} s, or ask the operator for more`,
       { limit: 'changesPerSecond', retryAfterSeconds: String(seconds) },
     );
   }
@@ -219,7 +231,7 @@ function beyondDay(change: ProposedChange, limits: ProjectLimits): Refusal | und
   if (then.bytes > limits.changeBytesPerDay) {
     const limit = limits.changeBytesPerDay;
     return limitExceeded(
-      `The project's changes may take ${limit} bytes a day: wait until ${until}`,
+      `The project's changes may take ${limit} bytes per day: wait until ${until}`,
       {
         of: 'changeBytesPerDay',
         limit,
@@ -230,7 +242,7 @@ function beyondDay(change: ProposedChange, limits: ProjectLimits): Refusal | und
   if (use.things === 0 || then.things <= limits.thingsPerDay) return undefined;
   const limit = limits.thingsPerDay;
   return limitExceeded(
-    `The project may make and delete ${limit} things a day: wait until ${until}`,
+    `The project may make and delete ${limit} things per day: wait until ${until}`,
     { of: 'thingsPerDay', limit, current: used.things },
   );
 }

@@ -1,6 +1,6 @@
 /** Finds the known name nearest to a misspelt one, by edit distance, for "did you mean". */
 
-/** The known name nearest to `given`; undefined when none is near enough to be what was meant. */
+/** The known name nearest to `given`; undefined if none is near enough to be the intended one. */
 export function closestName(given: string, known: readonly string[]): string | undefined {
   let best: { name: string; distance: number } | undefined;
   for (const name of known) {

@@ -1,43 +1,43 @@
 /**
- * Names and sentences of others, made fit for what we show and send: plain, on one line, and cut to a
- * limit. A line break in one begins a header, a line of a log or a paragraph that nobody wrote, and a
- * bidirectional control shows one name as another. What people enter is refused; what comes from
- * elsewhere (names in a token or of a guest, rows from before) is made one line, because a sign-in or
- * a sample must not be lost for it. Texts are cut between code points: half a surrogate pair is
- * invalid text, and a receiver may refuse the whole message for it.
+ * Names and sentences of others, made fit for what we show and send: plain, on one line, and cut to
+ * a limit. A line break in one could start a header, a line of a log or a paragraph that no one
+ * wrote, and a bidirectional control shows one name as another. Text that people enter is refused;
+ * text from elsewhere (names in a token or of a guest, older rows) is reduced to one line, because
+ * a sign-in or a sample must not be lost because of it. Texts are cut between code points: half a
+ * surrogate pair is invalid text, and a receiver may refuse the whole message because of it.
  */
 
 /**
  * Controls, line and paragraph separators, bidirectional controls, halves of surrogate pairs, and
- * what draws nothing (Unicode's default ignorables, the "tags" among them). Allowed of those: the
- * joiners that Persian, Indic scripts and emoji are written with, and variation selectors.
+ * characters that draw nothing (Unicode's default ignorables, including the "tags"). Of those, the
+ * joiners for Persian, Indic scripts and emoji, and variation selectors, are allowed.
  */
 const HIDDEN =
   /[[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]--[\u200c\u200d\ufe00-\ufe0f]]/v;
 const HIDDEN_RUNS = new RegExp(`(?:${HIDDEN.source}|\\p{Z}|\\p{Co}|\\p{Cn})+`, 'gv');
-/** Nearly all names: nothing to look for. */
+/** Matches nearly all names: nothing to search for. */
 const PLAIN = /^[ -~]*$/;
 
-/** How a refusal goes on after the field that is not one line. */
+/** End of the refusal of a text that is not one line, after the field's name. */
 export const NOT_ONE_LINE =
-  'holds line breaks, controls or invisible characters: one line of plain text is needed';
+  'holds line breaks, controls or invisible characters: send one line of plain text';
 
-/** May it stand inside a line of ours as it is? */
+/** True if it may be part of a line of ours unchanged. */
 export function isOneLine(text: string): boolean {
   return PLAIN.test(text) || !HIDDEN.test(text);
 }
 
-/** May it stand in a text of several lines? Breaks and tabs are all that it may have more. */
+/** True if it may be part of a text with several lines: breaks and tabs are also allowed. */
 export function isPlainText(text: string): boolean {
   return isOneLine(text.replaceAll(/[\t\n]/g, ' '));
 }
 
-/** The same without breaks, controls and runs of blanks, at most `charsMax` characters of it. */
+/** The same without breaks, controls and runs of spaces, cut to at most `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
   return text.toWellFormed().replaceAll(HIDDEN_RUNS, ' ').trim().slice(0, charsMax).toWellFormed();
 }
 
-/** What a guest or a hypervisor says of itself: as it is, or one line. */
+/** Text that a guest or a hypervisor reports about itself: unchanged, or reduced to one line. */
 export function asOneLine(text: string): string {
   return isOneLine(text) ? text : oneLine(text, text.length);
 }
@@ -46,7 +46,7 @@ const ELLIPSIS = '…';
 
 /** At most `max` code points; a longer text ends in an ellipsis, which counts. */
 export function cutText(text: string, max: number): string {
-  // A text has at most as many code points as code units: no need to count those of short ones.
+  // A text never has more code points than code units, so short ones need no count.
   if (text.length <= max) return text.toWellFormed();
   const points = [...text.toWellFormed()];
   return points.length <= max ? points.join('') : points.slice(0, max - 1).join('') + ELLIPSIS;
@@ -72,7 +72,7 @@ export function cutTo(text: string, max: number, measure: (text: string) => numb
   return measure(kept(low)) <= max ? kept(low) : '';
 }
 
-/** In words, so that nobody takes a cut text for a whole one. */
+/** In words, so that no one takes a cut text for a complete one. */
 function leftOut(count: number): string {
   return `${ELLIPSIS} (${count} more ${count === 1 ? 'character' : 'characters'})`;
 }

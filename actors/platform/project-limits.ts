@@ -1,9 +1,9 @@
 /**
- * The limits of a project, in one table: name, unit, default and the most that an operator may set.
- * The admin commands, `GetProjectLimits` and the checks are made from it. What an operator has set is
- * a record in the project's own chain. Limits on what is created (rules, destinations) are read and
- * checked inside the decision that adds one, so that concurrent requests cannot pass a limit
- * together; limits on the use of the service bound what a moment may bring.
+ * The limits of a project, in one table: name, unit, default and the highest value that an operator
+ * may set. The admin commands, `GetProjectLimits` and the checks use it. The operator's settings
+ * are a record in the project's own chain. Limits on what is created (rules, destinations) are read
+ * and checked inside the decision that adds one, so that concurrent requests cannot exceed a limit
+ * together; limits on the use of the service bound the load at any moment.
  */
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { RulesEntry } from '../../streams/telemetry/entry.ts';
@@ -15,17 +15,17 @@ declare module './host/rows.ts' {
   }
 }
 
-/** One row of the table; `help` and `beyond` are what operators and documents read of it. */
+/** One row of the table; `help` and `beyond` are its texts for operators and documents. */
 export interface LimitDeclaration {
-  /** What is counted: `rules`, `samples/s`, `bytes`. */
+  /** Unit of the count: `rules`, `samples/s`, `bytes`. */
   readonly unit: string;
   readonly default: number;
-  /** What an operator may set at least and at most. */
+  /** Lowest and highest value that an operator may set. */
   readonly min: number;
   readonly max: number;
   /** One phrase, for help texts and documents. */
   readonly help: string;
-  /** What happens to what would exceed it, one phrase for documents. */
+  /** What happens beyond the limit, one phrase for documents. */
   readonly beyond: string;
 }
 
@@ -36,7 +36,7 @@ const RATE_REFUSAL =
 const ROW_REFUSAL =
   'known ones are still stored; each refused row or series is in `rejected` with `LIMIT_EXCEEDED`';
 
-const CHANGE_REFUSAL = 'the change is refused, but for one that ends access or acknowledges';
+const CHANGE_REFUSAL = 'the change is refused, unless it ends access or acknowledges';
 
 /** Defaults of the first three: LIMIT-13 to LIMIT-15. */
 export const PROJECT_LIMITS = {
@@ -63,7 +63,7 @@ export const PROJECT_LIMITS = {
     max: 200_000,
     help: 'Alert instances evaluated at once: rules × VMs × label sets',
     beyond:
-      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400). Instances that exceed it because VMs are added are not evaluated; the rule and a notice say so',
+      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400). Instances that exceed it because VMs are added are not evaluated; the rule and a notice report this',
   },
   vms: {
     unit: 'VMs',
@@ -87,7 +87,7 @@ export const PROJECT_LIMITS = {
     default: 256 * MIB,
     min: 0,
     max: 1024 * MIB,
-    help: 'Memory for readings that are not written into the history yet, and for their texts',
+    help: 'Memory for readings that are not yet written into the history, and for their texts',
     beyond:
       'above three quarters new VMs and series are refused, above seven eighths all rows: `LIMIT_EXCEEDED` in `rejected`. If the memory of all projects is short, the whole write is refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
@@ -131,12 +131,12 @@ export const PROJECT_LIMITS = {
     default: 5,
     min: 0,
     max: 1_000,
-    help: 'Changes by people, keys and CI tokens, on average over two minutes: 120 times as many may come at once',
+    help: 'Changes by people, keys and CI tokens, on average over two minutes: up to 120 times as many at once',
     beyond: `${CHANGE_REFUSAL}: \`TOO_MANY_REQUESTS\` (429), with the time at which one more fits in \`Retry-After\``,
   },
   changeBytesPerDay: {
-    // 3,000 edits of a rule with the longest runbook. The disk takes four to eight times as much: the
-    // projection, indexes and what the service does with a rule.
+    // 3,000 edits of a rule with the longest runbook. The disk needs four to eight times as much:
+    // the projection, indexes and the service's follow-up work for a rule.
     unit: 'bytes',
     default: 16 * MIB,
     min: 0,
@@ -149,58 +149,58 @@ export const PROJECT_LIMITS = {
     default: 2_000,
     min: 0,
     max: 1_000_000,
-    help: 'Rules, windows, destinations, recipients, accounts, keys, CI connections, members, invitations and enrolments that were made or deleted since midnight UTC, together',
-    beyond: `a change that makes or deletes one is refused, but for one that ends access: \`LIMIT_EXCEEDED\` (400)`,
+    help: 'Rules, windows, destinations, recipients, accounts, keys, CI connections, members, invitations and enrolments that were made or deleted since midnight UTC, in total',
+    beyond: `a change that makes or deletes one is refused, unless it ends access: \`LIMIT_EXCEEDED\` (400)`,
   },
 } as const satisfies Readonly<Record<string, LimitDeclaration>>;
 
-/** Names of limits, as the admin commands and the API have them. */
+/** Names of limits in the admin commands and the API. */
 export type LimitName = keyof typeof PROJECT_LIMITS;
 
-/** Every limit with the value in force: the default, or what an operator has set. */
+/** Every limit with the value in force: the default, or the operator's setting. */
 export type ProjectLimits = Readonly<Record<LimitName, number>>;
 
-/** In the order in which they are shown. */
+/** In display order. */
 export const LIMIT_NAMES = Object.keys(PROJECT_LIMITS) as readonly LimitName[];
 
-/** Of a project that nothing was set for. */
+/** Limits of a project without settings. */
 export const DEFAULT_LIMITS = Object.fromEntries(
   LIMIT_NAMES.map((name) => [name, PROJECT_LIMITS[name].default]),
 ) as ProjectLimits;
 
-/** Kind of the record that holds what an operator has set; what is not in it has its default. */
+/** Kind of the record that holds the operator's settings; limits not in it have their default. */
 export const LIMITS_KIND = 'projectLimits';
 const ID = 'limits';
 
-/** What holds for a project: what was set for it, else the defaults. */
+/** The limits in force for a project: its settings, or else the defaults. */
 export function limitsOf(view: ProjectView): ProjectLimits {
   return { ...DEFAULT_LIMITS, ...setOf(view) };
 }
 
-/** What was set for a project, and nothing else: a default may change with the program. */
+/** Only the settings of a project: a default may change with the program. */
 function setOf(view: ProjectView): Partial<ProjectLimits> | undefined {
-  // Records of this kind are written by `setLimits` alone.
+  // Only `setLimits` writes records of this kind.
   return view.record(LIMITS_KIND, ID)?.body as Partial<ProjectLimits> | undefined;
 }
 
 /**
- * Sets some of a project's limits; the others stay. What exceeds a lowered limit stays too: nothing
- * more is added. Throws a `Refusal` INVALID_FIELD.
+ * Sets some of a project's limits; the others stay. Existing items beyond a lowered limit also stay,
+ * but no more are added. Throws a `Refusal` INVALID_FIELD.
  *
- * @returns the limits that hold from here on
+ * @returns the limits in force from now on
  */
 export function setLimits(draft: Draft, change: Partial<ProjectLimits>): ProjectLimits {
   for (const [name, value] of Object.entries(change)) {
     const { min, max } = PROJECT_LIMITS[name as LimitName];
     if (Number.isInteger(value) && value >= min && value <= max) continue;
-    const message = `${name} is ${value}: a whole number from ${min} to ${max}`;
+    const message = `${name} is ${value}: send a whole number from ${min} to ${max}`;
     throw invalidField(name, message);
   }
   draft.putRecord({ kind: LIMITS_KIND, id: ID, body: { ...setOf(draft), ...change } });
   return limitsOf(draft);
 }
 
-/** The log entry that brings the project's bound on instances to the evaluator. */
+/** The log entry that delivers the project's bound on instances to the evaluator. */
 export function limitsMarker(view: ProjectView, atMs: number): RulesEntry {
   const limits = [{ project: view.project, instances: limitsOf(view).instances }];
   return { kind: 'rules', atMs, upserts: [], removals: [], limits };
@@ -213,7 +213,7 @@ const COUNTED = {
 
 /**
  * Throws a `Refusal` LIMIT_EXCEEDED, with `limit` (how many), `current` and `of` (`rules`,
- * `destinations`), when the project has no room for one more. Call it in the decision that adds it.
+ * `destinations`), if the project has no room for one more. Call it in the decision that adds it.
  */
 export function checkLimit(draft: Draft, of: keyof typeof COUNTED): void {
   const { machine, words } = COUNTED[of];
@@ -227,7 +227,7 @@ export function checkLimit(draft: Draft, of: keyof typeof COUNTED): void {
   });
 }
 
-/** The refusal for a limit, of one shape for all. `wanted`: how many there would have been. */
+/** The refusal for a limit, of one form for all. `wanted`: how many there would have been. */
 export function limitExceeded(
   sentence: string,
   facts: {
@@ -246,7 +246,7 @@ export function limitExceeded(
 }
 
 /**
- * The limits of each project for code that looks at every request: read from the projection once,
+ * The limits of each project for code that runs on every request: read from the projection once,
  * and again after a commit that changes them. Bounded by the number of projects.
  */
 export class ProjectLimitsReader {
@@ -264,7 +264,7 @@ export class ProjectLimitsReader {
     });
   }
 
-  /** What holds for the project now: what the operator has set, else the defaults. */
+  /** The project's limits now: the operator's settings, or else the defaults. */
   of(project: string): ProjectLimits {
     let limits = this.#limits.get(project);
     if (limits === undefined) {

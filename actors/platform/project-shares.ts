@@ -1,6 +1,6 @@
 /**
- * Bounded memory shared fairly by projects: when it is full, the project that holds most gives up
- * its oldest entry. A project that brings ever new entries loses its own and no neighbour's.
+ * Bounded memory shared fairly by projects: when it is full, the project that holds the most gives
+ * up its oldest entry. A project that keeps adding entries loses its own and no neighbour's.
  */
 export class ProjectShares<V> {
   readonly #entriesMax: number;
@@ -8,12 +8,12 @@ export class ProjectShares<V> {
   readonly #shares = new Map<string, Map<string, V>>();
   #size = 0;
 
-  /** @param entriesMax of all projects together */
+  /** @param entriesMax for all projects together */
   constructor(entriesMax: number) {
     this.#entriesMax = entriesMax;
   }
 
-  /** Entries of all projects. */
+  /** Number of entries of all projects. */
   get size(): number {
     return this.#size;
   }
@@ -22,7 +22,7 @@ export class ProjectShares<V> {
     return this.#shares.get(project)?.get(key);
   }
 
-  /** Keeps it as the project's newest. */
+  /** Stores it as the project's newest. */
   put(project: string, key: string, value: V): void {
     this.delete(project, key);
     const share = this.#shares.get(project) ?? new Map<string, V>();
@@ -44,7 +44,9 @@ export class ProjectShares<V> {
     return this.#shares;
   }
 
-  /** Of the project that has put the last one, unless another has more than its equal part. */
+  /**
+   * Evicts from the project that added the last one, unless another has more than its equal share.
+   */
   #forgetOne(last: string): void {
     const equal = this.#entriesMax / this.#shares.size;
     let most = last;

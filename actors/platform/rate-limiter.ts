@@ -1,6 +1,6 @@
 /**
- * Rate limiter: a token bucket for each key, in memory. A restart fills all buckets, which is little
- * compared with how long a restart takes.
+ * Rate limiter: a token bucket per key, in memory. A restart fills all buckets, which is little
+ * compared with the duration of a restart.
  */
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -13,7 +13,7 @@ export interface RateLimit {
   readonly refillMs: number;
 }
 
-/** How full a bucket is at a moment of elapsed time, ms. */
+/** Level of a bucket at a moment of elapsed time, ms. */
 interface Bucket {
   readonly tokens: number;
   readonly atMs: number;
@@ -23,8 +23,8 @@ interface Bucket {
 const BUCKETS_MAX = 10_000;
 
 /**
- * Buckets by key, full for a key that is new. The keys used longest ago are forgotten first, which
- * fills their buckets.
+ * Buckets by key, full for a new key. The least recently used keys are forgotten first, which fills
+ * their buckets.
  */
 export class RateLimiter {
   readonly #clock: Pick<Clock, 'elapsed'>;
@@ -36,7 +36,7 @@ export class RateLimiter {
     this.#limit = limit;
   }
 
-  /** Counts one call of the key. 0: allowed; otherwise the ms until the next one will be. */
+  /** Counts one call of the key. 0: allowed; otherwise the time until the next one is, ms. */
   takeFrom(key: string): number {
     const { burst, refillMs } = this.#limit;
     const nowMs = this.#clock.elapsed();
@@ -47,7 +47,7 @@ export class RateLimiter {
     return isAllowed ? 0 : Math.max(1, (1 - tokens) * refillMs);
   }
 
-  /** Takes back one count of the key, for a call that turned out to cost nothing. */
+  /** Reverts one count of the key, for a call that turned out to cost nothing. */
   giveBackTo(key: string): void {
     const bucket = this.#buckets.get(key);
     if (bucket === undefined) return;

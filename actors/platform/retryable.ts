@@ -1,8 +1,8 @@
-/** The retry rule: which faults end by themselves, so that the same change can be sent again. */
+/** The retry rule: faults that are temporary, so that the same change can be sent again. */
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 
-/** True when the stream did not answer, or this node takes no changes at the moment. */
+/** True if the stream did not respond, or this node accepts no changes at the moment. */
 export function isRetryable(error: unknown): boolean {
   if (error instanceof StreamUnavailable) return true;
   return (

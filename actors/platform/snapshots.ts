@@ -1,5 +1,5 @@
 /**
- * Keeps a fresh snapshot of the projection for members that join: written by the member that acts
+ * Keeps a recent snapshot of the projection for members that join: written by the member that acts
  * for `_system`, at least daily, after many commits, and on demand.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -16,9 +16,9 @@ import {
 import { type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { programFormats } from './host/formats.ts';
 
-/** Where snapshots come from. */
+/** Ports for taking snapshots. */
 export interface SnapshotSource {
-  /** Migrations of the projection's schema. */
+  /** Number of migrations in the projection's schema. */
   readonly schema: number;
   take(signal: AbortSignal): Promise<{
     readonly position: EventsPosition;
@@ -38,7 +38,7 @@ export interface SnapshotKeeperDeps {
   readonly node: string;
   /** Position in EVENTS up to which this member has applied. */
   readonly appliedSequence: () => number;
-  /** One was not written this time, and is tried again. */
+  /** Called if a snapshot could not be written; it is retried. */
   readonly onFault?: (error: unknown) => void;
 }
 
@@ -55,7 +55,7 @@ export class SnapshotKeeper {
     this.#deps = deps;
   }
 
-  /** Writes one whenever it is due, until `signal`. */
+  /** Writes one whenever it is due, until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -69,7 +69,7 @@ export class SnapshotKeeper {
     }
   }
 
-  /** Writes one now; a second call while one is written waits for that one. Throws its fault. */
+  /** Writes one now; a call during a write waits for that one. Throws its fault. */
   write(signal: AbortSignal): Promise<SnapshotManifest | 'superseded'> {
     this.#underWay ??= this.#write(signal).finally(() => {
       this.#underWay = undefined;
@@ -100,7 +100,7 @@ export class SnapshotKeeper {
 
   async #isDue(): Promise<boolean> {
     const { ownership, stream, clock, appliedSequence } = this.#deps;
-    // Of an empty projection none is needed: who joins reads what there is.
+    // An empty projection needs none: a joining member reads what there is.
     if (!ownership.owns(SYSTEM_PROJECT) || appliedSequence() === 0) return false;
     const newest = await newestSnapshot(stream);
     if (newest === undefined) return true;

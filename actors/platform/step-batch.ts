@@ -1,12 +1,12 @@
-/** Steps of a mass change that fit into one commit: a commit takes 500 steps and 256 KiB. */
+/** Steps of a mass change that fit into one commit, which holds 500 steps and 256 KiB. */
 import type { StoredInstance } from '../../streams/platform/commit/projection.ts';
 
-/** Steps of one commit at most. */
+/** Maximum number of steps in one commit. */
 export const BATCH_STEPS_MAX = 200;
-/** Bytes of their contexts, about. */
+/** Approximate maximum size of their contexts, bytes. */
 const BATCH_BYTES_MAX = 96 * 1024;
 
-/** Counts what a commit takes. */
+/** Counts the content of a commit. */
 export class StepBatch {
   #steps = 0;
   #bytes = 0;

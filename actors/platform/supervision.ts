@@ -1,28 +1,28 @@
 /**
- * Keeping the running parts running: each part is an xstate actor that runs it, waits after a
- * failure (longer each time, with jitter) and runs it again, and that knows how the part is. A part
- * that fails never takes another one with it.
+ * Keeps the running parts running: each part is an xstate actor that runs it, waits after a failure
+ * (longer each time, with jitter), runs it again, and knows its state. A part that fails never
+ * takes down another one.
  */
 import { type ActorRefFrom, assign, createActor, fromPromise, setup } from 'xstate';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { fraction, type Random } from '../../streams/platform/random.ts';
 
-/** A part: runs until `signal` aborts, then ends what it has begun and resolves. */
+/** A part: runs until `signal` aborts, then finishes what it has started and resolves. */
 export interface Part {
   readonly name: string;
-  /** Rejecting, or resolving unasked, is a failure: it is run again. */
+  /** A rejection, or a resolution without a stop, is a failure: it is run again. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** How a part is. */
+/** State of a part. */
 export interface PartHealth {
   readonly name: string;
   readonly state: 'running' | 'restarting' | 'stopping' | 'stopped';
-  /** Since when, Unix ms. */
+  /** Start of this state, Unix ms. */
   readonly sinceMs: number;
-  /** Restarts since the beginning. */
+  /** Restarts since the start of the service. */
   readonly restarts: number;
-  /** Failures since the part last ran well for a minute. */
+  /** Failures since the part last ran for a minute without one. */
   readonly failures: number;
   readonly lastError: string | null;
 }
@@ -36,19 +36,19 @@ export interface SupervisionOptions {
   readonly onFailure: (part: PartHealth, error: unknown) => void;
 }
 
-/** The running parts. Restarts go on until `stop`. */
+/** The running parts. Restarts continue until `stop`. */
 export interface Supervision {
-  /** One for each part, in the order given. */
+  /** One per part, in the given order. */
   health(): PartHealth[];
-  /** Stops the parts, last one first, and waits for each. Harmless when repeated. */
+  /** Stops the parts, last one first, and waits for each. Harmless on a second call. */
   stop(): Promise<void>;
 }
 
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 30_000;
-/** Running for so long wipes out earlier failures, ms. */
+/** Running time that clears earlier failures, ms. */
 const HEALTHY_MS = 60_000;
-/** A part that does not end within this after being asked is left behind, ms. */
+/** Stop timeout, ms. A part that exceeds it is abandoned. */
 const STOP_MS_MAX = 10_000;
 
 /** Starts all parts, in order. */
@@ -67,14 +67,14 @@ interface PartContext {
   readonly restarts: number;
   readonly failures: number;
   readonly lastError: string | null;
-  /** What `lastError` was made from, for the log. */
+  /** Original error behind `lastError`, for the log. */
   readonly cause: unknown;
   readonly sinceMs: number;
   /** Ends the current run. */
   readonly ending: AbortController;
 }
 
-/** What a part's statechart does, over the part itself, the clock and the jitter. */
+/** Actions of a part's statechart, over the part itself, the clock and the jitter. */
 function partSetup(part: Part, { clock, random }: SupervisionOptions) {
   return setup({
     types: { context: {} as PartContext, events: {} as { type: 'stop' } },
@@ -136,12 +136,12 @@ function partMachine(part: Part, options: SupervisionOptions) {
         initial: 'steady',
         states: {
           steady: {
-            description: 'Nobody has asked it to end',
+            description: 'It has not been told to stop',
             on: { stop: 'ending' },
             after: { healthy: { actions: 'recover' } },
           },
           ending: {
-            description: 'It ends what it has begun',
+            description: 'It finishes what it has started',
             entry: ['mark', 'end'],
             after: { patience: { target: '#part.stopped', actions: 'leaveBehind' } },
           },
@@ -153,7 +153,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
         on: { stop: 'stopped' },
         after: { backoff: { target: 'running', actions: 'restart' } },
       },
-      stopped: { description: 'It was asked to end', type: 'final', entry: 'mark' },
+      stopped: { description: 'It was told to stop', type: 'final', entry: 'mark' },
     },
   });
 }
@@ -199,7 +199,7 @@ function healthOf(actor: PartActor): PartHealth {
   return { name, state, sinceMs, restarts, failures, lastError };
 }
 
-/** Doubles with each failure, between half and all of it. */
+/** Doubles with each failure; random between half of it and all of it. */
 function backoffMs(failures: number, random: Random): number {
   const fullMs = Math.min(BACKOFF_MS_MIN * 2 ** (failures - 1), BACKOFF_MS_MAX);
   return fullMs * (0.5 + fraction(random) / 2);

@@ -339,7 +339,7 @@ t.test('a machine that asks for the impossible fails its own decision alone', as
   await t.rejects(send('noted'), { message: /shout, which nothing performs/ });
   await t.rejects(
     submit((d) => d.start('odd', 'a', {})),
-    { message: /exists already/ },
+    { message: /already exists/ },
   );
   await t.rejects(
     submit((d) => d.start('none' as 'odd', 'a', {})),

@@ -1,10 +1,10 @@
 /**
- * The reader of EVENTS: applies every project's commits to the store, in the stream's order, its
- * own node's like all others. A writer learns here, and only here, whether its commit counts.
+ * The reader of EVENTS: applies every project's commits to the store, in the stream's order, this
+ * node's own like all others. Only here does a writer learn whether its commit counts.
  *
- * The stream is the truth. Each time reading begins, the applier checks that the last message it
- * has applied is still what the stream holds; where that cannot be, or a commit has a format this
- * program does not know, the node stops applying and deciding, and says so.
+ * The stream is the truth. Each time reading starts, the applier checks that the last message it
+ * has applied is still what the stream holds. If it cannot be, or if a commit has a format unknown
+ * to this program, the node stops applying and deciding, and reports it.
  */
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -23,7 +23,7 @@ import { pause } from '../../../streams/platform/pause.ts';
 import type { Stream, StreamMessage, StreamRead } from '../../../streams/platform/stream.ts';
 import type { HostCounters } from './counters.ts';
 
-/** What the applier reads from and writes to. */
+/** Ports of the applier. */
 export interface ApplierOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;
@@ -32,24 +32,21 @@ export interface ApplierOptions {
   readonly counters: HostCounters;
 }
 
-/** `stopped` needs an operator; everything else passes by itself. */
+/** `stopped` needs an operator; everything else is temporary. */
 export type ApplierHealth =
   | { readonly state: 'starting' | 'ready' }
   | { readonly state: 'retrying' | 'stopped'; readonly reason: string };
 
 /**
- * Called after a commit has been applied, in the stream's order. What it throws is counted, and
- * stops nothing.
+ * Called after a commit has been applied, in the stream's order. An error that it throws is counted
+ * and stops nothing.
  */
 export type AppliedListener = (applied: { commit: Commit; sequence: number }) => void;
 
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 5_000;
 
-/**
- * One for each node. It runs until `stop`, and starts again by itself when a read of the stream
- * breaks.
- */
+/** One per node. It runs until `stop`, and restarts by itself when a read of the stream fails. */
 export class Applier {
   readonly position: AppliedPosition;
   readonly #options: ApplierOptions;
@@ -70,8 +67,8 @@ export class Applier {
   }
 
   /**
-   * Checks the projection against the stream and catches up with what it holds now. Rejects with
-   * `HistoryMismatch`, `UnknownCommitFormat`, `CommitCorrupt`, or when the stream is out of reach.
+   * Checks the projection against the stream and catches up with its current content. Rejects with
+   * `HistoryMismatch`, `UnknownCommitFormat`, `CommitCorrupt`, or if the stream is unavailable.
    */
   async start(): Promise<void> {
     const { stream, store } = this.#options;
@@ -88,7 +85,7 @@ export class Applier {
     if (this.#health.state === 'starting') this.#health = { state: 'ready' };
   }
 
-  /** Ends reading and rejects all waiters. Harmless when repeated. */
+  /** Ends reading and rejects all waiters. Harmless on a second call. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('The host is stopped'));
     this.position.fail(this.#stop.signal.reason);
@@ -101,7 +98,7 @@ export class Applier {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Spares decoding a commit of this node when its very bytes come back. */
+  /** Avoids decoding a commit of this node when exactly its bytes return. */
   expect(encoded: EncodedCommit): void {
     this.#own.set(encoded.commit.id, encoded);
   }
@@ -179,13 +176,13 @@ export class Applier {
       try {
         listener(applied);
       } catch {
-        // Listeners must not throw; one that does must not keep the others from what follows.
+        // Listeners must not throw; one that does must not keep the others from later commits.
         this.#options.counters.listenerFaults++;
       }
     }
   }
 
-  /** Is the last message applied here still in the stream, or rightly gone? */
+  /** True if the last message applied here is still in the stream, or was removed by retention. */
   async #verifyPosition(): Promise<void> {
     const { stream, store } = this.#options;
     const { applied, appliedHash } = store.position();
@@ -201,17 +198,17 @@ export class Applier {
     if (firstSequence > applied + 1) {
       throw new HistoryMismatch(
         'behind',
-        `This node has applied EVENTS up to ${applied}, the stream begins at ${firstSequence}: ` +
-          'what lies between is gone; start it again, and it takes a snapshot of the others',
+        `This node has applied EVENTS up to ${applied}, the stream begins at ${firstSequence}, and ` +
+          'the messages in between were removed; start it again, and it takes a snapshot of the others',
       );
     }
     if (applied >= firstSequence) await this.#assertHolds(applied, appliedHash);
   }
 
   /**
-   * A commit follows one that is not in our chain: either its writer's history or ours differs
-   * from the stream's. Ours is right when the stream holds, where we found it, the commit that we
-   * have in place of the unknown one.
+   * A commit follows one that is not in our chain: either its writer's history or ours differs from
+   * the stream's. Ours is right if the stream still holds, at the same position, the commit that we
+   * have instead of the unknown one.
    */
   async #verifyBefore(encoded: EncodedCommit, sequence: number): Promise<void> {
     const { store } = this.#options;
@@ -267,7 +264,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The position in EVENTS up to which this node has applied commits, and a wait for a later one. */
+/**
+ * The position in EVENTS up to which this node has applied commits, and waiting for a later one.
+ */
 
 interface Waiter {
   readonly sequence: number;
@@ -275,7 +274,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** How far this node has applied EVENTS, and whoever waits for it to come to a sequence. */
+/** Position up to which this node has applied EVENTS, and the waiters for later sequences. */
 export class AppliedPosition {
   #sequence: number;
   #failure: unknown;
@@ -289,7 +288,7 @@ export class AppliedPosition {
     return this.#sequence;
   }
 
-  /** Moves on and lets go whoever waited for it. */
+  /** Advances the position and releases the waiters that it satisfies. */
   advance(sequence: number): void {
     this.#sequence = sequence;
     for (const waiter of this.#waiters) {
@@ -297,7 +296,7 @@ export class AppliedPosition {
     }
   }
 
-  /** Nothing will be applied any more: everybody waiting, now or later, gets `error`. */
+  /** Nothing more will be applied: every waiter, present or future, gets `error`. */
   fail(error: unknown): void {
     this.#failure = error;
     for (const waiter of this.#waiters) this.#leave(waiter).reject(error);

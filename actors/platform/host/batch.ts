@@ -1,7 +1,7 @@
 /**
- * Deciding a batch: submissions, one after another, on the project's head and on what those before
- * them have changed, until the commit is full. Synchronous and without effect outside: a batch that
- * loses its race is simply decided again.
+ * Deciding a batch: submissions, one after another, on the project's head and the changes of
+ * earlier ones in the batch, until the commit is full. Synchronous and without outside effects: a
+ * batch that loses its race is simply decided again.
  */
 
 import type { Head } from '../../../streams/platform/commit/chain.ts';
@@ -31,27 +31,27 @@ import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { DecisionDraft, type Interpretation, Overlay } from './draft.ts';
 import type { ChangeAdmission, Submission } from './host-port.ts';
 
-/** A submission as the committer holds it; its answer's type is its caller's affair. */
+/** A submission in the committer's view; only its caller knows the type of its response. */
 export type AnySubmission = Submission<unknown>;
 
-/** What a submission came to, provided the batch's commit is applied. */
+/** Outcome of a submission, provided the batch's commit is applied. */
 export type Verdict =
   | { readonly kind: 'decided'; readonly answer: unknown }
   | { readonly kind: 'replayed'; readonly answer: unknown; readonly sequence: number }
-  /** `fault`: no `Refusal`, but a mistake of ours. */
+  /** `fault`: true if it is a mistake of ours, not a `Refusal`. */
   | { readonly kind: 'rejected'; readonly error: unknown; readonly fault: boolean };
 
-/** What became of a batch: its verdicts, and the commit to append. */
+/** Outcome of a batch: its verdicts, and the commit to append. */
 export interface Batch {
-  /** One for each submission taken, in order; the others did not fit any more. */
+  /** One per submission taken, in order; the others no longer fitted. */
   readonly verdicts: readonly Verdict[];
-  /** Undefined when nothing has changed. */
+  /** Undefined if nothing has changed. */
   readonly encoded?: EncodedCommit;
   /** The decisions in it. */
   readonly decisions: readonly EncodedDecision[];
 }
 
-/** The head that a batch is decided on, and all that a decision may see. */
+/** The head that a batch is decided on, and everything that a decision may see. */
 export interface BatchContext extends Interpretation {
   readonly view: StoredView;
   readonly head: Head;
@@ -62,13 +62,13 @@ export interface BatchContext extends Interpretation {
   readonly writer: string;
   /** Absent: every change may be committed. */
   readonly admission?: ChangeAdmission;
-  /** Changes of callers on the day of `at`, without this batch. */
+  /** Callers' changes on the day of `at`, without this batch. */
   readonly used: () => ChangeUse;
-  /** Asked between decisions: true ends the batch early, to let others have the thread. */
+  /** Checked between decisions: true ends the batch early, to let others have the thread. */
   readonly isSpent: () => boolean;
 }
 
-/** Decides as many of `submissions` as fit one commit, at least the first. */
+/** Decides as many `submissions` as fit into one commit, at least the first. */
 export function decideBatch(context: BatchContext, submissions: Iterable<AnySubmission>): Batch {
   const overlay = new Overlay(context.view, context.machines);
   const verdicts: Verdict[] = [];
@@ -131,7 +131,7 @@ function decide(
     const change = { submission, view: draft, at, steps, use: usedBy(encoded), used };
     const refusal = context.admission?.refusalOf(change);
     if (refusal === undefined) return { verdict, encoded };
-    // A request that changes nothing is answered, such as revoking a revoked key.
+    // A request that changes nothing is answered, such as the revocation of a revoked key.
     if (encoded.events === 0) return { verdict };
     throw refusal;
   } catch (error) {
@@ -145,7 +145,7 @@ function usedBy(encoded: EncodedDecision): ChangeUse {
   return useOf(encoded.decision, decisionBytes(encoded));
 }
 
-/** The decision that the draft has come to; undefined when it changes nothing. */
+/** The draft's decision; undefined if it changes nothing. */
 function encodeDraft(
   { steps, changes: records, forgotten, truncation }: DecisionDraft,
   { by }: AnySubmission,
@@ -163,7 +163,7 @@ function encodeDraft(
   });
 }
 
-/** The answer of a request committed before; refused when the id stood for something else. */
+/** The response of an earlier committed request; refused if the id stood for a different one. */
 function recordedAnswer(context: BatchContext, submission: AnySubmission): Verdict | undefined {
   if (submission.request === undefined) return undefined;
   const { scope, id, fingerprint } = submission.request;
@@ -192,7 +192,7 @@ function answerOf(answer: unknown): Readonly<Record<string, unknown>> {
 function tooLarge({ events, line }: EncodedDecision): Verdict {
   const error = new Refusal(
     'REQUEST_TOO_LARGE',
-    `One change has ${events} events and ${line.length} bytes, more than a commit takes`,
+    `One change has ${events} events and ${line.length} bytes, more than a commit holds`,
   );
   return { kind: 'rejected', error, fault: false };
 }

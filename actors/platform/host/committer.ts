@@ -1,14 +1,14 @@
 /**
- * One project's writer on this node. Gathers what is submitted while the last commit is under way
- * into the next one (an idle project commits at once), and has one append in flight: the successor
- * is decided on top of what is applied.
+ * One project's writer on this node. Submissions that arrive while the last commit is in progress
+ * are gathered into the next one (an idle project commits at once). It has one append in flight:
+ * the successor is decided on top of what is applied.
  *
- * When is an append a success? When the head, as applied from the stream, has come to its number
+ * When is an append a success? When the head, as applied from the stream, has reached its number
  * and is one of ours; never before. Until then the same bytes can be appended again at will: two
- * commits with one predecessor cannot both count. Once the head of that number is another's, ours
- * is dead for ever, wherever it may still turn up, and the batch is decided again under a new
- * commit id (the old one would be taken for a copy). A late arrival of an append that was given up
- * is dealt with by the same rule, and by the request ids in it.
+ * commits with one predecessor cannot both count. Once another commit is the head with that number,
+ * ours is void forever, wherever it may still appear, and the batch is decided again under a new
+ * commit id (the old one would be taken for a copy). The same rule, and the request ids in it,
+ * handle the late arrival of an append that was given up.
  */
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -32,7 +32,7 @@ import type { HostCounters } from './counters.ts';
 import type { Interpretation } from './draft.ts';
 import type { ChangeAdmission, Committed } from './host-port.ts';
 
-/** What the writers of all projects share. */
+/** Ports that the writers of all projects share. */
 export interface CommitterOptions extends Interpretation {
   readonly stream: Stream;
   readonly store: InstanceStore;
@@ -46,11 +46,11 @@ export interface CommitterOptions extends Interpretation {
   readonly admission?: ChangeAdmission;
 }
 
-/** Submissions waiting in a project at most: 10,000 instances firing at once fit. */
+/** Maximum number of submissions waiting in a project: 10,000 instances firing at once fit. */
 const QUEUE_MAX = 20_000;
-/** Batches lost to other nodes in a row before the caller is refused and may retry. */
+/** Consecutive batches lost to other nodes before the caller is refused and may retry. */
 const CONFLICTS_MAX = 100;
-/** From so many conflicts on, writers step aside for a moment, so that they do not keep step. */
+/** Number of conflicts from which writers pause for a moment, so that they do not stay in step. */
 const CONFLICTS_AT_ONCE = 2;
 const CONFLICT_PAUSE_MS_MAX = 20;
 
@@ -82,8 +82,8 @@ export class Committer {
 
   /**
    * Queues a submission; see `Host.submit`. The same request submitted again meanwhile joins the
-   * first; throws `Refusal` REQUEST_ID_REUSED for another request with its id, and
-   * TOO_MANY_REQUESTS when the queue is full.
+   * first. Throws `Refusal` REQUEST_ID_REUSED for another request with its id, and
+   * TOO_MANY_REQUESTS if the queue is full.
    */
   submit(submission: AnySubmission): Promise<Committed<unknown>> {
     const { request } = submission;
@@ -121,7 +121,7 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // What else is submitted in this very turn belongs into the same commit.
+    // Other submissions of this very turn belong in the same commit.
     await Promise.resolve();
     for (let conflicts = 0; this.#queue.length > 0; ) {
       await this.#options.slices.yieldIfDue();
@@ -129,7 +129,7 @@ export class Committer {
         conflicts = (await this.#commitNext()) ? 0 : conflicts + 1;
         if (conflicts > 0) await this.#stepAside(conflicts);
       } catch (error) {
-        // A fault in committing itself: there is no better answer for anybody in the queue.
+        // A fault in committing itself: no one in the queue can get a better response.
         this.#options.counters.decisionFaults++;
         this.#rejectAll(this.#queue.splice(0), error);
       }
@@ -137,7 +137,7 @@ export class Committer {
     this.#running = undefined;
   }
 
-  /** Commits the next batch. @returns false when another node was faster and it is still queued */
+  /** Commits the next batch. @returns false if another node was faster and it is still queued */
   async #commitNext(): Promise<boolean> {
     const { store, counters } = this.#options;
     const batch = this.#decide();
@@ -202,7 +202,7 @@ export class Committer {
     } else resolve({ answer: verdict.answer, sequence, replayed: false });
   }
 
-  /** The batch's fate is unknown: only what had been committed before can be answered. */
+  /** The batch's fate is unknown: only requests committed earlier can be answered. */
   #giveUp(taken: readonly Pending[], batch: Batch, error: unknown): void {
     for (const [i, pending] of taken.entries()) {
       const verdict = batch.verdicts[i];
@@ -217,7 +217,7 @@ export class Committer {
 
   async #stepAside(conflicts: number): Promise<void> {
     if (conflicts >= CONFLICTS_MAX) {
-      const message = `Project ${this.#project} is being changed by other nodes all the time`;
+      const message = `Project ${this.#project} is being changed by other nodes continuously`;
       this.#options.counters.unavailable++;
       this.#rejectAll(this.#queue.splice(0), new StreamUnavailable(message, 'refused'));
       return;
@@ -228,16 +228,16 @@ export class Committer {
   }
 }
 
-/** One by one: a batch takes a few hundred of what may be thousands. */
+/** One by one: a batch takes a few hundred out of possibly thousands. */
 function* submissionsOf(queue: readonly Pending[]): Generator<AnySubmission> {
   for (const pending of queue) yield pending.submission;
 }
 
-// Getting one commit into the chain, or knowing that it never will be: appends, repeats the same
+// Gets one commit into the chain, or finds out that it never will be: appends, repeats the same
 // bytes while the outcome is unknown, and judges by what the applier has read. The expected
-// sequence spares the stream a commit that comes too late; it decides nothing.
+// sequence spares the stream a late commit; it decides nothing.
 
-/** What appending one commit needs. */
+/** Ports for appending one commit. */
 export interface PublishOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;
@@ -248,17 +248,17 @@ export interface PublishOptions {
   readonly subject: string;
 }
 
-/** How long a commit is pursued before its submitters get an unknown outcome, ms. */
+/** Time for which a commit is pursued before its submitters get an unknown outcome, ms. */
 const PURSUE_MS = 10_000;
-/** Wait for the first answer, ms; each further one is twice as long. */
+/** Wait for the first response, ms; each further one is twice as long. */
 const ANSWER_MS_MIN = 1_500;
 const RETRY_MS_MIN = 5;
 const RETRY_MS_MAX = 1_000;
 
 /**
- * The commit's position in EVENTS once it is applied here, or undefined when another commit has
- * taken its number for ever. Throws `StreamUnavailable` when neither could be found out in time:
- * the commit may still turn up, and is then judged like any other.
+ * The commit's position in EVENTS once it is applied here, or undefined if another commit has taken
+ * its number forever. Throws `StreamUnavailable` if neither could be found out in time: the commit
+ * may still appear, and is then judged like any other.
  */
 async function publishCommit(
   options: PublishOptions,
@@ -293,7 +293,7 @@ async function pursue(
       await pause(clock, delayMs * (0.5 + fraction(random)), overdue);
     } else {
       await applied(options, answer.sequence, overdue);
-      // Refused although we have seen everything: a subject emptied by retention answers to 0.
+      // Refused although this node has seen everything: a subject emptied by retention expects 0.
       const last = store.lastSequence(project);
       if (!answer.stored) expected = tries > 0 ? undefined : answer.first > last ? 0 : last;
     }
@@ -307,15 +307,15 @@ async function pursue(
   }
 }
 
-/** What the stream answered, and up to which sequence one must read to know what it means. */
+/** The stream's response, and the sequence up to which one must read to interpret it. */
 interface Answer {
   readonly stored: boolean;
   readonly sequence: number;
-  /** First sequence that the stream still has; asked for only when it did not store. */
+  /** First sequence that the stream still has; requested only if it did not store. */
   readonly first: number;
 }
 
-/** One append; a stream that does not answer is an answer here. */
+/** One append; the stream's silence is a possible result. */
 async function append(
   { stream, subject }: PublishOptions,
   { bytes, commit }: EncodedCommit,

@@ -7,21 +7,24 @@ export interface HostCounters {
   decisions: number;
   /** Messages of EVENTS that were applied, of any node. */
   applied: number;
-  /** Messages passed over because another commit had followed the same predecessor. */
+  /** Messages skipped because another commit had followed the same predecessor. */
   superseded: number;
-  /** Messages passed over because their writer had another history than the stream. */
+  /** Messages skipped because their writer had a history other than the stream's. */
   foreign: number;
   /** Batches decided again after another node's commit. */
   conflicts: number;
-  /** Appends repeated because their outcome was unknown, refused early, or had gone missing. */
+  /**
+   * Appends repeated because their outcome was unknown, because they were refused early, or because
+   * they were lost.
+   */
   appendRetries: number;
-  /** Submissions rejected because the stream gave no answer. */
+  /** Submissions rejected because the stream did not respond. */
   unavailable: number;
-  /** Decisions that failed by a fault of ours (no `Refusal`). */
+  /** Decisions that failed because of a fault of ours (no `Refusal`). */
   decisionFaults: number;
   /** Submissions refused because the project's queue was full. */
   queueFull: number;
-  /** Times the reading of EVENTS, or applying, failed and was begun again. */
+  /** Number of times that reading or applying EVENTS failed and was restarted. */
   readFailures: number;
   /** Listeners of `onApplied` that threw. */
   listenerFaults: number;

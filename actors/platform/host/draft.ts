@@ -1,8 +1,8 @@
 /**
- * A decision in the making: runs the machines once, here at the writer, and writes down each step
- * with its outcome. Effects are expanded at once, inside the same decision, so that a firing, its
- * incident's record and its deliveries are one commit or none. What it has changed so far lies over
- * the projection, and reads see both.
+ * A decision in the making: runs the machines once, here at the writer, and records each step with
+ * its outcome. Effects are expanded at once, inside the same decision, so that a firing, its
+ * incident's record and its deliveries are one commit or none. Its changes so far overlay the
+ * projection, and reads see both.
  */
 import type { MachineName } from '../../../machines/audit/registry.ts';
 import {
@@ -54,26 +54,23 @@ import {
   upcast,
 } from './rows.ts';
 
-/** Machines and what expands their effects: the same for every decision of a host. */
+/** Machines and the expansion of their effects: the same for every decision of a host. */
 export interface Interpretation {
   readonly machines: ReadonlyMap<string, MachineDefinition>;
   readonly expand: EffectExpander;
 }
 
-/** Effects may cause effects so deep; more is a circle. */
+/** Maximum depth of effects that cause effects; more is a cycle. */
 const EFFECT_DEPTH_MAX = 16;
 
 /** An event of any machine, as it is committed. */
 type AnyEvent = InstanceStep['event'];
 
-/**
- * One decision, on the project's head. It is thrown away when the decision throws, with all that it
- * has changed.
- */
+/** One decision, on the project's head. If it throws, it is discarded with all its changes. */
 export class DecisionDraft implements Draft {
   readonly project: string;
   readonly at: number;
-  /** What has been decided so far. */
+  /** Steps decided so far. */
   readonly steps: InstanceStep[] = [];
   readonly changes: RecordChange[] = [];
   readonly forgotten: InstanceRef[] = [];
@@ -95,7 +92,7 @@ export class DecisionDraft implements Draft {
   start<M extends MachineName>(machine: M, instance: string, input: InputOf<M>): StepOutcome<M> {
     const definition = this.#definition(machine);
     if (this.instance(machine, instance) !== undefined) {
-      throw new Error(`${machine} ${instance} exists already in ${this.project}`);
+      throw new Error(`${machine} ${instance} already exists in ${this.project}`);
     }
     const step = initialStep(definition, input, this.at);
     const event = { type: 'xstate.init', at: this.at, input };
@@ -112,7 +109,7 @@ export class DecisionDraft implements Draft {
   }
 
   /**
-   * Fires a timer: takes it off the instance and sends its event. `undefined` when the instance
+   * Fires a timer: removes it from the instance and sends its event. `undefined` if the instance
    * does not have that timer (any more), or it is not due at `at`.
    */
   fire(timer: DueTimer): StepOutcome | undefined {
@@ -126,7 +123,8 @@ export class DecisionDraft implements Draft {
 
   putRecord<K extends RecordKind>(change: RecordWrite<K>): void {
     const { kind, id, body, sort = '' } = change;
-    // Nobody sees between the steps of a decision: of several changes of a record the last counts.
+    // Reads never happen between the steps of a decision: of several changes of a record only the
+    // last counts.
     const before = this.changes.findIndex((each) => each.kind === kind && each.id === id);
     if (before >= 0) this.changes.splice(before, 1);
     this.changes.push(change);
@@ -160,7 +158,7 @@ export class DecisionDraft implements Draft {
     const fired = timers.length < before.timers.length;
     if (step) return this.#record<M>(definition, before.instance, event, before, step);
     if (!fired) return { instance: before, changed: false, effects: [] };
-    // The state took no notice of its timer, but the timer is spent all the same.
+    // The state ignored its timer, but the timer is spent all the same.
     const spent = { ...row, final: false, effects: [] };
     return this.#record<M>(definition, before.instance, event, before, spent);
   }
@@ -193,7 +191,7 @@ export class DecisionDraft implements Draft {
   #expand(effects: Step['effects'], source: Instance): void {
     if (effects.length === 0) return;
     if (++this.#depth > EFFECT_DEPTH_MAX) {
-      throw new Error(`Effects of ${source.machine} go in circles: ${effects[0]?.type}`);
+      throw new Error(`Effects of ${source.machine} form a cycle: ${effects[0]?.type}`);
     }
     for (const effect of effects) this.#interpretation.expand(effect, source, this);
     this.#depth--;
@@ -204,7 +202,7 @@ export class DecisionDraft implements Draft {
     if (events <= COMMIT_EVENTS_MAX) return;
     throw new Refusal(
       'REQUEST_TOO_LARGE',
-      `One change may touch ${COMMIT_EVENTS_MAX} things at most: make it in several`,
+      `One change may touch at most ${COMMIT_EVENTS_MAX} things: split it`,
     );
   }
 
@@ -258,7 +256,7 @@ function upcastRow(definition: MachineDefinition, instance: StoredInstance) {
 }
 
 // A project's projection plus the changes of a commit in the making. Reads see both, so a limit
-// counted by one decision holds for the next in the same commit; a refused decision is taken back
+// counted by one decision holds for the next in the same commit; a refused decision is rolled back
 // to its savepoint and leaves nothing.
 
 type Machines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
@@ -267,17 +265,17 @@ type Machines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 type Changes<T> = Map<string, T | null>;
 
 /**
- * The projection with the changes of a batch over it; what a decision that threw has changed is
- * taken back.
+ * The projection with the changes of a batch over it; the changes of a decision that threw are
+ * rolled back.
  */
 export class Overlay implements StoredView {
   readonly project: string;
   readonly #base: StoredView;
   readonly #machines: Machines;
-  /** By machine, and by kind. */
+  /** Changed instances by machine, and changed records by kind. */
   readonly #instances = new Map<string, Changes<StoredInstance>>();
   readonly #records = new Map<string, Changes<StoredRecord>>();
-  /** Counts that were asked for, by machine and filter: nothing is applied while a batch is decided. */
+  /** Requested counts, by machine and filter: nothing is applied while a batch is decided. */
   readonly #counts = new Map<string, Map<string, Count>>();
   #undo: (() => void)[] = [];
 
@@ -287,7 +285,7 @@ export class Overlay implements StoredView {
     this.#machines = machines;
   }
 
-  /** From here on, `rollback` takes back what is put. */
+  /** `rollback` reverts changes made from now on. */
   savepoint(): void {
     this.#undo = [];
   }
@@ -364,7 +362,7 @@ export class Overlay implements StoredView {
     return count.value;
   }
 
-  /** 1 for an item that is meant, else 0. */
+  /** 1 if the item matches, else 0. */
   #weight(item: StoredInstance | null | undefined, filter: InstanceFilter | InstanceCount): number {
     return item && this.#matches(item, filter) ? 1 : 0;
   }
@@ -404,16 +402,16 @@ export class Overlay implements StoredView {
 
 const NO_CHANGES: ReadonlyMap<string, never> = new Map<string, never>();
 
-/** A count with the changes made since it was first asked for. */
+/** A count with the changes made since it was first requested. */
 interface Count {
   readonly of: InstanceCount;
   value: number;
 }
 
 interface Merge<T> {
-  /** By the ids whose stored item does not count any more. */
+  /** By the ids whose stored item no longer counts. */
   readonly changed: ReadonlyMap<string, unknown>;
-  /** Changed items that are meant; null: one that was removed. */
+  /** Changed items that match; null: a removed one. */
   put(): readonly (T | null)[];
   read(options: ListOptions): Page<T>;
   idOf(item: T): string;
@@ -431,7 +429,7 @@ function mergePage<T>(
   const sign = descending ? -1 : 1;
   const order = (a: PageKey, b: PageKey) => sign * comparePageKeys(a, b);
   const start = after === undefined ? undefined : parsePageToken(after, shape);
-  // So many stored items may be changed ones; one more shows that there is a next page.
+  // That many stored items may be changed ones; one more shows that there is a next page.
   const stored = merge.read({ ...options, limit: limit + merge.changed.size + 1 });
   const items = stored.items.filter((item) => !merge.changed.has(merge.idOf(item)));
   const put = merge.put().filter((item) => item !== null);

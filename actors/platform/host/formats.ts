@@ -1,6 +1,6 @@
 /**
- * Which formats a program reads and writes: what a member announces to the others, so that nobody
- * writes what one of them cannot read, and what a backup or a snapshot was made with.
+ * Formats that a program reads and writes: announced by a member to the others, so that no one
+ * writes what one of them cannot read, and recorded with a backup or a snapshot.
  */
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
@@ -10,9 +10,9 @@ import type { Membership } from '../../../streams/platform/membership/membership
 import { SHARES, type Share, shareOf } from '../../../streams/platform/membership/roster.ts';
 
 export interface Formats {
-  /** Of commits: this one and every older are read. */
+  /** Format of commits; this and all older ones can be read. */
   readonly commitFormat: number;
-  /** Version of each machine by its name: rows of this one and every older are read. */
+  /** Version of each machine by its name; rows of this and all older ones can be read. */
   readonly machineVersions: Readonly<Record<string, number>>;
 }
 
@@ -25,8 +25,8 @@ export function programFormats(
 }
 
 /**
- * What of `theirs` is newer than `ours` can read, in words: `commits of format 2`, `machine
- * delivery 4`. Empty: all of it can be read.
+ * Formats in `theirs` that are too new for `ours`, in words: `commits of format 2`, `machine
+ * delivery 4`. Empty: all of them can be read.
  */
 export function newerFormats(theirs: Formats, ours: Formats = programFormats()): string[] {
   const newer = Object.entries(theirs.machineVersions)
@@ -38,7 +38,7 @@ export function newerFormats(theirs: Formats, ours: Formats = programFormats()):
 
 /**
  * Shares of projects with rows that this program is too old to move. A member must not act for such
- * a share: its machines would refuse the rows. Rows that have ended count too.
+ * a share: its machines would refuse the rows. Ended rows count too.
  */
 export function newerShares(
   store: Pick<InstanceStore, 'projects' | 'machineVersions'>,
@@ -52,8 +52,8 @@ export function newerShares(
 }
 
 /**
- * Shares with rows that this program is too old for: a member says so on its record, and gets no lease
- * of them. They are looked for only where another version is, or was.
+ * Shares with rows that this program is too old for: a member reports them in its record and gets
+ * no lease for them. They are searched for only if another version is, or was, present.
  */
 export function unfitShares({
   member,
@@ -62,7 +62,7 @@ export function unfitShares({
   formats,
 }: {
   readonly member: Pick<Membership, 'members'>;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
   readonly store: Pick<InstanceStore, 'projects' | 'machineVersions'>;
   /** Default: those of this program. */
@@ -70,6 +70,6 @@ export function unfitShares({
 }): Share[] {
   if (member.members().every((each) => each.version === version)) return [];
   const newer = newerShares(store, formats);
-  // In one order: records are compared.
+  // In a fixed order, because records are compared.
   return SHARES.filter((share) => newer.has(share));
 }

@@ -48,26 +48,30 @@ export {
   recordsOf,
 } from './rows.ts';
 
-/** A decision being made: reads see the changes made before them in the same decision. */
+/** A decision in progress: reads see the earlier changes of the same decision. */
 export interface Draft extends ProjectView {
-  /** Time of the commit, Unix ms: the time to put in events. */
+  /** Time of the commit, Unix ms; to be used in events. */
   readonly at: number;
-  /** Creates an instance: runs `initialTransition` with `input`. Throws when the id is taken. */
+  /** Creates an instance: runs `initialTransition` with `input`. Throws if the id is taken. */
   start<M extends MachineName>(machine: M, instance: string, input: InputOf<M>): StepOutcome<M>;
-  /** Runs `transition`. An event that the state does not take changes nothing: `changed: false`. */
+  /**
+   * Runs `transition`. An event that the state does not accept changes nothing: `changed: false`.
+   */
   send<M extends MachineName>(machine: M, instance: string, event: EventOf<M>): StepOutcome<M>;
   /** False for a row that a newer program has written: `send` would throw NOT_READY. */
   canMove(machine: MachineName, instance: string): boolean;
   putRecord<K extends RecordKind>(change: RecordWrite<K>): void;
-  /** Takes an ended instance's row away; its transitions stay. Throws for one that is not final. */
+  /** Removes an ended instance's row; its transitions stay. Throws for one that is not final. */
   forget(machine: MachineName, instance: string): void;
-  /** Lets go of the project's commits up to this one, and of their transitions. Once a decision. */
+  /**
+   * Removes the project's commits up to this one, and their transitions. At most once per decision.
+   */
   truncate(start: ChainStart): void;
 }
 
 /**
- * What sending an event came to; `changed` is false where the machine has no transition for it in
- * its state.
+ * Result of sending an event; `changed` is false if the machine has no transition for it in its
+ * state.
  */
 export interface StepOutcome<M extends MachineName = MachineName> {
   readonly instance: Instance<M>;
@@ -88,56 +92,56 @@ export interface Submission<T> {
   readonly project: string;
   readonly by: Actor;
   /**
-   * true: it makes a credential. Where an audit sink is required, it
-   * is held back as what people do, whatever the kind of `by`.
+   * true: it creates a credential. If an audit sink is required, it is held back like changes by
+   * people, whatever the kind of `by`.
    */
   readonly makesCredential?: boolean;
-  /** Makes an exact resend answer the same; see `Decision.request`. */
+  /** Makes an exact resend get the same response; see `Decision.request`. */
   readonly request?: RequestKey;
   /**
    * Decides, synchronously, from the head. May run again after a conflict. Throw a `Refusal` to
-   * refuse: nothing of the decision is committed. The returned answer must be JSON when the
-   * submission has a `request`, and hold no secret.
+   * refuse: nothing of the decision is committed. If the submission has a `request`, the returned
+   * response must be JSON and hold no secret.
    */
   decide(draft: Draft): T;
 }
 
-/** A change that is decided and not committed yet, as its admission looks at it. */
+/** A change that is decided but not yet committed, as seen by admission. */
 export interface ProposedChange {
   /** The caller that submitted it. The same object when it is decided again. */
   readonly submission: Pick<Submission<unknown>, 'by' | 'request'>;
-  /** The project, with what the change would make of it. */
+  /** The project, including the proposed change. */
   readonly view: ProjectView;
   /** Time of the commit, Unix ms. */
   readonly at: number;
   readonly steps: readonly InstanceStep[];
-  /** What it would use of its project's daily limits. */
+  /** Its use of the project's daily limits. */
   readonly use: ChangeUse;
   /** Use of the project on this day, including earlier changes of the batch. */
   readonly used: ChangeUse;
 }
 
-/** Whether a change may be committed; asked with each, so cheap and synchronous. */
+/** Whether a change may be committed; called for each, so it must be cheap and synchronous. */
 export interface ChangeAdmission {
-  /** Undefined: it may. */
+  /** Undefined: the change may be committed. */
   refusalOf(change: ProposedChange): Refusal | undefined;
 }
 
-/** The answer of a decision whose commit is durable and applied on this node. */
+/** Response of a decision whose commit is durable and applied on this node. */
 export interface Committed<T> {
   readonly answer: T;
   /** Position in EVENTS: `svc-sequence`. */
   readonly sequence: number;
-  /** true: the request had been committed before; `answer` is the recorded one. */
+  /** true: the request had already been committed; `answer` is the recorded one. */
   readonly replayed: boolean;
 }
 
-/** What expands an effect, inside the decision, into further steps and records. */
+/** Expands an effect, inside the decision, into further steps and records. */
 export type EffectExpander = (effect: Effect, source: Instance, draft: Draft) => void;
 
 /**
- * The one way in which state changes. Reads are of what is applied here, which may be a moment
- * behind other nodes.
+ * The one way in which state changes. Reads see what is applied here, which may be a moment behind
+ * other nodes.
  */
 export interface Host {
   /**
@@ -151,10 +155,10 @@ export interface Host {
   changeUse(project: string): ChangeUse;
   /** Every project that has a commit, `_system` included. */
   projects(): readonly string[];
-  /** Any project's instance by its globally unique id: credentials are looked up this way. */
+  /** Any project's instance by its globally unique id, e.g. to look up credentials. */
   findInstance<M extends MachineName>(machine: M, instance: string): Instance<M> | undefined;
   /**
-   * Instances of every project that are in no final state: memberships of a person, by the
+   * Instances of every project that are not in a final state: memberships of a person, by the
    * person's id, or invitations to an address. In the order of their projects.
    */
   findInstancesOf<M extends 'membership' | 'invitation'>(

@@ -2,10 +2,10 @@
  * The durable interpreter: machines are rows, and every change of one is decided once, here, by
  * `transition()`, committed with its outcome to EVENTS, and applied from there on every node.
  *
- *     submit → committer (one a project): decide on the head → append ─→ EVENTS
+ *     submit → committer (one per project): decide on the head → append ─→ EVENTS
  *     view, timers, listeners ← store ← applier: judge by predecessor, upsert ←─┘
  *
- * Deciding, appending and applying stay apart in one process too, so that the paths of conflict
+ * Deciding, appending and applying are separate even in one process, so that the paths of conflict
  * and of unknown outcome are the same on a laptop as in a cluster.
  */
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
@@ -52,30 +52,30 @@ export interface HostOptions {
   readonly node: string;
   /** Refuses changes beyond the limits of their project. Default: every change may be committed. */
   readonly admission?: ChangeAdmission;
-  /** The stream of commits to make or compare. Default: one copy, 30 days. */
+  /** The stream of commits to create or compare. Default: one copy, 30 days. */
   readonly events?: StreamSpec;
 }
 
-/** A host with its life: started once, stopped once. */
+/** A host with its lifecycle: started once, stopped once. */
 export interface RunningHost extends Host {
   /**
-   * Makes or checks EVENTS and catches up with it. Rejects with `HistoryMismatch`,
+   * Creates or checks EVENTS and catches up with it. Rejects with `HistoryMismatch`,
    * `UnknownCommitFormat`, `CommitCorrupt`, `StreamMisconfigured` or `StreamUnavailable`.
    */
   start(): Promise<void>;
-  /** Refuses new submissions, settles those accepted, stops reading. Harmless when repeated. */
+  /** Refuses new submissions, settles those accepted, stops reading. Harmless on a second call. */
   stop(): Promise<void>;
   /** For `/readyz`: only `ready` nodes decide. */
   health(): ApplierHealth;
   counters(): Readonly<HostCounters>;
   /**
-   * Sends a due timer's event to its instance and takes the timer off it; `fired: false` when the
-   * instance does not have it any more.
+   * Sends a due timer's event to its instance and removes the timer; `fired: false` if the instance
+   * no longer has it.
    */
   fireTimer(timer: DueTimer, by: Actor): Promise<Committed<{ fired: boolean }>>;
-  /** The machine's instances that have ended, those first that ended first. */
+  /** The machine's ended instances, in the order of their end. */
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
-  /** The first commits that are left of the project's chain and may go, for retention. */
+  /** The first remaining commits of the project's chain that may be removed, for retention. */
   oldestCommits(project: string, limit: number): OldCommit[];
   /** Time of the latest commit of all projects, Unix ms: a project's time never goes back. */
   latestCommitMs(): number;
@@ -130,7 +130,7 @@ export function createHost(options: HostOptions): RunningHost {
 }
 
 function fire(draft: Draft, timer: DueTimer): boolean {
-  // Timers are the host's own: its drafts can take one off, the port's need not.
+  // Timers belong to the host: its drafts can remove one, other drafts cannot.
   if (!(draft instanceof DecisionDraft)) throw new TypeError('Not a draft of this host');
   return draft.fire(timer) !== undefined;
 }
@@ -162,13 +162,13 @@ class Committers {
       committer = new Committer(project, this.#options);
       this.#committers.set(project, committer);
     }
-    // What `decide` answered, or what was recorded of it: of its type either way.
+    // Response of `decide`, or the recorded one: it has the same type in both cases.
     return (await committer.submit(submission)) as Committed<T>;
   }
 
   #assertReady(): void {
     if (!this.#open) throw new Refusal('NOT_READY', 'This node is starting or stopping');
     if (this.#options.applier.health().state !== 'stopped') return;
-    throw new Refusal('NOT_READY', 'This node takes no changes any more: it has to be restarted');
+    throw new Refusal('NOT_READY', 'This node no longer accepts changes: it has to be restarted');
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Every instance of a machine in a project, live or ended, read page by page, each in a turn of the event
- * loop of its own: 10,000 read in one go would hold up requests and samples for 50 to 140 ms.
+ * Every instance of a machine in a project, live or ended, read page by page, each in a turn of the
+ * event loop of its own: 10,000 read at once would delay requests and samples by 50 to 140 ms.
  */
 
 import type { MachineName } from '../../../machines/audit/registry.ts';
@@ -8,12 +8,12 @@ import { itemsOf } from '../../../streams/platform/commit/page.ts';
 import { itemsInTurns } from '../../../streams/platform/operators.ts';
 import type { Instance, ProjectView } from './host-port.ts';
 
-/** Rows read in one turn: 1 to 3 ms. */
+/** Rows read in one turn, which takes 1 to 3 ms. */
 const PAGE = 200;
 
 /**
- * Commits may be applied between two pages: each row is as it was when its page was read, so what
- * follows from it is decided again, at the head.
+ * Commits may be applied between two pages: each row is as it was when its page was read, so
+ * decisions based on it are made again, at the head.
  */
 export function liveInstances<M extends MachineName>(
   view: ProjectView,
@@ -22,7 +22,7 @@ export function liveInstances<M extends MachineName>(
   return itemsInTurns(PAGE, (page) => view.instances(machine, { ...page, final: false }));
 }
 
-/** Those that are in a final state, oldest first; otherwise as `liveInstances`. */
+/** Instances in a final state, oldest first; otherwise like `liveInstances`. */
 export function endedInstances<M extends MachineName>(
   view: ProjectView,
   machine: M,

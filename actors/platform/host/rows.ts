@@ -1,9 +1,9 @@
 /**
  * Rows of machines: how one step makes the next row, and the types of rows and records by name.
  *
- * A step is pure: a row and an event in, the next row, its timers and its effects out. A statechart's
- * `after` shows up in the actions of `transition()` as a delayed raise, and as a cancel when the
- * state is left; here they become timers with absolute due times, which is how a delay of 24 hours
+ * A step is pure: a row and an event in, the next row, its timers and its effects out. A
+ * statechart's `after` appears in the actions of `transition()` as a delayed raise, and as a cancel
+ * when the state is left; here they become timers with absolute due times, so a delay of 24 hours
  * survives a restart.
  */
 import type { AnyMachineSnapshot } from 'xstate';
@@ -38,19 +38,19 @@ import type {
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 
-/** What a step came to. */
+/** Result of a step. */
 export interface Step extends MachineRow {
   readonly timers: readonly TimerRow[];
   readonly final: boolean;
   readonly effects: readonly Effect[];
 }
 
-/** What a step starts from. */
+/** Start of a step. */
 export interface StepFrom extends MachineRow {
   readonly timers: readonly TimerRow[];
 }
 
-/** First step of an instance. @param at commit time, Unix ms: what delays count from */
+/** First step of an instance. @param at commit time, Unix ms: start of all delays */
 export function initialStep(
   definition: MachineDefinition,
   input: Readonly<Record<string, unknown>>,
@@ -60,7 +60,7 @@ export function initialStep(
   return stepFrom(definition, snapshot, actions, [], at);
 }
 
-/** The next step, or undefined when the state does not take the event and nothing changes. */
+/** The next step, or undefined if the state does not accept the event and nothing changes. */
 export function nextStep(
   definition: MachineDefinition,
   row: StepFrom,
@@ -89,7 +89,7 @@ function stepFrom(
     else if (type === 'xstate.cancel') left.delete((params as { sendId: string }).sendId);
     // The machines' own action type: its params are an `Effect` by the machines' types.
     else if (type === 'effect') effects.push(params as Effect);
-    else throw new Error(`Machine ${definition.name} asks for ${type}, which nothing performs`);
+    else throw new Error(`Machine ${definition.name} requests ${type}, which nothing performs`);
   }
   const final = snapshot.status === 'done';
   return {
@@ -104,7 +104,7 @@ function stepFrom(
 interface DelayedRaise {
   readonly event: { readonly type: string };
   readonly id?: string;
-  /** ms; absent for a raise that `transition()` has already worked off. */
+  /** Delay, ms; absent for a raise that `transition()` has already processed. */
   readonly delay?: number;
 }
 
@@ -116,8 +116,8 @@ function raise(timers: Map<string, TimerRow>, raised: DelayedRaise, at: number):
 }
 
 /**
- * The row in its machine's current version. Throws `NewerRow` when a newer program wrote it, and an
- * Error when an up-caster is missing.
+ * The row in its machine's current version. Throws `NewerRow` if a newer program wrote it, and an
+ * Error if an up-caster is missing.
  */
 export function upcast(
   definition: MachineDefinition,
@@ -133,24 +133,24 @@ export function upcast(
   return current;
 }
 
-/** A row of a machine's version that this program does not have yet. */
+/** A row of a machine version that this program does not yet have. */
 export class NewerRow extends Error {
   constructor(definition: MachineDefinition, version: number) {
     super(
       `An instance of ${definition.name} has version ${version}, this program knows ` +
-        `${definition.version}: ask a node that runs the newer program`,
+        `${definition.version}: use a node that runs the newer program`,
     );
     this.name = 'NewerRow';
   }
 }
 
 // Rows of the projection, typed by the name of their machine or the kind of their record. The types
-// hold because every row is written through a `Draft`, which takes only what its machine or kind
-// allows, and because contexts of older versions are brought up to date when they are read.
+// hold because every row is written through a `Draft`, which accepts only what its machine or kind
+// allows, and because contexts of older versions are upgraded when they are read.
 
 /**
- * A machine's instance, in the version of the machine that this program runs. Of several machines a
- * union: comparing `machine` narrows it.
+ * A machine's instance, in the machine version that this program runs. For several machines a
+ * union, which comparing `machine` narrows.
  */
 export type Instance<M extends MachineName = MachineName> = { [Name in M]: InstanceOf<Name> }[M];
 
@@ -163,17 +163,17 @@ interface InstanceOf<M extends MachineName> extends StoredInstance {
 export type ContextOf<M extends MachineName> = MachineTypes[M]['context'];
 /** Events of a machine by its name. */
 export type EventOf<M extends MachineName> = MachineTypes[M]['event'];
-/** What a machine is started with, by its name. */
+/** Input of a machine, by its name. */
 export type InputOf<M extends MachineName> = MachineTypes[M]['input'];
 
 /**
- * Bodies of records by their kind. Each room declares the kinds it keeps, beside the code that
- * writes them: `declare module '…/host/rows.ts' { interface RecordBodies { vm: VmBody } }`.
+ * Bodies of records by their kind. Each room declares its kinds beside the code that writes them:
+ * `declare module '…/host/rows.ts' { interface RecordBodies { vm: VmBody } }`.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: the rooms add its members.
 export interface RecordBodies {}
 
-/** Kinds of records that some room has declared. */
+/** Kinds of records that a room has declared. */
 export type RecordKind = keyof RecordBodies;
 
 /** A document beside the machines. */
@@ -188,7 +188,7 @@ export interface RecordWrite<K extends RecordKind = RecordKind> extends RecordCh
   readonly body: Readonly<RecordBodies[K]> | null;
 }
 
-/** The kind of incidents' records, which their room declares. */
+/** Kind of incidents' records, which their room declares. */
 type IncidentKind = Extract<RecordKind, 'incident'>;
 type PageStart = Omit<ListOptions, 'descending'>;
 
@@ -209,7 +209,7 @@ export interface ProjectView {
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
 }
 
-/** What is applied, found by more indexes than decisions need; see `StoredReads`. */
+/** The applied rows, found by more indexes than decisions need; see `StoredReads`. */
 export interface ProjectReads extends ProjectView {
   countByState(machine: MachineName, of: 'live' | { readonly endedSinceMs: number }): StateCounts;
   incidents(filter: IncidentFilter, page: PageStart): Page<ProjectRecord<IncidentKind>>;
@@ -217,7 +217,7 @@ export interface ProjectReads extends ProjectView {
   deliveries(filter: DeliveryFilter, page: PageStart): Page<Instance<'delivery'>>;
 }
 
-/** The records of a project that a reader of the projection's file finds, typed by their kind. */
+/** Records of a project from a reader of the projection's file, typed by their kind. */
 export function recordsOf<K extends RecordKind>(
   reader: { read(project: string, kind: string): readonly Pick<StoredRecord, 'id' | 'body'>[] },
   project: string,
@@ -236,7 +236,7 @@ export function isRecordOf<K extends RecordKind>(
 
 /**
  * The row in its machine's current version. A row of a newer program's version is returned as it
- * is: this node shows what it knows of it, and a decision on it is refused.
+ * is: this node shows what it understands of it, and refuses decisions on it.
  */
 export function typedInstance<M extends MachineName>(
   machines: ReadonlyMap<string, MachineDefinition>,
@@ -276,7 +276,7 @@ export function typedView(
   };
 }
 
-/** The same of all that is applied. */
+/** The same for everything applied. */
 export function typedReads(
   machines: ReadonlyMap<string, MachineDefinition>,
   view: StoredReads,

@@ -1,7 +1,7 @@
 /**
  * The actor that fires timers: watches the earliest due time of the projects this node owns, and
- * sends what is due as ordinary submissions, earliest first. A timer is a row, taken off by the
- * commit that fires it: doing it twice, or on two nodes, or after a restart, comes to the same.
+ * submits due timers like any other change, earliest first. A timer is a row that the commit which
+ * fires it removes: firing it twice, on two nodes, or after a restart has the same result.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
@@ -11,20 +11,20 @@ import { pause, Sleep } from '../../../streams/platform/pause.ts';
 import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
 
-/** The host that fires, and which projects are this node's. */
+/** The host that fires, and the projects that this node owns. */
 export interface TimersOptions {
   readonly host: Pick<RunningHost, 'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied'>;
   readonly clock: Clock;
   readonly ownership: Ownership;
-  /** A timer could not be fired by a fault of ours; it is tried again later and later. */
+  /** A timer could not be fired because of a fault of ours; it is retried at growing intervals. */
   readonly onFault: (timer: DueTimer, error: unknown) => void;
 }
 
-/** Fired together at most; the committer spreads them over commits. */
+/** Maximum number fired together; the committer spreads them over commits. */
 const FIRED_MAX = 500;
-/** Slept at a stretch at most, ms: calendar time may be set, and ownership may change. */
+/** Longest sleep, ms: calendar time may be set, and ownership may change. */
 const SLEEP_MS_MAX = 5_000;
-/** Before trying again when the stream gives no answer, ms. */
+/** Wait before a retry if the stream does not respond, ms. */
 const UNAVAILABLE_MS = 500;
 const FAULT_MS_MIN = 1_000;
 const FAULT_MS_MAX = 300_000;
@@ -36,7 +36,7 @@ interface Fault {
   readonly delayMs: number;
 }
 
-/** Fires timers until `signal` aborts; then resolves when none is under way. */
+/** Fires timers until `signal` aborts; then resolves when none is in progress. */
 export async function runTimers(options: TimersOptions, signal: AbortSignal): Promise<void> {
   const { host, clock } = options;
   const faults = new Map<string, Fault>();
@@ -66,7 +66,7 @@ function dueNow({ host, clock, ownership }: TimersOptions, faults: Map<string, F
 
 function sleepMs({ host, clock, ownership }: TimersOptions, faults: Map<string, Fault>): number {
   const now = clock.now();
-  // Faulty timers stay the earliest ones: look past them, and at them again soon.
+  // Faulty timers stay the earliest ones: look past them, and retry them soon.
   const next =
     faults.size === 0
       ? host.nextTimerDueMs(ownership.owns)
@@ -77,7 +77,7 @@ function sleepMs({ host, clock, ownership }: TimersOptions, faults: Map<string, 
   return next === undefined ? longestMs : Math.min(Math.max(1, next - now), longestMs);
 }
 
-/** Fires them in order. @returns false when the node or the stream could not take them now */
+/** Fires them in order. @returns false if the node or the stream could not accept them now */
 async function fireAll(
   options: TimersOptions,
   due: readonly DueTimer[],
@@ -104,7 +104,7 @@ function keyOf({ project, machine, instance, id }: DueTimer): string {
   return `${project} ${machine} ${instance} ${id}`;
 }
 
-/** Sleeping until a time that an applied commit can bring forward. */
+/** Sleeps until a time that an applied commit can bring forward. */
 class Alarm {
   readonly #clock: Clock;
   readonly #sleep: Sleep;
