@@ -1,7 +1,7 @@
 /**
- * The path of an alert instance: its events, each with the time at which it happened, and the states
- * that they lead through. An instance below firing has no row; its path is the machine run over the
- * events that the evaluator keeps, or that stored samples lead to, whenever somebody looks.
+ * The path of an alert instance: its events, each with its time, and the states they lead through.
+ * An instance below firing has no row; its path is the machine run, on each read, over the events
+ * that the evaluator keeps or that stored samples lead to.
  */
 import type { AnyMachineSnapshot } from 'xstate';
 import type { MachineEvent, MachineRow, StateValueJson } from '../platform/definition.ts';
@@ -15,10 +15,10 @@ import {
 type WithoutCommit<E> = E extends unknown ? Omit<E, 'at'> : never;
 type Named<T extends AlertInstanceEvent['type']> = Extract<AlertInstanceEvent, { type: T }>;
 
-/** An event of a run: what observations, or their absence, bring about below firing. */
+/** An event of a run, caused by observations or their absence below firing. */
 export type RunEvent = WithoutCommit<Named<'breachStarted' | 'breachEnded' | 'dataMissing'>>;
 
-/** An event that observations bring about, by its own time. */
+/** An event caused by observations, by its own time. */
 export type ObservedEvent =
   | RunEvent
   | WithoutCommit<Named<'sustained' | 'recovered' | 'dataObserved' | 'corrected'>>;
@@ -26,23 +26,26 @@ export type ObservedEvent =
 /** One event and the states on both sides of it. States are xstate's, as JSON. */
 export interface PathStep {
   readonly event: string;
-  /** When it happened, Unix ms. */
+  /** Time of the event, Unix ms. */
   readonly eventMs: number;
   readonly from: StateValueJson;
   readonly to: StateValueJson;
 }
 
-/** A path, and where it has come to. */
+/** A path, and the state at its end. */
 export interface InstancePath {
-  /** One for each event that the state before took, oldest first. */
+  /** One per event that the previous state accepted, oldest first. */
   readonly steps: readonly PathStep[];
-  /** What they led to. */
+  /** State after these steps. */
   readonly value: StateValueJson;
   /** First breaching observation of the run or of the incident, Unix ms; null = idle. */
   readonly sinceMs: number | null;
 }
 
-/** Runs the machine over `events`, oldest first. @param from a row; absent: it has none */
+/**
+ * Runs the machine over `events`, oldest first. @param from start row; absent: the instance has
+ * none
+ */
 export function pathOf(events: readonly ObservedEvent[], from?: MachineRow): InstancePath {
   const steps: PathStep[] = [];
   let snapshot = from ? snapshotOf(alertInstanceMachine, from) : start();
@@ -59,20 +62,20 @@ export function pathOf(events: readonly ObservedEvent[], from?: MachineRow): Ins
   return { steps, value: stateOf(snapshot), sinceMs };
 }
 
-/** The end of a path: what its steps led to. */
+/** The end of a path: the result of its steps. */
 export type PathEnd = Pick<InstancePath, 'value' | 'sinceMs'>;
 
 /** Ends by order of event types; `sinceMs` is the position of an event, counted from 1. */
 const pathEnds = new Map<string, PathEnd>();
-/** Far more than there are orders among the few events that the evaluator keeps. */
+/** Far more than the possible orders of the few events that the evaluator keeps. */
 const PATH_ENDS_MAX = 1_000;
 
 /**
- * Where `events`, oldest first, lead without a row: what `pathOf` has, without the steps. What the
- * machine does with these events depends on their order alone, so that it is run once for each order
- * of types, with positions in place of times: a list of 10,000 instances asks often.
+ * End of `events`, oldest first, without a row: as in `pathOf`, but without the steps. The
+ * machine's reaction to these events depends only on their order, so it is run once per order of
+ * types, with positions instead of times: a list of 10,000 instances calls this often.
  *
- * @param events of runs; if the instance fires, its last run and `sustained` alone
+ * @param events events of runs; if the instance fires, only its last run and `sustained`
  */
 export function pathEndOf(events: readonly ObservedEvent[]): PathEnd {
   const order = events.map(({ type }) => type).join();

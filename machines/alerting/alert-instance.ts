@@ -1,10 +1,10 @@
 /**
  * One alert instance: a rule's condition on one series of one VM. Its state is the condition
- * itself; what people did (attention, notification) and whether data arrives are regions beside
- * it while it fires. Absence has no arrow to recovery: only observed good samples do.
+ * itself; people's actions (attention, notification) and the arrival of data are regions beside it
+ * while it fires. Missing data has no arrow to recovery: only observed good samples recover.
  *
- * First its context, its events, and what its actions, guards and delays do, by name; then the chart,
- * which reads as a story of these names.
+ * First its context, its events, and its actions, guards and delays, by name; then the chart, which
+ * reads as a story of these names.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { StateValueJson } from '../platform/definition.ts';
@@ -18,16 +18,16 @@ import {
   retireIncident,
 } from './incident.ts';
 
-/** The top state of the chart. `sustaining`: it breaches, and not yet for long enough. */
+/** The top state of the chart. `sustaining`: it breaches, but not yet for long enough. */
 export type Condition = 'idle' | 'sustaining' | 'firing' | 'retired';
 
-/** The condition that a state of the machine is in: the name of the top state. */
+/** The condition in a state of the machine: the name of the top state. */
 export function conditionOf(value: StateValueJson): Condition {
   // The chart below has no others.
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as Condition;
 }
 
-/** The series that the instance is about; none of it ever changes. */
+/** The series of the instance; none of this ever changes. */
 export interface AlertInstanceInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -37,11 +37,11 @@ export interface AlertInstanceInput {
   readonly vm: string;
   /** Canonical label part of the series key, or ''. */
   readonly labels: string;
-  /** How often its VM had been retired before; absent: never. */
+  /** Number of earlier retirements of its VM; absent: none. */
   readonly generation?: number;
 }
 
-/** What the row of an instance keeps, besides its state. */
+/** Row of an instance, besides its state. */
 export interface AlertInstanceContext {
   readonly project: string;
   readonly rule: string;
@@ -52,13 +52,13 @@ export interface AlertInstanceContext {
   readonly generation?: number;
   /** Number of incidents so far. */
   readonly ordinal: number;
-  /** Event time (Unix ms) of the last edge applied: what is not later was decided before. */
+  /** Event time of the last applied edge, Unix ms: anything up to then is already decided. */
   readonly decidedThrough: number;
   /** First breaching observation of the run or of the open incident, Unix ms; null = idle. */
   readonly sinceMs: number | null;
-  /** While sustaining: the last observation before the gap that lasts, Unix ms; null = no gap. */
+  /** While sustaining: the last observation before the current gap, Unix ms; null = no gap. */
   readonly missingSinceMs: number | null;
-  /** Between two reminders, ms; 0 = none. */
+  /** Interval between two reminders, ms; 0 = none. */
   readonly repeatIntervalMs: number;
   /** The current incident while firing, else the last one; null = never fired. */
   readonly incident: Incident | null;
@@ -74,18 +74,17 @@ interface Decided extends At {
 }
 
 /**
- * Events of the evaluator carry the time at which they happened; events of people that of their
- * commit.
+ * The evaluator's events carry the time of their cause; people's events carry that of their commit.
  */
 export type AlertInstanceEvent =
-  /** A run begins at `eventMs`: the first observation that breaches, or the first after a gap. */
+  /** A run begins at `eventMs`: the first breaching observation, or the first one after a gap. */
   | ({ readonly type: 'breachStarted' } & Decided)
   | ({ readonly type: 'breachEnded' } & Decided)
   | ({ readonly type: 'sustained'; readonly repeatIntervalMs: number } & Firing)
   | ({
       readonly type: 'recovered';
       readonly value: number | null;
-      /** When the value was observed, Unix ms; absent: at `eventMs`. */
+      /** Time at which the value was observed, Unix ms; absent: `eventMs`. */
       readonly observedMs?: number;
       /** false: it fires again at once, and only the new firing is notified. */
       readonly notify?: boolean;
@@ -101,16 +100,16 @@ export type AlertInstanceEvent =
   | ({ readonly type: 'acknowledged'; readonly by: string; readonly note: string } & At)
   | ({ readonly type: 'snoozed'; readonly untilMs: number; readonly by: string } & At)
   | ({ readonly type: 'unsnoozed'; readonly by: string } & At)
-  /** Somebody saved the rule with another repeat interval; ms, 0 = no reminders. */
+  /** The rule was saved with another repeat interval; ms, 0 = no reminders. */
   | ({ readonly type: 'repeatIntervalChanged'; readonly repeatIntervalMs: number } & At)
-  /** A maintenance window that covered it is over, and it still fires. */
+  /** A maintenance window that covered it has ended, and it still fires. */
   | ({ readonly type: 'maintenanceEnded' } & At)
   /** The timer of the rule's repeat interval. */
   | ({ readonly type: 'repeatDue' } & At)
   | ({ readonly type: 'corrected' } & Decided)
   | ({ readonly type: 'retired'; readonly reason: RetireReason } & At);
 
-/** Changes fields of the incident; without one, nothing. */
+/** Changes fields of the incident; no effect without one. */
 function incidentWith(
   { incident }: AlertInstanceContext,
   change: Partial<Incident>,
@@ -118,7 +117,7 @@ function incidentWith(
   return incident === null ? {} : { incident: { ...incident, ...change } };
 }
 
-/** The same for an edge of the evaluator, which is not to be applied a second time. */
+/** The same for an edge of the evaluator, which must not be applied a second time. */
 function decidedWith(
   context: AlertInstanceContext,
   { eventMs }: Decided,
@@ -225,7 +224,7 @@ const base = setup({
 
 const recordIncident = { type: 'effect', params: { type: 'recordIncident' } } as const;
 
-/** What makes the chart below; it knows the names above. */
+/** Builds the chart below; it knows the names above. */
 const chart = base.extend({
   actions: {
     announceFiring: base.enqueueActions(({ context, enqueue }) => {
@@ -274,18 +273,19 @@ function initialContext(input: AlertInstanceInput | undefined): AlertInstanceCon
 // The chart. Its parts come first, the machine itself last.
 
 const retired = {
-  description: 'Its rule was paused, edited or deleted, or its VM is gone; no recovery is made up.',
+  description:
+    'Its rule was paused, edited or deleted, or its VM was retired; no recovery is invented.',
   target: 'retired',
 } as const;
 
 const corrected = {
-  description: 'Late samples showed that the last firing had not been; it is marked so.',
+  description: 'Late samples disproved the last firing; it is marked so.',
   guard: 'isNotYetCorrected',
   actions: ['noteCorrection', recordIncident],
 } as const;
 
 const sustaining = chart.createStateConfig({
-  description: 'The condition holds, not yet for the sustained duration.',
+  description: 'The condition holds, but not yet for the sustained duration.',
   initial: 'observed',
   on: {
     breachEnded: {
@@ -298,10 +298,10 @@ const sustaining = chart.createStateConfig({
   },
   states: {
     observed: {
-      description: 'The run goes on, with no gap longer than the tolerance.',
+      description: 'The run continues, with no gap longer than the tolerance.',
       on: {
         dataMissing: {
-          description: 'No observation for longer than the tolerance; that is no end of it.',
+          description: 'No observation for longer than the tolerance; this does not end the run.',
           target: 'missing',
           actions: 'noteGap',
         },
@@ -336,26 +336,27 @@ const notification = chart.createStateConfig({
       exit: 'disarmReminder',
       on: {
         repeatDue: {
-          description: 'The repeat interval is over: people are reminded.',
+          description: 'The repeat interval has passed: people are reminded.',
           target: 'notifying',
           reenter: true,
           actions: ['remind', recordIncident],
         },
         maintenanceEnded: {
-          description: 'A maintenance window is over and it still fires: one notification is sent.',
+          description:
+            'A maintenance window has ended and it still fires: one notification is sent.',
           target: 'notifying',
           reenter: true,
           actions: ['remind', recordIncident],
         },
         repeatIntervalChanged: {
-          description: 'The rule has another repeat interval: it restarts from here.',
+          description: 'The rule has another repeat interval: it restarts from now.',
           guard: 'isAnotherInterval',
           target: 'notifying',
           reenter: true,
           actions: 'adoptRepeatInterval',
         },
         snoozed: {
-          description: 'Somebody wants silence until a given time; evaluation goes on.',
+          description: 'A person requested silence until a given time; evaluation continues.',
           guard: 'endsLater',
           target: 'snoozed',
           actions: ['snooze', recordIncident],
@@ -366,26 +367,27 @@ const notification = chart.createStateConfig({
       description: 'No notification of the firing is sent until the snooze ends.',
       after: {
         snoozeEnd: {
-          description: 'The snooze is over and the incident still fires: one notification is sent.',
+          description:
+            'The snooze has ended and the incident still fires: one notification is sent.',
           target: 'notifying',
           actions: ['endSnooze', 'remind', recordIncident],
         },
       },
       on: {
         snoozed: {
-          description: 'Somebody moved the end of the snooze.',
+          description: 'A person moved the end of the snooze.',
           guard: 'endsLater',
           target: 'snoozed',
           reenter: true,
           actions: ['snooze', recordIncident],
         },
         repeatIntervalChanged: {
-          description: 'The rule has another repeat interval, for when the snooze is over.',
+          description: 'The rule has another repeat interval, for after the snooze.',
           guard: 'isAnotherInterval',
           actions: 'adoptRepeatInterval',
         },
         unsnoozed: {
-          description: 'Somebody ended the snooze early: one notification is sent, as at its end.',
+          description: 'A person ended the snooze early: one notification is sent, as at its end.',
           target: 'notifying',
           actions: ['endSnooze', 'remind', recordIncident],
         },
@@ -401,13 +403,13 @@ const dataMissing = {
 } as const;
 
 const dataObserved = {
-  description: 'Observations arrive again; whether it recovers is for their values to say.',
+  description: 'Observations arrive again; their values decide whether it recovers.',
   guard: 'isAfterTheGap',
   actions: ['noteObserved', recordIncident],
 } as const;
 
 const evaluatorFailed = {
-  description: 'The evaluator cannot decide; that proves no recovery.',
+  description: 'The evaluator cannot decide; this does not prove a recovery.',
   target: 'evaluatorError',
   actions: ['noteEvaluatorError', recordIncident],
 } as const;
@@ -423,10 +425,10 @@ const data = chart.createStateConfig({
       on: { dataMissing: { ...dataMissing, target: 'missing' }, evaluatorFailed },
     },
     missing: {
-      description: 'No sample since the time kept in the incident, for the reason kept there.',
+      description: 'No sample since the time stored in the incident, for the reason stored there.',
       on: {
         dataMissing: {
-          description: 'The silence goes on, and something else is known of why.',
+          description: 'The silence continues, for another known reason.',
           guard: 'hasAnotherReason',
           actions: ['noteMissing', recordIncident],
         },
@@ -435,13 +437,13 @@ const data = chart.createStateConfig({
       },
     },
     evaluatorError: {
-      description: 'The evaluator fails for this rule, with the reason kept in the incident.',
+      description: 'The evaluator fails for this rule, with the reason stored in the incident.',
       on: {
         dataMissing,
         dataObserved,
         evaluatorHealthy: [
           {
-            description: 'The evaluator decides again, and the gap it knew of lasts.',
+            description: 'The evaluator decides again, and the gap it knew of continues.',
             guard: 'isStillMissing',
             target: 'missing',
             actions: evaluatorHealthyActions,
@@ -457,7 +459,7 @@ const data = chart.createStateConfig({
   },
 });
 
-/** The chart. `docs/machines` has it as a drawing. */
+/** The chart. `docs/machines` has a drawing of it. */
 export const alertInstanceMachine = chart.createMachine({
   id: 'alertInstance',
   description: "A rule's condition on one series of one VM, and the incident it raises.",
@@ -482,7 +484,7 @@ export const alertInstanceMachine = chart.createMachine({
       type: 'parallel',
       on: {
         recovered: {
-          description: 'Observed samples no longer breach, for as long as the rule wants.',
+          description: 'Observed samples no longer breach, for as long as the rule requires.',
           guard: 'isOfThisIncident',
           target: 'idle',
           actions: ['recoverIncident', recordIncident, 'announceRecovery'],
@@ -492,20 +494,20 @@ export const alertInstanceMachine = chart.createMachine({
       },
       states: {
         attention: {
-          description: 'Whether somebody has taken notice; ends with the incident.',
+          description: 'Whether someone has taken notice; ends with the incident.',
           initial: 'unacknowledged',
           states: {
             unacknowledged: {
-              description: 'Nobody has taken notice.',
+              description: 'No one has taken notice.',
               on: {
                 acknowledged: {
-                  description: 'Somebody took notice; the incident still fires and repeats.',
+                  description: 'Someone took notice; the incident still fires and repeats.',
                   target: 'acknowledged',
                   actions: ['acknowledge', recordIncident],
                 },
               },
             },
-            acknowledged: { description: 'Somebody has taken notice.' },
+            acknowledged: { description: 'Someone has taken notice.' },
           },
         },
         notification,
@@ -513,7 +515,7 @@ export const alertInstanceMachine = chart.createMachine({
       },
     },
     retired: {
-      description: 'What it was about has changed or gone; its row stays for audit.',
+      description: 'Its subject has changed or no longer exists; its row stays for audit.',
       type: 'final',
     },
   },

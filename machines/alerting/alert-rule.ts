@@ -1,7 +1,7 @@
 /**
- * One alert rule: what is desired, what the evaluator has applied, and what that retires. An edit
- * is a new desired version that pends until the evaluator reports exactly that version, so a
- * report that was overtaken by a later edit can never make the rule look applied.
+ * One alert rule: its desired and applied version, and the instances that an application retires.
+ * An edit is a new desired version that is pending until the evaluator reports exactly that
+ * version, so a report overtaken by a later edit can never make the rule look applied.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { Effect, RetireReason } from '../platform/effects.ts';
@@ -19,12 +19,12 @@ export interface AlertRuleSpec {
   readonly vmNames: readonly string[];
   /** false: the rule is paused once applied. */
   readonly enabled: boolean;
-  /** 0 = one notification, when it fires. */
+  /** 0 = one notification, on firing. */
   readonly repeatIntervalSeconds: number;
   readonly destinationNames: readonly string[];
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
-  /** Of its incidents, beside those of the series; every notification has them. */
+  /** Labels of its incidents, besides those of the series; every notification has them. */
   readonly labels?: Readonly<Record<string, string>>;
   /** What to do when it fires; every notification begins with it. */
   readonly runbookText?: string;
@@ -32,7 +32,7 @@ export interface AlertRuleSpec {
   readonly runbookUrl?: string;
 }
 
-/** A new rule, as it was saved first. */
+/** A new rule, as first saved. */
 export interface AlertRuleInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -43,21 +43,27 @@ export interface AlertRuleInput {
   readonly by: string;
 }
 
-/** What the row of a rule keeps: desired and applied version, and why they differ. */
+/** Row of a rule: desired and applied version, and why they differ. */
 export interface AlertRuleContext {
   readonly rule: string;
   readonly spec: AlertRuleSpec;
-  /** Desired version: 1 on creation, one more with each edit. */
+  /** Desired version: 1 on creation, incremented by each edit. */
   readonly version: number;
-  /** Version the evaluator works by; 0 = none yet. */
+  /** Version that the evaluator uses; 0 = none yet. */
   readonly appliedVersion: number;
-  /** Desired evaluation revision: 1 on creation, one more with each edit of what is evaluated. */
+  /** Desired evaluation revision: 1 on creation, incremented by each edit of what is evaluated. */
   readonly evaluationRevision: number;
-  /** Instances of this evaluation revision and older ones are retired, recorded yet or not. */
+  /**
+   * Instances of this evaluation revision and older ones are retired, whether or not they are
+   * recorded.
+   */
   readonly retiredThroughRevision: number;
-  /** When it was last switched on again: what was observed before is not its own; null = never. */
+  /**
+   * Time at which it was last switched on again: earlier observations do not count for it; null =
+   * never.
+   */
   readonly resumedMs: number | null;
-  /** Why the desired version could not be applied, or is applied and not evaluated in full. */
+  /** Why the desired version could not be applied, or is applied but not fully evaluated. */
   readonly syncError: string | null;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -71,7 +77,7 @@ export type AlertRuleEvent =
       readonly at: number;
       readonly spec: AlertRuleSpec;
       readonly by: string;
-      /** false: name, destinations or repeat interval only; instances live on. */
+      /** false: only name, destinations or repeat interval changed; instances live on. */
       readonly evaluationChanged: boolean;
     }
   | { readonly type: 'applied'; readonly at: number; readonly version: number }
@@ -81,13 +87,13 @@ export type AlertRuleEvent =
       readonly version: number;
       readonly reason: string;
     }
-  /** Applied, and some of its instances have no room in the project. */
+  /** Applied, but the project has no room for some of its instances. */
   | { readonly type: 'instanceLimitReached'; readonly at: number }
   /** All of its instances are evaluated again. */
   | { readonly type: 'instanceLimitEnded'; readonly at: number }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string };
 
-/** `syncError` of a rule that is applied while some of its instances have no room. */
+/** `syncError` of an applied rule for whose instances the project lacks room. */
 export const INSTANCE_LIMIT = 'INSTANCE_LIMIT';
 
 const base = setup({
@@ -143,7 +149,7 @@ const chart = base.extend({
 });
 
 const edited = {
-  description: 'Somebody saved another version of the rule; it pends until it is applied.',
+  description: 'The rule was saved in another version, which is pending until it is applied.',
   target: 'pendingApplication',
   reenter: true,
   actions: 'adoptEdit',
@@ -151,7 +157,7 @@ const edited = {
 
 const applied = [
   {
-    description: 'The evaluator works by the desired version; what that outdates is retired.',
+    description: 'The evaluator uses the desired version; instances of outdated ones are retired.',
     guard: 'isDesiredAndEnabled',
     target: 'active',
     actions: 'markApplied',
@@ -172,7 +178,7 @@ const applicationFailed = {
 } as const;
 
 const deleted = {
-  description: 'Somebody deleted the rule; its instances are retired, not recovered.',
+  description: 'The rule was deleted; its instances are retired, not recovered.',
   target: 'deleted',
   actions: [
     'retireAll',
@@ -183,12 +189,12 @@ const deleted = {
 /** The chart. A deleted rule is final. */
 export const alertRuleMachine = chart.createMachine({
   id: 'alertRule',
-  description: 'An alert rule: its desired version, and what of it the evaluator has applied.',
+  description: 'An alert rule: its desired version, and the version the evaluator has applied.',
   context: ({ input }) => initialContext(input),
   initial: 'pendingApplication',
   states: {
     pendingApplication: {
-      description: 'The desired version is not in force yet; nothing is evaluated meanwhile.',
+      description: 'The desired version is not yet in force; nothing is evaluated meanwhile.',
       entry: { type: 'effect', params: { type: 'applyRule' } },
       on: { applied, applicationFailed, edited, deleted },
     },
@@ -196,7 +202,7 @@ export const alertRuleMachine = chart.createMachine({
       description: 'The desired version is evaluated.',
       on: {
         instanceLimitReached: {
-          description: 'The project has no room for all of its instances; those it has go on.',
+          description: 'The project has no room for all of its instances; existing ones continue.',
           guard: 'isNew',
           actions: 'noteInstanceLimit',
         },
@@ -210,22 +216,22 @@ export const alertRuleMachine = chart.createMachine({
       },
     },
     paused: {
-      description: 'The desired version says not to evaluate; no instance is live.',
+      description: 'The desired version disables evaluation; no instance is live.',
       on: { edited, deleted },
     },
     applicationFailed: {
-      description: 'The desired version was refused by the evaluator; the reason is kept.',
+      description: 'The evaluator refused the desired version; the reason is stored.',
       on: { applied, applicationFailed, edited, deleted },
     },
     deleted: {
-      description: 'The rule is gone; its row stays for audit.',
+      description: 'The rule was deleted; its row stays for audit.',
       type: 'final',
     },
   },
 });
 
 function initialContext(input: AlertRuleInput | undefined): AlertRuleContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   const at = input?.at ?? 0;
   return {
     rule: input?.rule ?? '',

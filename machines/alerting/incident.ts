@@ -6,24 +6,24 @@
 import type { RetireReason } from '../platform/effects.ts';
 
 /**
- * Why a series is silent: nothing is known of it, its VM was stopped by its owner, its samples are
- * refused because the VM's clock is ahead, or its whole data center is silent.
+ * Why a series is silent: unknown, its VM was stopped by its owner, its samples are refused because
+ * the VM's clock is ahead, or its whole data center is silent.
  */
 export type MissingReason = 'NO_DATA' | 'VM_STOPPED' | 'CLOCK_AHEAD' | 'DATACENTER_STALE';
 
-/** All times Unix ms; null = has not happened, or was not observed. */
+/** All times are Unix ms; null = has not happened, or was not observed. */
 export interface Incident {
   readonly id: string;
   /** 1 for the instance's first incident. */
   readonly ordinal: number;
   /** First breaching observation of the run. */
   readonly startedMs: number;
-  /** When it was decided, which a late evaluator makes later than the samples say. */
+  /** Time of the decision; later than the samples' time if the evaluator was late. */
   readonly firedMs: number;
   /** The observations that fired it, and that ended it (null: it is open, or was retired). */
   readonly firedObservedMs: number;
   readonly recoveredObservedMs: number | null;
-  /** Value observed at the last decision (the firing, then the recovery), and when. */
+  /** Value observed at the last decision (the firing, then the recovery), and its time. */
   readonly value: number | null;
   readonly valueMs: number | null;
   /** false: fired and recovered in the past; recorded without a notification. */
@@ -33,19 +33,19 @@ export interface Incident {
   readonly retireReason: RetireReason | null;
   readonly acknowledged: Acknowledgement | null;
   readonly snoozedUntilMs: number | null;
-  /** Last observation before the gap that lasts; null = data is observed. */
+  /** Last observation before the current gap; null = data is observed. */
   readonly dataMissingSinceMs: number | null;
   /** Why nothing is observed; null = data is observed. */
   readonly dataMissingReason: MissingReason | null;
   /** Why the evaluator cannot decide; null = it can. */
   readonly evaluatorError: string | null;
-  /** Late samples disproved it; what was sent stands. */
+  /** Late samples disproved it; sent notifications are not corrected. */
   readonly correctedAfterNotification: boolean;
-  /** How many reminders were caused so far. */
+  /** Number of reminders so far. */
   readonly repeats: number;
 }
 
-/** Who has seen the incident, when, and what they wrote. */
+/** Who has acknowledged the incident, when, and with which note. */
 export interface Acknowledgement {
   readonly by: string;
   readonly atMs: number;
@@ -56,17 +56,20 @@ export interface Acknowledgement {
 export interface Firing {
   /** Unix ms of the commit. */
   readonly at: number;
-  /** Event time of the decision, Unix ms: later than that of the deciding sample when it was late. */
+  /**
+   * Event time of the decision, Unix ms: later than that of the deciding sample if that arrived
+   * late.
+   */
   readonly eventMs: number;
   readonly startedMs: number;
   readonly incidentId: string;
   readonly value: number | null;
-  /** When the deciding sample was observed, Unix ms; absent: at `eventMs`. */
+  /** Observation time of the deciding sample, Unix ms; absent: `eventMs`. */
   readonly observedMs?: number;
   readonly notify: boolean;
 }
 
-/** A fresh incident: nothing of the one before (acknowledgement, snooze) carries over. */
+/** A fresh incident: nothing of the previous one (acknowledgement, snooze) carries over. */
 export function openIncident(firing: Firing, ordinal: number): Incident {
   const { observedMs = firing.eventMs } = firing;
   return {
@@ -92,7 +95,9 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
   };
 }
 
-/** The end by observed good samples. Snooze and gap end with it; the acknowledgement stays recorded. */
+/**
+ * Ends it by observed good samples. Snooze and gap end with it; the acknowledgement stays recorded.
+ */
 export function recoverIncident(
   incident: Incident,
   recovery: { at: number; eventMs: number; value: number | null; observedMs?: number },
@@ -102,7 +107,7 @@ export function recoverIncident(
   return { ...incident, ...observed, ...ended, recoveredMs: at, recoveredObservedMs: observedMs };
 }
 
-/** The end without a recovery: its rule or its VM is no more what it was about. */
+/** Ends it without a recovery: its rule or its VM is no longer the same. */
 export function retireIncident(
   incident: Incident,
   { at, reason }: { at: number; reason: RetireReason },

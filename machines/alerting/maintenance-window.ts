@@ -1,11 +1,12 @@
 /**
- * One maintenance window: while it is active, nothing that fires in its scope is notified. Evaluation
- * goes on and incidents are recorded. At its end what still fires is announced once, in batches that
- * the row keeps count of, so that a crash between two announces nothing twice.
+ * One maintenance window: while it is active, nothing that fires in its scope is notified.
+ * Evaluation continues and incidents are recorded. At its end, instances that still fire are
+ * announced once, in batches whose progress the row records, so that a crash between two batches
+ * announces nothing twice.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** What the window covers: a rule, a VM, both together, or with neither everything of the project. */
+/** Scope of the window: a rule, a VM, both together, or, with neither, the whole project. */
 export interface MaintenanceScope {
   /** Id of the rule; null = every rule. */
   readonly rule: string | null;
@@ -21,30 +22,30 @@ export interface MaintenanceWindowInput extends MaintenanceScope {
   /** Unix ms; the end is later than the beginning. */
   readonly fromMs: number;
   readonly untilMs: number;
-  /** Why, in words of whoever created it; '' = nothing said. */
+  /** The creator's reason, in words; '' = none given. */
   readonly note: string;
   readonly by: string;
 }
 
-/** What the row of a window keeps. */
+/** Row of a window. */
 export interface MaintenanceWindowContext extends Omit<MaintenanceWindowInput, 'at' | 'by'> {
   readonly createdMs: number;
   readonly createdBy: string;
-  /** When it was over, on time or early, Unix ms; null = it is not. */
+  /** Time at which it ended, on time or early, Unix ms; null = it has not ended. */
   readonly endedMs: number | null;
-  /** Who ended it early; null = nobody. */
+  /** Who ended it early; null = no one. */
   readonly endedBy: string | null;
-  /** Last alert instance that was looked at after the end; null = none yet. */
+  /** Last alert instance that was processed after the end; null = none yet. */
   readonly announcedThrough: string | null;
 }
 
 /** Times in Unix ms. */
 export type MaintenanceWindowEvent =
-  /** Its time has come at its creation. */
+  /** Its start had already passed at its creation. */
   | { readonly type: 'begun'; readonly at: number }
-  /** Somebody ended it early. */
+  /** It was ended early. */
   | { readonly type: 'ended'; readonly at: number; readonly by: string }
-  /** What fires, up to this place in the order of instances, was announced. */
+  /** Firing instances were announced, up to this place in their order. */
   | { readonly type: 'announced'; readonly at: number; readonly through: string }
   | { readonly type: 'completed'; readonly at: number };
 
@@ -75,64 +76,64 @@ const chart = setup({
   },
 });
 
-/** The chart. `docs/machines` has it as a drawing. */
+/** The chart. `docs/machines` has a drawing of it. */
 export const maintenanceWindowMachine = chart.createMachine({
   id: 'maintenanceWindow',
-  description: 'A time in which nothing that fires of a rule, of a VM or of all is notified.',
+  description: 'A time in which nothing that fires for a rule, for a VM or at all is notified.',
   context: ({ input }) => initialContext(input),
   initial: 'scheduled',
   states: {
     scheduled: {
-      description: 'Its time has not come: people are notified as ever.',
+      description: 'It has not begun: people are notified as usual.',
       after: {
-        begin: { description: 'Its time has come.', target: 'active' },
+        begin: { description: 'Its start is reached.', target: 'active' },
       },
       on: {
         begun: {
-          description: 'Its time had come when it was created.',
+          description: 'Its start had passed when it was created.',
           guard: 'isItsTime',
           target: 'active',
         },
         ended: {
-          description: 'Somebody cancelled it before its time.',
+          description: 'It was cancelled before its start.',
           target: 'cancelled',
           actions: 'noteEnded',
         },
       },
     },
     active: {
-      description: 'What fires in its scope is evaluated and recorded, and not sent.',
+      description: 'Rules in its scope are evaluated and recorded, but not notified.',
       after: {
-        end: { description: 'Its time is over.', target: 'announcing', actions: 'noteOver' },
+        end: { description: 'Its end is reached.', target: 'announcing', actions: 'noteOver' },
       },
       on: {
         ended: {
-          description: 'Somebody ended it early; what follows is as at its end.',
+          description: 'It was ended early; the rest is as at its end.',
           target: 'announcing',
           actions: 'noteEnded',
         },
       },
     },
     announcing: {
-      description: 'It is over: what still fires in its scope is announced once.',
+      description: 'It has ended: instances that still fire in its scope are announced once.',
       on: {
         announced: {
-          description: 'Some of what fires was announced.',
+          description: 'Some of the instances that still fire were announced.',
           actions: 'noteAnnounced',
         },
         completed: {
-          description: 'All of what still fires was announced.',
+          description: 'All instances that still fire were announced.',
           target: 'over',
         },
       },
     },
-    over: { description: 'It is over; the row stays for audit.', type: 'final' },
+    over: { description: 'It has ended; the row stays for audit.', type: 'final' },
     cancelled: { description: 'It never began; the row stays for audit.', type: 'final' },
   },
 });
 
 function initialContext(input: MaintenanceWindowInput | undefined): MaintenanceWindowContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   return {
     project: input?.project ?? '',
     rule: input?.rule ?? null,

@@ -1,6 +1,6 @@
 /**
- * Every machine of the service, by name: what the host runs, audit shows, drawings render and the
- * model tests walk. A changed machine raises its version here and brings an up-caster.
+ * Every machine of the service, by name, for the host, audit, drawings and the model tests. A
+ * changed machine raises its version here and adds an up-caster.
  */
 import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom } from 'xstate';
 import { alertInstanceMachine, conditionOf } from '../alerting/alert-instance.ts';
@@ -59,7 +59,7 @@ type TypesOf<Machines extends Readonly<Record<string, AnyStateMachine>>> = {
  */
 export interface MachineTypes extends TypesOf<typeof machines> {}
 
-/** Names of machines, as rows, commits and the API have them. */
+/** Names of machines in rows, commits and the API. */
 export type MachineName = keyof MachineTypes;
 
 const definitions: readonly MachineDefinition[] = [
@@ -343,12 +343,14 @@ const definitions: readonly MachineDefinition[] = [
   ]),
 ];
 
-/** By `MachineDefinition.name`, in the order in which they are drawn. */
+/** By `MachineDefinition.name`, in the order of the drawings. */
 export const machineDefinitions: ReadonlyMap<string, MachineDefinition> = new Map(
   definitions.map((definition) => [definition.name, definition]),
 );
 
-/** The machine's own id and description are its name and sentence: neither is written twice. */
+/**
+ * The machine's own id and description are its name and sentence, so that neither is written twice.
+ */
 function define<M extends AnyStateMachine>(
   machine: M,
   version: number,
@@ -364,12 +366,12 @@ interface Additions<M extends AnyStateMachine> {
   readonly indexes?: { readonly [Index in IndexName]?: keyof ContextFrom<M> & string };
 }
 
-/** Version 3 of an alert instance knew no maintenance; its rows are the same. */
+/** Version 3 of an alert instance had no maintenance; its rows are the same. */
 function asItWas(row: MachineRow): MachineRow {
   return row;
 }
 
-/** Version 1 of an alert instance did not keep why its series was silent. */
+/** Version 1 of an alert instance did not store why its series was silent. */
 function withMissingReason({ value, context }: MachineRow): MachineRow {
   const { incident } = context as { incident: { dataMissingSinceMs: number | null } | null };
   if (incident === null) return { value, context };
@@ -378,8 +380,8 @@ function withMissingReason({ value, context }: MachineRow): MachineRow {
 }
 
 /**
- * Version 2 of an alert instance knew no gap while it was sustaining, and left it to its incident
- * since when its condition holds.
+ * Version 2 of an alert instance had no gap while sustaining, and stored only in its incident since
+ * when its condition holds.
  */
 function withSince({ value, context }: MachineRow): MachineRow {
   const { incident } = context as { incident: { startedMs: number } | null };
@@ -395,39 +397,42 @@ function withSince({ value, context }: MachineRow): MachineRow {
 }
 
 /**
- * Version 1 of a destination did not keep when an overlap ends (its timer alone knew), and had its
- * URL sealed under the destination's own id.
+ * Version 1 of a destination did not store the end of an overlap (only its timer had it), and had
+ * its URL sealed under the destination's own id.
  */
 function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, overlapEndsMs: null, urlId: null } };
 }
 
 /**
- * Version 2 of a destination did not say when it last failed: the first failure alone is known, and
- * what came after is not taken for granted.
+ * Version 2 of a destination did not store its last failure: only the first one is known, and
+ * nothing is assumed about later ones.
  */
 function withLastFailure({ value, context }: MachineRow): MachineRow {
   const { failingSinceMs } = context;
   return { value, context: { ...context, lastFailedMs: failingSinceMs ?? null } };
 }
 
-/** Version 3 of a destination did not say how many attempts may be open: its process knew. */
+/**
+ * Version 3 of a destination did not store how many attempts may be open: its process had that
+ * number.
+ */
 function withAttemptCap({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, attemptCap: ATTEMPT_CAP_MIN } };
 }
 
-/** Version 4 of a destination had a message for each incident. */
+/** Version 4 of a destination had one message per incident. */
 function withGroupWait({ value, context }: MachineRow): MachineRow {
   const groupWaitMs = formerGroupWaitMs(String(context.kind));
   return { value, context: { ...context, groupWaitMs } };
 }
 
-/** Version 5 of a destination did not keep its newest error beyond the next accepted attempt. */
+/** Version 5 of a destination did not store its newest error beyond the next accepted attempt. */
 function withoutLastError({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, lastError: null } };
 }
 
-/** Version 1 of a delivery was of one incident. */
+/** Version 1 of a delivery was about one incident. */
 function withoutGroup({ value, context }: MachineRow): MachineRow {
   const none = {
     groupKey: null,
@@ -438,7 +443,7 @@ function withoutGroup({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, ...none } };
 }
 
-/** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */
+/** Version 1 of a credential had no creator, and was not bound to a data center or VM. */
 function withCreatorAndReach({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, createdBy: '', datacenter: null, vm: null } };
 }
@@ -449,8 +454,8 @@ function withProjects({ value, context }: MachineRow): MachineRow {
 }
 
 /**
- * Version 1 of a verification was closed by five wrong codes of anybody; its reason says so. The
- * row is over either way.
+ * Version 1 of a verification was closed by five wrong codes from anyone; its reason says so. The
+ * row has ended either way.
  */
 function withoutClosed({ value, context }: MachineRow): MachineRow {
   return { value: value === 'closed' ? 'rejected' : value, context };

@@ -1,13 +1,13 @@
 /**
- * Machine of one approved CI connection: which workflow may exchange its signed token for access, as
- * which service account, with which permissions. Access tokens carry its epoch. A change that narrows
- * what they may do raises the epoch, which ends every token made before. The bound identity never
- * changes: another workflow needs its own verification.
+ * Machine of one approved CI connection: which workflow may exchange its signed token for access,
+ * as which service account, with which permissions. Access tokens carry its epoch. A change that
+ * narrows their permissions raises the epoch, which ends every earlier token. The bound identity
+ * never changes: another workflow needs its own verification.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { ObservedClaims } from './ci-verification.ts';
 
-/** What an approval makes a connection of. */
+/** Input of a connection, from an approval. */
 export interface CiConnectionInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -22,13 +22,13 @@ export interface CiConnectionInput {
   readonly audience: string;
   /** Claims that each exchange must show exactly; null = the claim must be absent. */
   readonly bound: ObservedClaims;
-  /** Id of the verification, and the digest that was approved. */
+  /** Id of the verification, and the approved digest. */
   readonly verification: string;
   readonly digest: string;
   readonly createdBy: string;
 }
 
-/** What the row of a connection keeps, besides its state. */
+/** Row of a connection, besides its state. */
 export interface CiConnectionContext extends Omit<CiConnectionInput, 'at'> {
   readonly tokenEpoch: number;
   /** Why it is disabled; null = it is not. */
@@ -40,7 +40,7 @@ export interface CiConnectionContext extends Omit<CiConnectionInput, 'at'> {
   readonly lastRefusalMs: number | null;
 }
 
-/** A claim with another value than the approved one, or missing from the token. */
+/** A claim that differs from the approved value, or is missing from the token. */
 export interface CiClaimDifference {
   readonly claim: string;
   readonly difference: 'DIFFERENT' | 'MISSING';
@@ -61,7 +61,7 @@ export type CiConnectionEvent =
   | { readonly type: 'enabled'; readonly at: number; readonly by: string }
   /** Its service account was disabled. */
   | { readonly type: 'accountDisabled'; readonly at: number; readonly by: string }
-  /** Tokens made before are not trusted: one leaked, or a backup was restored. */
+  /** Earlier tokens are not trusted: one leaked, or a backup was restored. */
   | {
       readonly type: 'tokensEnded';
       readonly at: number;
@@ -75,7 +75,7 @@ export type CiConnectionEvent =
       /** `jti` of the access token. */
       readonly token: string;
       readonly expiresMs: number;
-      /** Claims kept for audit: actor, run, commit. */
+      /** Claims recorded for audit: actor, run, commit. */
       readonly recorded: ObservedClaims;
     }
   | {
@@ -83,13 +83,15 @@ export type CiConnectionEvent =
       readonly at: number;
       /** Also in the caller's refusal, so that the two can be matched. */
       readonly correlation: string;
-      /** Refusals since the last such note, these included, by code. */
+      /** Refusals since the last such note, including these, by code. */
       readonly codes: Readonly<Record<string, number>>;
       /** Names of the claims that differ. */
       readonly claims: readonly string[];
-      /** How each differs, in both ways if two refusals did; absent in notes of older versions. */
+      /**
+       * How each one differs, in both ways if two refusals did; absent in notes of older versions.
+       */
       readonly differences?: readonly CiClaimDifference[];
-      /** Of all codes together. */
+      /** Total of all codes. */
       readonly refusals: number;
     };
 
@@ -110,7 +112,7 @@ const chart = setup({
       tokenEpoch: context.tokenEpoch + 1,
       updatedMs: event.at,
     })),
-    // A restored backup may have forgotten later epochs: no epoch that was ever reached is reused.
+    // A restored backup may lack later epochs: no epoch ever reached is reused.
     leaveEpochs: assign(({ context, event }) => ({
       tokenEpoch: Math.max(context.tokenEpoch + 1, event.at),
       updatedMs: event.at,
@@ -136,7 +138,7 @@ const always = {
   },
   tokensEnded: {
     description:
-      'A token leaked, or a backup was restored: tokens end, also those that are not recorded.',
+      'A token leaked, or a backup was restored: all tokens end, including unrecorded ones.',
     actions: 'leaveEpochs',
   },
   exchangeRefused: {
@@ -144,13 +146,13 @@ const always = {
     actions: 'noteRefused',
   },
   deleted: {
-    description: 'It is removed for good: its tokens end.',
+    description: 'It was deleted for good: its tokens end.',
     target: 'deleted',
     actions: 'endTokens',
   },
 } as const;
 
-/** The chart. Being disabled can be undone, being deleted cannot. */
+/** The chart. Disabling can be undone, deletion cannot. */
 export const ciConnectionMachine = chart.createMachine({
   id: 'ciConnection',
   description: 'A CI workflow that may act as a service account, as it was observed and approved.',
@@ -166,14 +168,14 @@ export const ciConnectionMachine = chart.createMachine({
           actions: 'noteExchanged',
         },
         disabled: {
-          description: 'Somebody stopped it: its tokens end at once.',
+          description: 'It was disabled: its tokens end at once.',
           target: 'disabled',
           actions: ['endTokens', 'noteDisabled'],
         },
       },
     },
     disabled: {
-      description: 'Every exchange is refused, and so are the tokens made before.',
+      description: 'Every exchange is refused, and so are earlier tokens.',
       on: {
         ...always,
         enabled: {
@@ -183,12 +185,12 @@ export const ciConnectionMachine = chart.createMachine({
         },
       },
     },
-    deleted: { description: 'It is gone.', type: 'final' },
+    deleted: { description: 'It was deleted.', type: 'final' },
   },
 });
 
 function initialContext(input: CiConnectionInput | undefined): CiConnectionContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   return {
     project: input?.project ?? '',
     serviceAccount: input?.serviceAccount ?? '',

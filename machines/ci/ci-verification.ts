@@ -1,18 +1,18 @@
 /**
- * Machine of one verification of a CI workflow's identity. A pairing code proves that the runner of the
- * workflow was given it; the platform's signed token proves which workflow ran. A verification grants
- * nothing: only an approval of exactly the observed claims makes a connection. The code is good for
- * one observation; another one needs a new verification with its own code.
+ * Machine of one verification of a CI workflow's identity. A pairing code proves that the runner of
+ * the workflow has it; the platform's signed token proves which workflow ran. A verification grants
+ * nothing: only an approval of exactly the observed claims makes a connection. The code is valid
+ * for one observation; another one needs a new verification with its own code.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
 /** How long a verification waits for proof and review, ms (LIMIT-10: 30 minutes). */
 export const CI_VERIFICATION_MS = 30 * 60_000;
 
-/** Claims as observed, by name; a claim that the token did not have is null. */
+/** Observed claims, by name; null = the token did not have the claim. */
 export type ObservedClaims = Readonly<Record<string, string | null>>;
 
-/** What a verification is started with. */
+/** Input of a verification. */
 export interface CiVerificationInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -25,7 +25,7 @@ export interface CiVerificationInput {
   readonly issuer: string;
   readonly issuerUrl: string;
   readonly audience: string;
-  /** Of the pairing code, hex SHA-256. */
+  /** Hash of the pairing code, hex SHA-256. */
   readonly codeHash: string;
   readonly createdBy: string;
 }
@@ -36,7 +36,7 @@ export interface CiObservation {
   readonly bound: ObservedClaims;
   /** Claims kept only for review and audit. */
   readonly recorded: ObservedClaims;
-  /** Of both, hex SHA-256: an approval names it. */
+  /** Digest of both, hex SHA-256, which an approval names. */
   readonly digest: string;
   readonly warnings: readonly string[];
 }
@@ -51,18 +51,18 @@ export interface CiRefusedProof {
   readonly claims: readonly string[];
 }
 
-/** What the row of a verification keeps; the pairing code is there as its hash alone. */
+/** Row of a verification; of the pairing code it has only the hash. */
 export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly createdMs: number;
   /** End of both waits, Unix ms. */
   readonly expiresMs: number;
-  /** Noted wrong pairing codes; those of the last minute may be missing. */
+  /** Recorded wrong pairing codes; those of the last minute may be missing. */
   readonly wrongCodes: number;
   readonly observation: CiObservation | null;
   readonly observedMs: number | null;
-  /** The last noted one; at most one a minute is noted. */
+  /** The last recorded one; at most one per minute is recorded. */
   readonly lastRefusal: CiRefusedProof | null;
-  /** Id of the connection that the approval made. */
+  /** Id of the connection made by the approval. */
   readonly connection: string | null;
   readonly reason: string | null;
   readonly updatedMs: number;
@@ -130,7 +130,7 @@ const chart = setup({
   },
   delays: {
     deadline: ({ context, event }) =>
-      // The first event, xstate.init, has no time of its own: the creation's counts.
+      // The first event, xstate.init, has no time of its own, so the creation time is used.
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
   },
 });
@@ -145,7 +145,7 @@ const rejected = {
   actions: 'noteRejected',
 } as const;
 
-/** The chart. Every way ends in a final state, at the latest when it expires. */
+/** The chart. Every path ends in a final state, at the latest on expiry. */
 export const ciVerificationMachine = chart.createMachine({
   id: 'ciVerification',
   description: 'Proof of which CI workflow a project is about to trust. It grants nothing.',
@@ -163,12 +163,12 @@ export const ciVerificationMachine = chart.createMachine({
         },
         proofRefused: {
           description:
-            'The pairing code was right and the identity token was not: noted for the reviewer.',
+            'The pairing code was right but the identity token was not: recorded for the reviewer.',
           actions: 'noteRefused',
         },
         wrongCodesSent: {
           description:
-            'Somebody sent wrong pairing codes: noted for the reviewer, locks nobody out.',
+            'Wrong pairing codes were sent: recorded for the reviewer; no one is locked out.',
           actions: 'countWrongCodes',
         },
         rejected,
@@ -194,7 +194,7 @@ export const ciVerificationMachine = chart.createMachine({
 });
 
 function initialContext(input: CiVerificationInput | undefined): CiVerificationContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   const createdMs = input?.at ?? 0;
   return {
     project: input?.project ?? '',

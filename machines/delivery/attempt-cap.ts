@@ -1,27 +1,27 @@
 /**
- * The cap of a destination: attempts to it that may be open at a time. It grows with every quick acceptance,
- * shrinks while answers are slow, and is one again after a failure.
+ * The cap of a destination: the number of its attempts that may be open at a time. It grows with
+ * every quick acceptance, shrinks while responses are slow, and returns to one after a failure.
  */
 
-/** Of a new destination: nothing is known of its endpoint. */
+/** Cap of a new destination: nothing is known about its endpoint. */
 export const ATTEMPT_CAP_MIN = 1;
 
-/** Of an endpoint that answers quickly. */
+/** Cap of an endpoint that responds quickly. */
 export const ATTEMPT_CAP_MAX = 64;
 
-/** Of an endpoint that answers, but slowly. */
+/** Cap of an endpoint that responds, but slowly. */
 const SLOW_CAP_MAX = 8;
 
-/** An answer that took longer is slow, ms. */
+/** Response time above which an endpoint is slow, ms. */
 const SLOW_MS = 2_000;
 
-/** The end of an attempt as its destination takes it. `neutral`: it says nothing of the endpoint. */
+/** The end of an attempt, for its destination. `neutral`: it tells nothing about the endpoint. */
 export interface AttemptEnd {
   readonly result: 'healthy' | 'failing' | 'neutral';
   readonly durationMs: number;
 }
 
-/** The cap after an attempt has ended. @param max largest cap of the destination's kind */
+/** The cap after an attempt. @param max largest cap for the destination's kind */
 export function nextAttemptCap(cap: number, end: AttemptEnd, max: number): number {
   if (end.result === 'neutral') return cap;
   if (end.result === 'failing') return ATTEMPT_CAP_MIN;

@@ -1,15 +1,16 @@
 /**
- * One delivery: one notification to one destination (and recipient), of one incident or of a group
- * of them. A group gathers incidents of one rule for the destination's wait; then it is settled: what
- * no longer holds is dropped, and its members change no more, as its body names them. Every attempt passes through
- * `rechecking`, so a notification that became false while it waited is not sent. After 24 hours
- * nothing is sent, but an attempt under way always ends with its outcome first.
+ * One delivery: one notification to one destination (and recipient), about one incident or a group
+ * of them. A group gathers incidents of one rule during the destination's wait. Then it is settled:
+ * incidents that no longer hold are dropped, and its members no longer change, because its body
+ * names them. Every attempt passes through `rechecking`, so a notification that became false while
+ * it waited is not sent. After 24 hours nothing is sent, but an attempt in progress always ends
+ * with its outcome first.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { NotificationEvent } from '../platform/effects.ts';
 import { DELIVERY_LIFETIME_MS } from './retry-schedule.ts';
 
-/** Reasons for which a delivery ends unsent, as shown in audit and API. */
+/** Reasons why a delivery ends unsent, as shown in audit and API. */
 export const DELIVERY_REASONS = [
   'SNOOZED',
   'MAINTENANCE',
@@ -30,7 +31,7 @@ export const DELIVERY_REASONS = [
 /** One of `DELIVERY_REASONS`: why a delivery ended without being accepted. */
 export type DeliveryReason = (typeof DELIVERY_REASONS)[number];
 
-/** What is looked at before an attempt, as shown in audit and API. */
+/** Checks before an attempt, as shown in audit and API. */
 export const DELIVERY_CHECKS = [
   'DESTINATION_EXISTS',
   'DESTINATION_NOT_PAUSED',
@@ -44,7 +45,7 @@ export const DELIVERY_CHECKS = [
   'DESTINATION_NAMED',
   'NOT_SNOOZED',
 ] as const;
-/** One of `DELIVERY_CHECKS`. They are made again for every attempt, in the commit that opens it. */
+/** One of `DELIVERY_CHECKS`. They are repeated for every attempt, in the commit that opens it. */
 export type DeliveryCheck = (typeof DELIVERY_CHECKS)[number];
 
 /** One notification of one incident to one destination, or a test. */
@@ -61,34 +62,37 @@ export interface DeliveryInput {
   readonly rule: string;
   readonly evaluationRevision: number;
   readonly destination: string;
-  /** Id of the mail recipient; null when the destination has no recipients. */
+  /** Id of the mail recipient; null if the destination has no recipients. */
   readonly recipient: string | null;
-  /** What a group is found by while it gathers; absent: it is none. */
+  /** Lookup key of a group while it gathers; absent: not a group. */
   readonly groupKey?: string;
-  /** Of a group that replaces another one: what it goes on with. */
+  /** For a group that replaces another one: the state it continues with. */
   readonly continued?: ContinuedGroup;
 }
 
-/** A settled group of which a member no longer holds is replaced: another content is another id. */
+/**
+ * A settled group is replaced if one of its members no longer holds: a different body needs a
+ * different id.
+ */
 export interface ContinuedGroup {
   readonly members: number;
-  /** When the first of the groups was created, Unix ms: the 24 hours count from there. */
+  /** Creation time of the first of the groups, Unix ms: the 24 hours start there. */
   readonly createdMs: number;
-  /** Attempts of the groups before it: the schedule goes on. */
+  /** Attempts of the earlier groups: the schedule continues. */
   readonly earlierAttempts: number;
 }
 
-/** Most members of a group: replacing it is one commit, with two records for each. */
+/** Most members of a group: replacing it is one commit, with two records per member. */
 export const GROUP_MEMBERS_MAX = 200;
 
-/** What the row of a delivery keeps, its attempts among it. */
+/** Row of a delivery, including its attempts. */
 export interface DeliveryContext extends Omit<DeliveryInput, 'at' | 'continued' | 'groupKey'> {
-  /** See `DeliveryInput`; null = it is no group that gathers. */
+  /** See `DeliveryInput`; null = not a gathering group. */
   readonly groupKey: string | null;
   readonly createdMs: number;
-  /** Incidents in the group, those that were dropped too; 0 = it is of one incident, or a test. */
+  /** Incidents in the group, including dropped ones; 0 = one incident alone, or a test. */
   readonly members: number;
-  /** The members of the group change no more. */
+  /** true: the members of the group no longer change. */
   readonly isSettled: boolean;
   readonly earlierAttempts: number;
   /** Oldest first; the last one is open while its outcome is null. */
@@ -96,7 +100,7 @@ export interface DeliveryContext extends Omit<DeliveryInput, 'at' | 'continued' 
   /** Digest of the body, which every attempt sends unchanged; null before the first attempt. */
   readonly bodyDigest: string | null;
   readonly reason: DeliveryReason | null;
-  /** Time of the next attempt while it waits, Unix ms. */
+  /** Time of the next attempt during a wait, Unix ms. */
   readonly nextAttemptMs: number | null;
 }
 
@@ -105,33 +109,35 @@ export interface DeliveryAttempt {
   readonly attemptId: string;
   readonly startedMs: number;
   readonly endedMs: number | null;
-  /** `unknown`: the endpoint may have accepted it. null: under way. */
+  /** `unknown`: the endpoint may have accepted it. null: in progress. */
   readonly outcome: 'accepted' | 'failed' | 'unknown' | 'refused' | null;
   readonly httpStatus: number | null;
   readonly error: string | null;
 }
 
-/** An outcome names its attempt; without a name it means the open one. Others are ignored. */
+/** An outcome names its attempt, or without a name refers to the open one. Others are ignored. */
 interface Outcome {
   readonly at: number;
   readonly attemptId?: string;
 }
 
 /**
- * Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits. `checks`:
- * what was looked at, in that order; of `suppressed` the last one does not hold. Absent: events of
- * older versions, and what was suppressed without a recheck. `failing`: the endpoint is to blame, so
- * that its queue slows down; `restMs`: how long it asked for no attempt.
+ * Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits.
+ * `checks`: the checks made, in that order; in `suppressed` the last one failed. Absent: events of
+ * older versions, and suppression without a recheck. `failing`: the endpoint is at fault, so its
+ * queue slows down; `restMs`: how long it requested no attempts.
  */
 export type DeliveryEvent =
-  /** The incident's notification is in the group, which gathers for so long from the first, ms. */
+  /**
+   * The incident's notification joined the group, which gathers for `waitMs` from the first one.
+   */
   | {
       readonly type: 'memberJoined';
       readonly at: number;
       readonly incident: string;
       readonly waitMs: number;
     }
-  /** Members were looked at again; so many of them no longer hold. */
+  /** Members were checked again; `dropped` of them no longer hold. */
   | { readonly type: 'settled'; readonly at: number; readonly dropped: number }
   | { readonly type: 'attemptDue'; readonly at: number }
   | {
@@ -218,7 +224,7 @@ const chart = setup({
       event.at + event.delayMs < expiresMs(context),
   },
   delays: {
-    // Known to the event that begins the wait, and to no other.
+    // Only the event that begins the wait has it.
     groupWait: ({ event }) => (event.type === 'memberJoined' ? event.waitMs : 0),
     retryDelay: ({ context, event }) => Math.max(0, (context.nextAttemptMs ?? event.at) - event.at),
     lifetimeEnd: ({ context, event }) =>
@@ -242,7 +248,7 @@ const suppressed = {
   actions: 'keepReason',
 } as const;
 
-/** The transitions after a failed attempt: to another one, or to the end. */
+/** The transitions after a failed attempt: to another attempt, or to the end. */
 const retryOrExpire = (description: string) =>
   [
     {
@@ -274,7 +280,7 @@ export const deliveryMachine = chart.createMachine({
       on: {
         attemptDue: [
           {
-            description: 'The deliverer takes it up.',
+            description: 'The deliverer starts it.',
             guard: 'isAlive',
             target: 'rechecking',
           },
@@ -282,7 +288,8 @@ export const deliveryMachine = chart.createMachine({
         ],
         memberJoined: [
           {
-            description: 'The first of a group: its destination waits for more of the rule.',
+            description:
+              'The first of a group: its destination waits for more incidents of the rule.',
             guard: 'isFresh',
             target: 'gathering',
             actions: 'openGroup',
@@ -297,7 +304,7 @@ export const deliveryMachine = chart.createMachine({
       after: {
         groupWait: [
           {
-            description: 'The wait is over: nothing joins any more.',
+            description: 'The wait has ended: nothing joins any more.',
             guard: 'isAlive',
             target: 'queued',
           },
@@ -332,7 +339,8 @@ export const deliveryMachine = chart.createMachine({
         ],
         settled: [
           {
-            description: 'Each member was checked by itself; what no longer holds is dropped.',
+            description:
+              'Each member was checked by itself; those that no longer hold are dropped.',
             guard: 'isUnsettledGroup',
             actions: 'settle',
           },
@@ -345,7 +353,7 @@ export const deliveryMachine = chart.createMachine({
       description: 'An attempt is open; its outcome, not the 24 hours, ends this state.',
       on: {
         accepted: {
-          description: 'The endpoint accepted it. It says nothing about who read it.',
+          description: 'The endpoint accepted it. This does not tell who has read it.',
           guard: 'isOpenAttempt',
           target: 'sent',
           actions: 'closeAttempt',
@@ -365,7 +373,7 @@ export const deliveryMachine = chart.createMachine({
       after: {
         retryDelay: [
           {
-            description: 'The wait is over: it is checked again before another attempt.',
+            description: 'The wait has ended: it is checked again before another attempt.',
             guard: 'isAlive',
             target: 'rechecking',
           },

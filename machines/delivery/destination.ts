@@ -9,11 +9,11 @@ import { ATTEMPT_CAP_MIN } from './attempt-cap.ts';
 /** Longest overlap of a rotation, ms (LIMIT-12: up to 24 hours). */
 const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
 
-/** An endpoint that fails for this long, without a success or a silence between, is paused. */
+/** Time without a success or a silence after which a failing endpoint is paused, ms. */
 const FAILING_MS_MAX = 3 * 24 * 3_600_000;
 
 /**
- * Silence after which an endpoint no longer counts as failing throughout, ms. Attempts of one
+ * Silence after which an endpoint no longer counts as failing continuously, ms. Attempts of one
  * delivery are never this far apart.
  */
 const SILENCE_MS = 24 * 3_600_000;
@@ -24,7 +24,7 @@ const SILENCE_MS = 24 * 3_600_000;
  */
 export type DestinationKind = string;
 
-/** The URL as stored here. All empty for mail, whose recipients are rows of their own. */
+/** The stored part of the URL. All empty for mail, whose recipients are rows of their own. */
 export interface KeptAddress {
   /** Id of the URL in the sealed store; null for mail, and in rows of version 1. */
   readonly urlId: string | null;
@@ -40,7 +40,7 @@ export interface DestinationInput extends KeptAddress {
   readonly project: string;
   readonly kind: DestinationKind;
   readonly displayName: string;
-  /** Id of the first signing secret in the sealed store; null when nothing is signed. */
+  /** Id of the first signing secret in the sealed store; null if nothing is signed. */
   readonly secretId: string | null;
   /** See `DestinationContext`; absent = 0. */
   readonly groupWaitMs?: number;
@@ -49,10 +49,10 @@ export interface DestinationInput extends KeptAddress {
 /** Longest wait for further incidents of a rule, ms. */
 export const GROUP_WAIT_MS_MAX = 300_000;
 
-/** Wait of mails and chats unless they have one of their own, ms; webhooks do not wait. */
+/** Default wait of mails and chats, ms; webhooks do not wait. */
 const GROUP_WAIT_MS = 30_000;
 
-/** The wait of destinations that were made before each had one. */
+/** Wait of destinations that were created before each had its own. */
 export function formerGroupWaitMs(kind: DestinationKind): number {
   return kind === 'webhook' ? 0 : GROUP_WAIT_MS;
 }
@@ -61,19 +61,21 @@ export interface DestinationContext
   extends Omit<DestinationInput, 'at' | 'secretId' | 'groupWaitMs'> {
   /** Ids into the sealed store, current first; two during an overlap, none once deleted. */
   readonly secrets: readonly SecretReference[];
-  /** End of the previous secret's overlap, Unix ms; null = there is none. */
+  /** End of the previous secret's overlap, Unix ms; null = none. */
   readonly overlapEndsMs: number | null;
   /** Why it is paused; null = not paused. */
   readonly pausedReason: string | null;
   /** First failed attempt since the last accepted one or the last silence, Unix ms; null = none. */
   readonly failingSinceMs: number | null;
-  /** Last failed attempt of those, Unix ms; null = none. */
+  /** Last failed attempt since then, Unix ms; null = none. */
   readonly lastFailedMs: number | null;
-  /** The newest failed attempt, kept when others are accepted; null = none. */
+  /** The newest failed attempt, kept after later successes; null = none. */
   readonly lastError: { readonly atMs: number; readonly error: string } | null;
-  /** Attempts to it that may be open at a time, over all members. */
+  /** Attempts to it that may be open at a time, across all members. */
   readonly attemptCap: number;
-  /** How long a message waits for further incidents of its rule, ms; 0 = a message for each. */
+  /**
+   * How long a message waits for further incidents of its rule, ms; 0 = one message per incident.
+   */
   readonly groupWaitMs: number;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -124,8 +126,8 @@ export type DestinationEvent =
 const notFailing = { failingSinceMs: null, lastFailedMs: null } as const;
 
 /**
- * An endpoint that was fixed is tried carefully, though not only after an attempt from before the fix
- * has ended.
+ * After a fix, an endpoint is tried carefully, but without waiting for the end of an attempt that
+ * began before.
  */
 const fixed = { ...notFailing, attemptCap: ATTEMPT_CAP_MIN + 1 } as const;
 
@@ -218,17 +220,18 @@ const chart = base.extend({
 });
 
 const retargeted = {
-  description: 'Somebody changed its URL.',
+  description: 'Its URL was changed.',
   actions: 'retarget',
 } as const;
 
 const renamed = {
-  description: 'Somebody changed its display name.',
+  description: 'Its display name was changed.',
   actions: 'rename',
 } as const;
 
 const groupWaitChanged = {
-  description: 'Somebody changed how long it waits for further incidents; groups that gather stay.',
+  description:
+    'Its wait for further incidents was changed; groups that already gather are not affected.',
   actions: 'changeGroupWait',
 } as const;
 
@@ -248,7 +251,7 @@ const overlapEnded = {
 } as const;
 
 const deleted = {
-  description: 'Somebody deleted it; its secrets are deleted.',
+  description: 'It was deleted, and its secrets with it.',
   target: 'deleted',
   actions: ['dropSecrets', 'disarmOverlap'],
 } as const;
@@ -265,19 +268,19 @@ export const destinationMachine = chart.createMachine({
       on: {
         paused: {
           description:
-            'Somebody paused it, or the answers of its endpoint did; the reason is stored.',
+            'A person paused it, or the responses of its endpoint did; the reason is stored.',
           target: 'paused',
           actions: 'pause',
         },
         attemptFailed: [
           {
-            description: 'Its endpoint has failed for three days without a success between.',
+            description: 'Its endpoint has failed for three days without a success.',
             guard: 'hasFailedForDays',
             target: 'paused',
             actions: ['giveUp', 'keepError'],
           },
           {
-            description: 'An attempt failed, the first since one was accepted, or in 24 hours.',
+            description: 'An attempt failed, the first since the last success or in 24 hours.',
             guard: 'isNotYetFailing',
             actions: ['noteFailing', 'keepError'],
           },
@@ -304,12 +307,12 @@ export const destinationMachine = chart.createMachine({
       description: 'Nothing is sent to it.',
       on: {
         resumed: {
-          description: 'Somebody resumed it.',
+          description: 'It was resumed.',
           target: 'active',
           actions: 'resume',
         },
         attemptFailed: {
-          description: 'An attempt that was under way when it was paused failed.',
+          description: 'An attempt that was in progress when it was paused failed.',
           actions: 'keepError',
         },
         attemptCapChanged,
@@ -328,7 +331,7 @@ export const destinationMachine = chart.createMachine({
   },
 });
 
-/** True when it failed before, and neither a success nor a silence followed. */
+/** True if it failed before, and neither a success nor a silence followed. */
 function isStillFailing(
   context: DestinationContext,
   at: number,
@@ -342,7 +345,7 @@ function overlapOf(overlapMs: number): number {
 }
 
 function initialContext(input: DestinationInput | undefined): DestinationContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   const createdMs = input?.at ?? 0;
   return {
     project: input?.project ?? '',

@@ -1,6 +1,6 @@
 /**
- * One recipient of a mail destination: an address that its holder confirms. This machine holds the
- * state of the address only. Whether it still belongs to a member of the project is checked before
+ * One recipient of a mail destination: an address that its holder confirms. This machine holds only
+ * the state of the address. Whether it still belongs to a member of the project is checked before
  * every attempt.
  */
 import { assertEvent, assign, setup } from 'xstate';
@@ -26,7 +26,7 @@ export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash
   readonly tokenHash: string | null;
   readonly tokenExpiresMs: number | null;
   readonly verifiedMs: number | null;
-  /** Why nothing is sent any more (bounced, removed); null = does not apply. */
+  /** Why nothing more is sent (bounced, removed); null = does not apply. */
   readonly reason: string | null;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -36,7 +36,7 @@ export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash
 export type RecipientEvent =
   /** Another verification mail: its link replaces the previous one. */
   | { readonly type: 'invitedAgain'; readonly at: number; readonly tokenHash: string }
-  /** `tokenHash`: of the link that was used, which must be the current one. */
+  /** `tokenHash`: hash of the used link, which must be the current one. */
   | { readonly type: 'verified'; readonly at: number; readonly tokenHash: string }
   | { readonly type: 'unsubscribed'; readonly at: number }
   | { readonly type: 'bounced'; readonly at: number; readonly reason: string }
@@ -101,13 +101,13 @@ const unsubscribed = {
 } as const;
 
 const bounced = {
-  description: 'The mail server says that the address takes no mail.',
+  description: 'The mail server reports that the address accepts no mail.',
   target: 'bounced',
   actions: 'noteEnded',
 } as const;
 
 const removed = {
-  description: 'Somebody removed the address from the destination, or deleted the destination.',
+  description: 'The address was removed from the destination, or the destination was deleted.',
   target: 'removed',
   actions: 'noteEnded',
 } as const;
@@ -132,7 +132,7 @@ export const recipientMachine = chart.createMachine({
       on: { removed },
     },
     bounced: {
-      description: 'The address takes no mail; only a new verification changes that.',
+      description: 'The address accepts no mail; only a new verification changes that.',
       on: { invitedAgain: { ...invitedAgain, target: 'invited' }, unsubscribed, removed },
     },
     removed: {
@@ -143,7 +143,7 @@ export const recipientMachine = chart.createMachine({
 });
 
 function initialContext(input: RecipientInput | undefined): RecipientContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   const createdMs = input?.at ?? 0;
   return {
     project: input?.project ?? '',

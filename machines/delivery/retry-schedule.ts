@@ -6,7 +6,7 @@
 /** Age at which a delivery expires: nothing is sent after it. */
 export const DELIVERY_LIFETIME_MS = 24 * 3_600_000;
 
-/** Latest age of an attempt: a minute is left for it (10 s at most) and for a late timer. */
+/** Latest age of an attempt: leaves a minute for it (at most 10 s) and for a late timer. */
 export const LAST_ATTEMPT_AGE_MS = DELIVERY_LIFETIME_MS - 60_000;
 
 /** Waits after the 1st, 2nd, ... attempt, seconds. One last attempt follows, before 24 h. */
@@ -22,15 +22,15 @@ export interface FailedAttempt {
   readonly attempt: number;
   /** In [0, 1); 0.5 = exactly on schedule. */
   readonly jitter: number;
-  /** Wait that the receiver asked for, ms; undefined = none. */
+  /** Wait requested by the receiver, ms; undefined = none. */
   readonly retryAfterMs?: number | undefined;
-  /** Since the delivery's creation, ms. */
+  /** Age of the delivery, ms. */
   readonly ageMs: number;
 }
 
 /**
  * The wait before the next attempt, ms: the longer of schedule and `Retry-After`, cut so that one
- * last attempt is made before 24 h. Undefined when no other attempt fits.
+ * last attempt is made before 24 h. Undefined if no other attempt fits.
  */
 export function retryDelayMs(failed: FailedAttempt): number | undefined {
   const remainingMs = LAST_ATTEMPT_AGE_MS - failed.ageMs;

@@ -1,6 +1,7 @@
 /**
- * Machine of one credential, a scoped key: what it may do, and until when. The row holds the hash of the
- * secret, never the secret. Revocation is one transition from every live state, without a timer.
+ * Machine of one credential, a scoped key: its permissions, and its end. The row holds the hash of
+ * the secret, never the secret. Revocation is one transition from every live state, without a
+ * timer.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -13,7 +14,7 @@ export interface CredentialInput {
   readonly project: string;
   /** Personal key, service-account key, collector, enrolled VM. */
   readonly kind: 'pk' | 'sk' | 'col' | 'vm';
-  /** Of the secret, hex SHA-256. */
+  /** Hash of the secret, hex SHA-256. */
   readonly hash: string;
   /** Last four characters of the secret, for display. */
   readonly lastFour: string;
@@ -23,11 +24,11 @@ export interface CredentialInput {
   readonly displayName: string;
   /** Resource name of its creator, or a part of the service. */
   readonly createdBy: string;
-  /** Of a collector: the one data center whose machines it reports; null = any. */
+  /** For a collector: the one data center whose machines it reports; null = any. */
   readonly datacenter: string | null;
-  /** Of a collector of `_system`: the projects that it writes into; null = any. */
+  /** For a collector of `_system`: the projects that it writes to; null = any. */
   readonly projects: readonly string[] | null;
-  /** Of an enrolled VM's agent: id of the one VM that it reports; null otherwise. */
+  /** For an enrolled VM's agent: id of the one VM that it reports; null otherwise. */
   readonly vm: string | null;
   /** End of its lifetime, Unix ms. */
   readonly expiresMs: number;
@@ -37,9 +38,9 @@ export interface CredentialContext extends Omit<CredentialInput, 'at'> {
   readonly createdMs: number;
   /** Id of the key that replaces it; null = never rotated. */
   readonly successor: string | null;
-  /** When it was first rotated, Unix ms. */
+  /** Time of the first rotation, Unix ms. */
   readonly rotatedMs: number | null;
-  /** While rotating: end of its overlap, Unix ms. */
+  /** End of its overlap while rotating, Unix ms. */
   readonly overlapEndsMs: number | null;
   readonly revokedMs: number | null;
   readonly revokedReason: string | null;
@@ -51,7 +52,7 @@ export type CredentialEvent =
       readonly type: 'rotated';
       readonly at: number;
       readonly successor: string;
-      /** How long it still works; 0 = not at all. */
+      /** Time for which it still works, ms; 0 = not at all. */
       readonly overlapMs: number;
       readonly by: string;
     }
@@ -93,19 +94,19 @@ const chart = setup({
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
-      // The first event, xstate.init, has no time of its own: the creation's counts.
+      // The first event, xstate.init, has no time of its own, so the creation time is used.
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
     overlapEnd: ({ context, event }) => Math.max(0, (context.overlapEndsMs ?? event.at) - event.at),
   },
 });
 
 const lifetimeEnd = {
-  description: 'Its lifetime is over.',
+  description: 'Its lifetime has ended.',
   target: 'expired',
 } as const;
 
 const revoked = {
-  description: 'Somebody revoked it: it stops working at once.',
+  description: 'It was revoked: it stops working at once.',
   target: 'revoked',
   actions: 'noteRevoked',
 } as const;
@@ -118,7 +119,7 @@ const replacedAtOnce = {
 
 export const credentialMachine = chart.createMachine({
   id: 'credential',
-  description: 'A scoped key: what it may do, until when, and what replaces it.',
+  description: 'A scoped key: its permissions, its end, and its successor.',
   context: ({ input }) => initialContext(input),
   initial: 'active',
   states: {
@@ -143,7 +144,7 @@ export const credentialMachine = chart.createMachine({
       after: {
         lifetimeEnd,
         overlapEnd: {
-          description: 'The overlap is over: only the successor works.',
+          description: 'The overlap has ended: only the successor works.',
           target: 'revoked',
           actions: 'noteReplaced',
         },
@@ -162,13 +163,13 @@ export const credentialMachine = chart.createMachine({
         revoked,
       },
     },
-    revoked: { description: 'It was ended before its time.', type: 'final' },
+    revoked: { description: 'It was ended before its expiry.', type: 'final' },
     expired: { description: 'Its lifetime ended.', type: 'final' },
   },
 });
 
 function initialContext(input: CredentialInput | undefined): CredentialContext {
-  // xstate also calls this without input, for a throw-away actor of each transition.
+  // xstate also calls this without input, for the throw-away actor of each transition.
   return {
     project: input?.project ?? '',
     kind: input?.kind ?? 'pk',

@@ -1,21 +1,21 @@
 /**
  * Machine of one invitation to a project. Only the hash of its link's token is stored. A person who
- * proves to own the address, or holds the link, can accept it once.
+ * proves ownership of the address, or has the link, can accept it once.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { Role } from './membership.ts';
 
-/** How long an invitation can be accepted, ms. */
+/** Time for which an invitation can be accepted, ms. */
 export const INVITATION_MS = 7 * 86_400_000;
 
 export interface InvitationInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
   readonly project: string;
-  /** Lower case; empty = anybody with the link. */
+  /** Lower case; empty = anyone with the link. */
   readonly email: string;
   readonly role: Role;
-  /** Of the link's token, hex SHA-256. */
+  /** Hash of the link's token, hex SHA-256. */
   readonly tokenHash: string;
   readonly invitedBy: string;
 }
@@ -70,7 +70,7 @@ export const invitationMachine = chart.createMachine({
   states: {
     pending: {
       description: 'It can be accepted.',
-      after: { lifetimeEnd: { description: 'Nobody accepted it in time.', target: 'expired' } },
+      after: { lifetimeEnd: { description: 'No one accepted it in time.', target: 'expired' } },
       on: {
         accepted: {
           description: 'The invited person signed in and became a member.',

@@ -1,10 +1,10 @@
 /**
- * Machine of one person's membership of one project. The role says what a session may do there, and
+ * Machine of one person's membership of one project. The role sets what a session may do there, and
  * bounds the personal keys. A person who returns gets the same membership, but not the old keys.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** In rising order of what they may do. */
+/** In rising order of rights. */
 export type Role = 'VIEWER' | 'EDITOR' | 'OWNER';
 
 export interface MembershipInput {
@@ -63,7 +63,7 @@ const chart = setup({
 
 export const membershipMachine = chart.createMachine({
   id: 'membership',
-  description: "One person's place in one project.",
+  description: "One person's membership in one project.",
   context: ({ input }) => ({
     project: input?.project ?? '',
     person: input?.person ?? '',
@@ -80,7 +80,7 @@ export const membershipMachine = chart.createMachine({
       description: 'The person may do what the role allows.',
       on: {
         roleChanged: {
-          description: 'An owner gave another role; it counts from the next request.',
+          description: 'An owner gave another role; it takes effect on the next request.',
           actions: 'changeRole',
         },
         renamed: { description: 'The person has another name or address.', actions: 'rename' },
@@ -92,7 +92,7 @@ export const membershipMachine = chart.createMachine({
       },
     },
     removed: {
-      description: 'The person may do nothing here.',
+      description: 'The person has no access here.',
       on: {
         rejoined: {
           description: 'The person was invited again; old keys stay revoked.',

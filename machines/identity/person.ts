@@ -1,6 +1,6 @@
 /**
- * Machine of one person, somebody who signs in. It holds the accounts and the address by which they are
- * recognised, and whether they may sign in at all; memberships say what they may do.
+ * Machine of one person who signs in. It holds the accounts and the address by which the person is
+ * recognised, and whether the person may sign in at all; memberships define what the person may do.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -66,7 +66,7 @@ const chart = setup({
 
 export const personMachine = chart.createMachine({
   id: 'person',
-  description: 'Somebody who signs in.',
+  description: 'A person who signs in.',
   context: ({ input }) => ({
     displayName: input?.displayName ?? '',
     email: input?.email ?? '',
@@ -96,7 +96,7 @@ export const personMachine = chart.createMachine({
       description: 'No session and no personal key of the person works.',
       on: {
         enabled: {
-          description: 'An operator let the person in again.',
+          description: 'An operator lifted the lockout.',
           target: 'active',
           actions: 'noteEnabled',
         },

@@ -1,7 +1,7 @@
 /**
- * Machine of one service account, an identity of a project for unattended automation. Its capabilities
- * bound each of its keys and tokens on every request. It belongs to the project and outlives its
- * creator's membership.
+ * Machine of one service account, an identity of a project for unattended automation. Its
+ * capabilities bound each of its keys and tokens on every request. It belongs to the project and
+ * outlives its creator's membership.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -12,7 +12,7 @@ export interface ServiceAccountInput {
   readonly displayName: string;
   /** Template it was made from; null = none. */
   readonly template: string | null;
-  /** Bound of its keys and tokens. */
+  /** Upper bound for its keys and tokens. */
   readonly capabilities: readonly string[];
   /** Resource name of its creator. */
   readonly createdBy: string;
@@ -65,7 +65,7 @@ const edited = {
 } as const;
 
 const deleted = {
-  description: 'It is removed for good: its keys and tokens stop working.',
+  description: 'It was deleted for good: its keys and tokens stop working.',
   target: 'deleted',
   actions: 'noteDeleted',
 } as const;
@@ -90,7 +90,7 @@ export const serviceAccountMachine = chart.createMachine({
       on: {
         edited,
         disabled: {
-          description: 'Somebody stopped it: its keys and tokens are refused at once.',
+          description: 'It was disabled: its keys and tokens are refused at once.',
           target: 'disabled',
           actions: 'noteDisabled',
         },
@@ -98,7 +98,7 @@ export const serviceAccountMachine = chart.createMachine({
       },
     },
     disabled: {
-      description: 'Its keys are refused until it is enabled, its old tokens for ever.',
+      description: 'Its keys are refused until it is enabled, its old tokens forever.',
       on: {
         edited,
         enabled: {
@@ -109,6 +109,6 @@ export const serviceAccountMachine = chart.createMachine({
         deleted,
       },
     },
-    deleted: { description: 'It is gone.', type: 'final' },
+    deleted: { description: 'It was deleted.', type: 'final' },
   },
 });

@@ -1,9 +1,9 @@
 /**
  * Machine of one session of a signed-in person. Its secret rotates. The previous secret works until
- * the new one is used, because the answer with the new one may be lost, and for a short grace after
- * that, because a browser sends several requests at once. A new secret that nobody used is given up
- * for a newer one, and remembered, because somebody may have it. Last-seen times are off the commit
- * path: whoever checks the session measures idleness, and ends it here.
+ * the new one is used, because the response with the new one may be lost, and for a short grace
+ * period after that, because a browser sends several requests at once. A new secret that was never
+ * used is given up for a newer one, but remembered, because someone may have it. Last-seen times
+ * are off the commit path: the check of a session measures idleness, and ends the session here.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -18,7 +18,7 @@ export interface SessionInput {
   /** Id of the person. */
   readonly person: string;
   readonly method: SignInMethod;
-  /** Of the secret, hex SHA-256. */
+  /** Hash of the secret, hex SHA-256. */
   readonly hash: string;
   /** Short form of the User-Agent, for the list of sessions. */
   readonly agent: string;
@@ -41,7 +41,7 @@ export interface SessionContext extends Omit<SessionInput, 'at'> {
 interface PreviousSecret {
   readonly hash: string;
   readonly untilMs: number;
-  /** true: nobody has used the new secret yet, and perhaps nobody has it. */
+  /** true: the new secret has not been used, and perhaps never arrived. */
   readonly isNewUnseen: boolean;
 }
 
@@ -51,10 +51,10 @@ export type SessionEvent =
       readonly type: 'rotated';
       readonly at: number;
       readonly hash: string;
-      /** How long the previous secret works while nobody uses the new one. */
+      /** Time for which the previous secret works before the new one is used. */
       readonly graceMs: number;
     }
-  /** Somebody has the new secret: the previous one works for `graceMs` more. */
+  /** The new secret arrived: the previous one works for another `graceMs`. */
   | { readonly type: 'secretSeen'; readonly at: number; readonly graceMs: number }
   | {
       readonly type: 'ended';
@@ -66,7 +66,7 @@ export type SessionEvent =
       readonly reason: string;
     };
 
-/** true while a new secret would not exceed the bound of given-up ones. */
+/** True while a new secret would not exceed the bound of given-up ones. */
 export function canRotateSecret({
   previous,
   givenUp,
@@ -87,7 +87,7 @@ const chart = setup({
       const untilMs = Math.min(at + graceMs, context.expiresMs);
       const shown = { hash: context.hash, untilMs, isNewUnseen: true };
       if (!context.previous?.isNewUnseen) return { hash, rotatedMs: at, previous: shown };
-      // Gives up the secret that nobody used, not the one that somebody has.
+      // Gives up the secret that was never used, not the one in use.
       return { hash, rotatedMs: at, givenUp: [...context.givenUp, context.hash] };
     }),
     noteSeen: assign(({ context: { previous }, event }) => {
@@ -131,10 +131,10 @@ export const sessionMachine = chart.createMachine({
   initial: 'active',
   states: {
     active: {
-      description: 'Whoever holds its secret acts as the person.',
+      description: 'Any holder of its secret acts as the person.',
       after: {
         lifetimeEnd: {
-          description: 'Its absolute end has come.',
+          description: 'Its absolute end is reached.',
           target: 'expired',
           actions: 'forgetSecrets',
         },
@@ -160,7 +160,7 @@ export const sessionMachine = chart.createMachine({
         },
       },
     },
-    ended: { description: 'It was ended before its time.', type: 'final' },
+    ended: { description: 'It was ended before its expiry.', type: 'final' },
     expired: { description: 'Its lifetime ended.', type: 'final' },
   },
 });

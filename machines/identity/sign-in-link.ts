@@ -1,6 +1,7 @@
 /**
- * Machine of a one-time link by which a person signs in: made by an operator, at the first start, sent
- * by email, or passed from a browser to the command line. Only the hash of its token is stored.
+ * Machine of a one-time link by which a person signs in: made by an operator or at the first start,
+ * sent by email, or passed from a browser to the command line. Only the hash of its token is
+ * stored.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -10,18 +11,18 @@ export interface SignInLinkInput {
   /** Id of the person. */
   readonly person: string;
   readonly purpose: 'first-start' | 'operator' | 'email' | 'cli';
-  /** Of the link's token, hex SHA-256. */
+  /** Hash of the link's token, hex SHA-256. */
   readonly tokenHash: string;
   readonly expiresMs: number;
   /** For `cli`: digest of the verifier that the command line keeps (RFC 7636); else null. */
   readonly challenge: string | null;
-  /** For `cli`: id of the session that confirmed it, and with which it ends; else null. */
+  /** For `cli`: id of the session that confirmed it, with which it also ends; else null. */
   readonly confirmedBy: string | null;
 }
 
 export interface SignInLinkContext extends Omit<SignInLinkInput, 'at'> {
   readonly createdMs: number;
-  /** Id of the session it began. */
+  /** Id of the session that it began. */
   readonly session: string | null;
   readonly updatedMs: number;
 }
@@ -67,8 +68,8 @@ export const signInLinkMachine = chart.createMachine({
   initial: 'issued',
   states: {
     issued: {
-      description: 'Whoever holds it may sign in as the person.',
-      after: { lifetimeEnd: { description: 'Nobody used it in time.', target: 'expired' } },
+      description: 'Any holder of it may sign in as the person.',
+      after: { lifetimeEnd: { description: 'No one used it in time.', target: 'expired' } },
       on: {
         used: {
           description: 'The person signed in with it.',
@@ -83,7 +84,7 @@ export const signInLinkMachine = chart.createMachine({
       },
     },
     used: { description: 'It began a session and cannot be used again.', type: 'final' },
-    revoked: { description: 'It was ended before its time.', type: 'final' },
+    revoked: { description: 'It was ended before its expiry.', type: 'final' },
     expired: { description: 'It was not used in time.', type: 'final' },
   },
 });

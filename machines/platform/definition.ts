@@ -1,36 +1,36 @@
 /**
- * Definition of a machine for the host: its statechart, its version, and how older rows come up to
- * date. The registry lists one definition per machine; drawings, audit and model tests walk it.
+ * Definition of a machine for the host: its statechart, its version, and the upgrade of older rows.
+ * The registry lists one definition per machine; drawings, audit and model tests use it.
  */
 import type { AnyStateMachine } from 'xstate';
 
 export interface MachineDefinition {
   /** Name in commits, rows and drawings, e.g. `alertRule`. */
   readonly name: string;
-  /** Raised with every change of states, context or timers that an older row would not fit. */
+  /** Raised with every change of states, context or timers that older rows would not fit. */
   readonly version: number;
-  /** One sentence: what an instance of it is. */
+  /** One sentence that describes an instance. */
   readonly description: string;
   readonly machine: AnyStateMachine;
-  /** `upcasters[v]` takes a row of version v to version v + 1. */
+  /** `upcasters[v]` converts a row of version v to version v + 1. */
   readonly upcasters: Readonly<Record<number, (row: MachineRow) => MachineRow>>;
   /** Context fields by which instances are found, besides their id. */
   readonly indexes?: MachineIndexes;
-  /** Event and context fields that anybody who may read the project's audit may see. */
+  /** Event and context fields that anyone who may read the project's audit may see. */
   readonly publicFields: readonly string[];
 }
 
-/** For each index the context field that it holds. A value that is no text is not indexed. */
+/** Context field of each index. A value that is not text is not indexed. */
 export interface MachineIndexes {
-  /** Whose the instance is: the name or id of one identity. */
+  /** Owner of the instance: the name or id of one identity. */
   readonly owner?: string;
-  /** Whom the instance is about, in any project: a person or an address. */
+  /** Subject of the instance, in any project: a person or an address. */
   readonly subject?: string;
   /** Incident that the instance belongs to. */
   readonly incident?: string;
   /** Destination that the instance is for. */
   readonly destination?: string;
-  /** What the instance is about, one of a few. */
+  /** Event of the instance, from a small set. */
   readonly event?: string;
 }
 
@@ -57,7 +57,7 @@ export interface MachineRow {
 
 export type StateValueJson = string | { readonly [region: string]: StateValueJson };
 
-/** Every machine event carries when it happened (Unix ms): machines read no clock. */
+/** Every machine event carries its time (Unix ms): machines read no clock. */
 export interface MachineEvent {
   readonly type: string;
   readonly at: number;

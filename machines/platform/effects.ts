@@ -1,7 +1,7 @@
 /**
- * All that a machine can cause, as plain data. The host expands an effect, inside the same
- * decision, into further events and records; nothing here touches the outside. What does (sending)
- * is derived from the rows that result.
+ * Every effect of machines, as plain data. The host expands an effect, inside the same decision,
+ * into further events and records; nothing here touches the outside. Outside work, such as
+ * sending, is derived from the resulting rows.
  */
 
 /** Events people are notified of. */

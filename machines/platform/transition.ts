@@ -1,6 +1,7 @@
 /**
- * One transition of a statechart, purely: a snapshot and an event in, the next snapshot and the actions
- * it asks for out. The host commits what comes of it; whoever draws a path looks at the snapshot alone.
+ * One transition of a statechart, as a pure function: a snapshot and an event in, the next snapshot
+ * and the requested actions out. The host commits the result; drawing a path needs only the
+ * snapshot.
  */
 import {
   type AnyActorScope,
@@ -12,7 +13,7 @@ import type { MachineRow } from './definition.ts';
 
 export interface Transition {
   readonly snapshot: AnyMachineSnapshot;
-  /** In the order in which the chart asks for them. */
+  /** In the order in which the chart requests them. */
   readonly actions: readonly ActionRequest[];
 }
 
@@ -21,7 +22,7 @@ export interface ActionRequest {
   readonly params: unknown;
 }
 
-/** The state that an instance starts in. */
+/** The initial state of an instance. */
 export function firstTransition(
   machine: AnyStateMachine,
   input: Readonly<Record<string, unknown>>,
@@ -39,7 +40,7 @@ export function snapshotOf(
   return machine.resolveState({ value, context });
 }
 
-/** The next state, or undefined when the state does not take the event and nothing changes. */
+/** The next state, or undefined if the state does not accept the event and nothing changes. */
 export function nextTransition(
   machine: AnyStateMachine,
   before: AnyMachineSnapshot,
@@ -53,7 +54,7 @@ export function nextTransition(
 
 interface Scope {
   readonly scope: AnyActorScope;
-  /** The actions asked for since the scope was last handed out. */
+  /** Returns the actions requested since the scope was last handed out. */
   readonly collected: () => readonly ActionRequest[];
 }
 
@@ -63,8 +64,8 @@ const scopes = new WeakMap<
 >();
 
 /**
- * The actor that `transition()` of xstate makes for each call, kept for each machine instead: 4 µs
- * a step in place of 44. A test compares the two. Machines spawn nothing, so nothing is left in it.
+ * The actor that xstate's `transition()` makes for each call, kept per machine instead: 4 µs a step
+ * in place of 44. A test compares the two. Machines spawn nothing, so no state is left in it.
  */
 function scopeOf(machine: AnyStateMachine): Scope {
   let kept = scopes.get(machine);

@@ -13,9 +13,9 @@ export interface DatacenterInput {
 
 export interface DatacenterContext {
   readonly name: string;
-  /** Last report before the present silence, Unix ms; null = it reports. */
+  /** Last report before the current silence, Unix ms; null = it reports. */
   readonly silentSinceMs: number | null;
-  /** When the present state was entered, Unix ms. */
+  /** Start of the current state, Unix ms. */
   readonly changedMs: number;
 }
 

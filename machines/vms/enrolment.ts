@@ -1,11 +1,11 @@
 /**
- * Enrolment of one VM for expanded monitoring: an opt-in by a one-time token, which the agent inside
- * the guest exchanges for its own key. One instance for each VM. It can be offered again, and the
- * present agent keeps working until the next one enrols.
+ * Enrolment of one VM for expanded monitoring: an opt-in by a one-time token, which the agent
+ * inside the guest exchanges for its own key. One instance per VM. It can be offered again, and the
+ * current agent keeps working until the next one enrols.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** How long an enrolment token can be used, ms: long enough for a machine to be installed. */
+/** Lifetime of an enrolment token, ms: long enough to install a machine. */
 export const ENROLMENT_TOKEN_MS = 24 * 3_600_000;
 
 export interface EnrolmentInput {
@@ -15,7 +15,7 @@ export interface EnrolmentInput {
   /** Id of the VM. */
   readonly vm: string;
   readonly datacenter: string;
-  /** Of the token, hex SHA-256. */
+  /** Hash of the token, hex SHA-256. */
   readonly tokenHash: string;
   readonly by: string;
 }
@@ -92,14 +92,14 @@ const chart = setup({
 });
 
 const offered = {
-  description: 'Somebody opted in: a one-time token for the agent was made.',
+  description: 'Monitoring was requested: a one-time token for the agent was made.',
   target: 'offered',
   reenter: true,
   actions: 'offer',
 } as const;
 
 const unenrolled = {
-  description: 'Somebody opted out: token and key stop working.',
+  description: 'Monitoring was switched off: token and key stop working.',
   target: 'off',
   actions: 'forgetKey',
 } as const;
@@ -125,7 +125,7 @@ export const enrolmentMachine = chart.createMachine({
       after: {
         lifetimeEnd: [
           {
-            description: 'No other agent enrolled in time: the present one keeps working.',
+            description: 'No other agent enrolled in time: the current one keeps working.',
             guard: 'hasAgent',
             target: 'enrolled',
             actions: 'forgetToken',
@@ -142,7 +142,7 @@ export const enrolmentMachine = chart.createMachine({
         },
         tokenWithdrawn: [
           {
-            description: 'The token was withdrawn; the present agent keeps working.',
+            description: 'The token was withdrawn; the current agent keeps working.',
             guard: 'hasAgent',
             target: 'enrolled',
             actions: 'forgetToken',

@@ -1,49 +1,55 @@
 /**
- * Source of one VM: which of several collectors reports it. Two that know one UUID (a failover, a live
- * migration, a clone, a collector that was replaced) would overwrite each other's rows, so one speaks at a
- * time and the rows of the others are refused. A take-over follows from what both say of the VM; `takeOver`
- * is the whole rule. One instance for each VM.
+ * Source of one VM: which of several collectors reports it. Two that know one UUID (a failover, a
+ * live migration, a clone, a replaced collector) would overwrite each other's rows, so one reports
+ * at a time and the rows of the others are refused. A take-over follows from the reports of both;
+ * `takeOver` is the whole rule. One instance per VM.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
 /**
- * Copy of the VM that a source sees, by its worth. RUNNING: it runs, or its state is not reported and there
- * are readings. PAUSED: its process is there. DOWN: it is off or has crashed, or it is paused as a migration
- * needs it, which may come to nothing.
+ * Copy of the VM that a source sees, by its rank. RUNNING: it runs, or its state is not reported
+ * but there are readings. PAUSED: its process exists. DOWN: it is off or has crashed, or it is
+ * paused for a migration, which may fail.
  */
 export type Copy = 'RUNNING' | 'PAUSED' | 'DOWN';
 
 const WORTH: Readonly<Record<Copy, number>> = { RUNNING: 2, PAUSED: 1, DOWN: 0 };
 
-/** Silence of three sampling intervals, by which a source is gone, ms. */
+/** Silence of three sampling intervals, after which a source counts as gone, ms. */
 export const SOURCE_SILENT_MS = 90_000;
-/** The same where the VM has meanwhile been started elsewhere: one interval and what a row is late, ms. */
+/**
+ * The same if the VM has meanwhile been started elsewhere: one interval and the delay of a row, ms.
+ */
 const SOURCE_MISSED_MS = 45_000;
-/** A source that was replaced for its copy comes back by its copy no sooner than this, ms. */
+/**
+ * Minimum time before a source that was replaced because of its copy can return because of its
+ * copy, ms.
+ */
 const SOURCE_SETTLED_MS = 90_000;
 
-/** What is known of both sides when another source reports the VM. */
+/** Facts about both sides when another source reports the VM. */
 export interface SourceClaim {
   /** The other source. */
   readonly source: string;
   /** Its copy of the VM. */
   readonly copy: Copy;
-  /** Observation of this row, Unix ms. */
+  /** Observation time of this row, Unix ms. */
   readonly observedMs: number;
-  /** Its copy was first seen to run after the last row of the present source. */
+  /** true: its copy was first seen running after the last row of the current source. */
   readonly isFresh: boolean;
-  /** Copy in the newest row of the present source. */
+  /** Copy in the newest row of the current source. */
   readonly presentCopy: Copy;
-  /** Time for which the present source was not heard, while others were, ms. */
+  /** Time for which the current source was silent while others were heard, ms. */
   readonly presentSilentMs: number;
-  /** The key of the present source has ended: it can send nothing. */
+  /** true: the key of the current source has ended, so it can send nothing. */
   readonly isPresentEnded: boolean;
 }
 
 /**
- * Why a source took a VM over. RUNS_ELSEWHERE: its copy is worth more. STARTED_ELSEWHERE: it was started
- * there, and the source before has missed a round since. SILENT: the source before has been silent for three
- * intervals. KEY_ENDED: its key has ended. LEFT: it said that the VM has left it.
+ * Why a source took a VM over. RUNS_ELSEWHERE: its copy ranks higher. STARTED_ELSEWHERE: the VM was
+ * started there, and the previous source has missed a round since. SILENT: the previous source has
+ * been silent for three intervals. KEY_ENDED: its key has ended. LEFT: it reported that the VM has
+ * left it.
  */
 export type TakeOver = 'RUNS_ELSEWHERE' | 'STARTED_ELSEWHERE' | 'SILENT' | 'KEY_ENDED' | 'LEFT';
 
@@ -60,15 +66,21 @@ export interface VmSourceInput {
 export interface VmSourceContext {
   readonly project: string;
   readonly vm: string;
-  /** Resource name of a collector's key, or name of a source of this service; the last one while none speaks. */
+  /**
+   * Resource name of a collector's key, or name of a source of this service; the last one if none
+   * reports.
+   */
   readonly source: string;
-  /** The one before; '' = none. */
+  /** The previous one; '' = none. */
   readonly sourceBefore: string;
   /** Why it took over; null: it was the first, or the VM had been retired. */
   readonly reason: TakeOver | null;
-  /** How many sources have reported the VM in turn, from 1: counters of each begin anew. */
+  /** Number of sources that have reported the VM in turn, from 1: counters restart with each. */
   readonly turn: number;
-  /** Observation of the first row of this turn, or of the last word of a source that the VM has left, Unix ms. */
+  /**
+   * Observation time of the first row of this turn, or of the last report of a source that the VM
+   * has left, Unix ms.
+   */
   readonly sinceMs: number;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -80,16 +92,16 @@ export type VmSourceEvent =
   | { readonly type: 'departed'; readonly at: number; readonly sinceMs: number }
   | { readonly type: 'vmRetired'; readonly at: number };
 
-/** The present source, as far as a take-over depends on it. */
+/** Facts about the current source that a take-over depends on. */
 type Present = Pick<VmSourceContext, 'sourceBefore' | 'sinceMs' | 'reason'> & {
   readonly hasLeft: boolean;
 };
 
-/** Why the claim is granted; undefined: the present source goes on, and the row is refused. */
+/** Why the claim is granted; undefined: the current source stays, and the row is refused. */
 export function takeOver(present: Present, claim: SourceClaim): TakeOver | undefined {
   const { copy, presentCopy, presentSilentMs } = claim;
   if (present.hasLeft) {
-    // A definition that stayed behind says nothing, unless nobody else does.
+    // A definition left behind does not count, unless no other source reports the VM.
     const isAlone = claim.observedMs - present.sinceMs > SOURCE_SILENT_MS;
     return copy !== 'DOWN' || isAlone ? 'LEFT' : undefined;
   }
@@ -100,7 +112,7 @@ export function takeOver(present: Present, claim: SourceClaim): TakeOver | undef
   return isStarted && presentSilentMs > SOURCE_MISSED_MS ? 'STARTED_ELSEWHERE' : undefined;
 }
 
-/** Two sources whose copies run in turn do not take the VM from each other in every round. */
+/** Two sources whose copies run in turn must not take the VM from each other in every round. */
 function isTooSoon({ sourceBefore, sinceMs, reason }: Present, claim: SourceClaim): boolean {
   const isBack = claim.source === sourceBefore && reason === 'RUNS_ELSEWHERE';
   return isBack && claim.observedMs - sinceMs < SOURCE_SETTLED_MS;
@@ -191,7 +203,7 @@ export const vmSourceMachine = chart.createMachine({
           actions: 'takeOver',
         },
         departed: {
-          description: 'The source said that the VM has left it.',
+          description: 'The source reported that the VM has left it.',
           target: 'left',
           actions: 'depart',
         },
@@ -211,7 +223,7 @@ export const vmSourceMachine = chart.createMachine({
       },
     },
     retired: {
-      description: 'The VM is gone; whoever reports it next makes it a new one.',
+      description: 'The VM is gone; the next report makes it a new one.',
       on: {
         claimed: {
           description: 'The first source of the new VM.',
