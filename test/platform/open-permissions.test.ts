@@ -34,9 +34,9 @@ t.test(
     chmodSync(natsTokenFile, 0o640);
     const metrics = watch();
     t.match(warnings, [
-      /SVC_DATA .*data is open to others of this machine \(mode 0750\): chmod 700 it/,
-      /SVC_TLS_KEY_FILE .*key\.pem is open to others of this machine \(mode 0644\): chmod 600 it/,
-      /SVC_NATS_TOKEN_FILE .*token is open to others of this machine \(mode 0640\): chmod 600 it/,
+      /SVC_DATA .*data is open to others of this machine \(mode 0750\): run chmod 700 on it/,
+      /SVC_TLS_KEY_FILE .*key\.pem is open to others of this machine \(mode 0644\): run chmod 600 on it/,
+      /SVC_NATS_TOKEN_FILE .*token is open to others of this machine \(mode 0640\): run chmod 600 on it/,
     ]);
     t.match(await metrics.text(), /svc_open_permissions\{what="tls_key"\} 1/);
     chmodSync(data, 0o700);
