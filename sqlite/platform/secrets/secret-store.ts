@@ -1,16 +1,14 @@
 /**
  * `secrets.db`: data that is never in a commit. Sealed values (webhook secrets, URLs that carry
  * one), rendered bodies and responses of deliveries, encrypted under a key outside the database;
- * and the lossy "last used" of credentials, which is off the commit path. Deleting a row destroys
- * the secret, which an append-only log cannot do: it is overwritten in the file, then SQLite's log
- * is emptied.
+ * and the lossy "last used" of credentials. Deleting a row destroys the secret, which an
+ * append-only log cannot do: it is overwritten in the file, then SQLite's log is emptied.
  *
- * First the port of sealed values. It has two adapters that pass one suite: the file alone, here,
- * for one process, and the file of a member, which follows a stream (`shared-secrets.ts`). Then
- * sealing under the master key, and the tables, which take and return sealed bytes. A sealed value
- * is AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are
- * authenticated with it, so that a value moved to another row, or sent under another subject,
- * cannot be opened.
+ * First the port of sealed values, with two adapters that pass one suite: the file alone, here, for
+ * one process, and the file of a member, which follows a stream (`shared-secrets.ts`). Then sealing
+ * under the master key, and the tables, which take and return sealed bytes. A sealed value is
+ * AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are
+ * authenticated with it, so that a value moved to another row or subject cannot be opened.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -81,10 +79,7 @@ export interface BodyStore {
   get(deliveryId: string): Uint8Array | undefined;
   /** Deliveries that have a body. */
   ids(): string[];
-  /**
-   * One disk write, or none if there is nothing to delete; no file has them 10 s later, or after a
-   * start.
-   */
+  /** At most one disk write; no file has the bodies 10 s later, or after a start. */
   delete(deliveryIds: readonly string[]): Promise<void>;
 }
 
@@ -150,10 +145,7 @@ export function openSecretStore(options: SecretStoreOptions): LocalSecretStore {
   };
 }
 
-/**
- * The file, with a canary under the key. Throws `WrongMasterKey` if it has one under another key,
- * and what `openDatabase` throws.
- */
+/** The file, with a canary. Throws `WrongMasterKey`, and what `openDatabase` throws. */
 export function openSecretFile(
   options: SecretStoreOptions,
   synchronous: 'FULL' | 'NORMAL',
@@ -175,8 +167,8 @@ export function canary(seal: Seal): Uint8Array {
 }
 
 /**
- * Compares an existing store with the key without changing anything; a missing store is not
- * created. Throws `WrongMasterKey`, and what SQLite throws.
+ * Compares an existing store with the key; changes nothing. Throws `WrongMasterKey`, and what
+ * SQLite throws.
  */
 export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): void {
   if (!existsSync(options.path)) return;
@@ -337,10 +329,7 @@ export const CANARY = { id: 'master-key', purpose: 'canary' } as const;
 
 const KEY_ID_BYTES = 8;
 
-/**
- * Name of the key, for places where it must not be shown: a manifest, a refusal, a member's record.
- * 16 hex digits.
- */
+/** Public name of the key, for a manifest, a refusal, a member's record: 16 hex digits. */
 export function keyIdOf(masterKey: Uint8Array): string {
   const id = hkdfSync('sha256', masterKey, '', 'svc key id', KEY_ID_BYTES);
   return Buffer.from(id).toString('hex');
@@ -362,8 +351,7 @@ export function createSeal({ masterKey, random }: SealOptions): Seal {
       `The master key has ${masterKey.length} bytes: it must have ${MASTER_KEY_BYTES}`,
     );
   }
-  // Prepared once: a key given as bytes would be prepared for each value, which takes longer than
-  // sealing it.
+  // Prepared once, because preparing a key takes longer than sealing a value.
   const key = createSecretKey(masterKey);
   return {
     close: (id, purpose, value) => {
@@ -509,18 +497,12 @@ export class SecretFile {
     return true;
   }
 
-  /**
-   * Runs in one transaction. SQLite's log still has the values: see `emptyLog`. @returns the number
-   * removed
-   */
+  /** Runs in one transaction; SQLite's log keeps the values, see `emptyLog`. @returns how many */
   remove(keys: readonly SealedKey[]): number {
     return this.#removeAll(keys);
   }
 
-  /**
-   * Removes deleted values from SQLite's log too: before it returns, or together with others within
-   * 10 s.
-   */
+  /** Removes deleted values from SQLite's log: before it returns, or with others within 10 s. */
   emptyLog(when: 'now' | 'soon'): void {
     this.#log[when]();
   }
