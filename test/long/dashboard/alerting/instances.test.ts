@@ -1,6 +1,7 @@
 /**
- * An alert instance that has not fired, in Chromium: it breached twice for less than the rule asks
- * for, the second time with a gap in between. The page says why, shows each run, and goes through them.
+ * An alert instance that has not fired, in Chromium: it breached twice for less than the rule
+ * requires, the second time with a gap in between. The page says why, lists each run, and steps
+ * through them.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -35,14 +36,18 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       const from = visitor.requested.length;
       await link.click();
       await page.getByRole('heading', { level: 1, name: 'Busy, Web 1' }).waitFor();
-      t.notMatch(visitor.requested.slice(from).join(), 'ListVMMonitoring', 'it says its own names');
+      t.notMatch(
+        visitor.requested.slice(from).join(),
+        'ListVMMonitoring',
+        'the page uses the names in its own response',
+      );
       const reason = page.locator('.summary');
       await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
       t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
       const runs = page.getByRole('table', { name: 'Runs of breaching readings' });
       t.same(await lastCells(runs), [
         'a reading no longer breached',
-        'of a gap: the next breaching reading began a new run',
+        'a gap occurred; the next breaching reading started a new run',
         'a reading no longer breached',
       ]);
       const segments = page.getByRole('table', { name: 'States in this period' });
@@ -81,7 +86,7 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       t.equal(
         await page.locator('.statechart.recomputed').count(),
         1,
-        'what is recomputed is dashed',
+        'recomputed steps are dashed',
       );
       t.equal(new URL(page.url()).searchParams.get('step'), '4', 'a sent link shows the same step');
     },
@@ -94,14 +99,14 @@ async function lastCells(table: Locator): Promise<string[]> {
   return table.locator('tbody tr td:last-child').allInnerTexts();
 }
 
-/** Ids of the current states on the drawing. */
+/** Ids of the current states on the diagram. */
 function currentStates(page: Page): Promise<string[]> {
   return page
     .locator('.statechart .state[aria-current]')
     .evaluateAll((states) => states.map((state) => state.getAttribute('data-state') ?? ''));
 }
 
-/** An hour: busy for 5 minutes, later for 12 with a gap of 4 in the middle; at the end all is well. */
+/** An hour: busy for 5 minutes, later for 12 with a gap of 4 in the middle; normal at the end. */
 function readings(): Reading[] {
   const nowMs = Math.floor(Date.now() / STEP_MS) * STEP_MS;
   const all: Reading[] = [];

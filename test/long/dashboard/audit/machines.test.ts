@@ -1,6 +1,7 @@
 /**
- * Machines, instances and deliveries in Chromium: every state and arrow is drawn, steps move the
- * marks, the saved file stands alone, ten thousand rows stay few elements, markup stays text.
+ * Machines, instances and deliveries in Chromium: all states and transitions are drawn, steps move
+ * the marks, the saved file is self-contained, ten thousand rows render few elements, and markup
+ * stays text.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -39,31 +40,34 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   const { page, problems } = await signedIn(chromium, program);
   const project = `/${program.demo.projectName}`;
 
-  await t.test('all machines are listed, and drawn when they are seen', async (t) => {
+  await t.test('all machines are listed, and drawn when they become visible', async (t) => {
     await page.goto(`${project}/machines`);
     await page.locator('.machine-sketch svg').first().waitFor();
     t.equal(await page.locator('.machine-cards li').count(), machineDefinitions.size);
   });
 
-  await t.test('each machine is drawn with every state and arrow of its definition', async (t) => {
-    for (const definition of machineDefinitions.values()) {
-      const { root, arrows } = chartOf(definition);
-      await page.goto(`${project}/machines/${definition.name}`);
-      await page.locator('.statechart svg [data-state]').first().waitFor();
-      const drawn = await drawnOn(page);
-      const states = statesIn(root).slice(1);
-      t.same(drawn.states, states.map(({ id }) => id).sort(), definition.name);
-      t.same(drawn.events, arrows.map(labelOf).sort(), definition.name);
-      const pairs = arrows
-        .filter(({ target }) => target)
-        .map((one) => `${one.source} ${one.target}`);
-      const starts = statesIn(root).filter(({ initial }) => initial !== undefined);
-      t.equal(drawn.lines, new Set(pairs).size + starts.length, definition.name);
-    }
-    t.same(problems, []);
-  });
+  await t.test(
+    'each machine is drawn with all states and transitions of its definition',
+    async (t) => {
+      for (const definition of machineDefinitions.values()) {
+        const { root, arrows } = chartOf(definition);
+        await page.goto(`${project}/machines/${definition.name}`);
+        await page.locator('.statechart svg [data-state]').first().waitFor();
+        const drawn = await drawnOn(page);
+        const states = statesIn(root).slice(1);
+        t.same(drawn.states, states.map(({ id }) => id).sort(), definition.name);
+        t.same(drawn.events, arrows.map(labelOf).sort(), definition.name);
+        const pairs = arrows
+          .filter(({ target }) => target)
+          .map((one) => `${one.source} ${one.target}`);
+        const starts = statesIn(root).filter(({ initial }) => initial !== undefined);
+        t.equal(drawn.lines, new Set(pairs).size + starts.length, definition.name);
+      }
+      t.same(problems, []);
+    },
+  );
 
-  await t.test('arrow keys go through the states, and say what each means', async (t) => {
+  await t.test('arrow keys move between states and show their meaning', async (t) => {
     await page.goto(`${project}/machines/delivery`);
     await page.locator('[data-state="delivery.queued"]').focus();
     await page.keyboard.press('ArrowDown');
@@ -87,7 +91,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   await untilFiring(program, 1);
   await untilNamed(program, MARKUP);
 
-  await t.test('stepping marks the states that the instance was in', async (t) => {
+  await t.test('stepping marks the earlier states of the instance', async (t) => {
     const name = await firedInstance(program);
     await page.goto(`/${name}`);
     const steps = page.locator('.step-list li button');
@@ -107,8 +111,8 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.same(problems, []);
   });
 
-  await t.test('the saved file is an SVG of its own', async (t) => {
-    // The file is called as the drawing is: by ids, until names are loaded.
+  await t.test('the saved file is a self-contained SVG', async (t) => {
+    // The file is named like the diagram: by ids, until names are loaded.
     await page.getByRole('figure', { name: MARKUP }).first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -130,12 +134,12 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     const ofThePage = new Set(attributes as string[]).intersection(
       new Set(['class', 'style', 'id', 'href', 'tabindex', 'onclick', 'onfocus', 'data-state']),
     );
-    t.same([...ofThePage], [], 'nothing of the page');
+    t.same([...ofThePage], [], 'nothing from the page');
     const title = await alone.page.evaluate('document.querySelector("svg > title").textContent');
     t.ok(String(title).includes(MARKUP), 'markup is text in it too');
   });
 
-  await t.test('on a phone it is a tree of the states', async (t) => {
+  await t.test('on a phone the machine is a tree of states', async (t) => {
     await page.setViewportSize({ width: 360, height: 740 });
     t.notOk(await page.locator('.statechart-frame').isVisible());
     t.ok(await page.locator('.statechart-tree').isVisible());
@@ -144,27 +148,24 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  await t.test(
-    'a delivery shows its attempt, what was checked, and the answer as text',
-    async (t) => {
-      const name = await failedDelivery(program);
-      await page.goto(`/${name}`);
-      const answer = page.locator('.answer pre').first();
-      await answer.waitFor();
-      t.equal(await answer.innerText(), MARKUP);
-      t.equal(await page.locator('main img').count(), 0);
-      const attempts = page.locator('.attempts');
-      await attempts.locator('summary').first().click();
-      t.match(await attempts.innerText(), /The incident is not snoozed/);
-      t.match(await attempts.innerText(), /answered 500/);
-      await page.locator('[data-state="delivery.waiting"][aria-current="true"]').waitFor();
-      await page.goto(`${project}/deliveries?state=WAITING`);
-      await page.locator('tr[data-row]').first().waitFor();
-      t.same(problems, []);
-    },
-  );
+  await t.test('a delivery shows its attempt, its checks, and the response as text', async (t) => {
+    const name = await failedDelivery(program);
+    await page.goto(`/${name}`);
+    const answer = page.locator('.answer pre').first();
+    await answer.waitFor();
+    t.equal(await answer.innerText(), MARKUP);
+    t.equal(await page.locator('main img').count(), 0);
+    const attempts = page.locator('.attempts');
+    await attempts.locator('summary').first().click();
+    t.match(await attempts.innerText(), /The incident is not snoozed/);
+    t.match(await attempts.innerText(), /answered 500/);
+    await page.locator('[data-state="delivery.waiting"][aria-current="true"]').waitFor();
+    await page.goto(`${project}/deliveries?state=WAITING`);
+    await page.locator('tr[data-row]').first().waitFor();
+    t.same(problems, []);
+  });
 
-  await t.test('an instance in the address is text, whatever it is', async (t) => {
+  await t.test('an instance in the address is always shown as text', async (t) => {
     await page.goto(`${project}/machines/delivery?instance=${encodeURIComponent(MARKUP)}`);
     await page.getByRole('heading', { level: 2, name: MARKUP }).waitFor();
     t.equal(await page.locator('main img, main b').count(), 0);
@@ -174,7 +175,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     );
   });
 
-  await t.test('ten thousand instances are few elements, and all are counted', async (t) => {
+  await t.test('ten thousand instances render few elements, and all are counted', async (t) => {
     for (let rule = 1; rule < RULES; rule += 1)
       await saveRule(program, { displayName: `Rule ${rule}` });
     const atMs = Date.now();
@@ -204,7 +205,7 @@ interface Drawn {
   readonly lines: number;
 }
 
-/** What stands on the drawing of the page. */
+/** Texts in the diagram of the page. */
 async function drawnOn(page: Page): Promise<Drawn> {
   return await page.evaluate(`(() => {
     const all = (part) => [...document.querySelectorAll('.statechart svg ' + part)];
@@ -216,7 +217,7 @@ async function drawnOn(page: Page): Promise<Drawn> {
   })()`);
 }
 
-/** Ids of the innermost states that are marked as current. */
+/** Ids of the innermost states marked as current. */
 async function currentOn(page: Page): Promise<string[]> {
   return await page.evaluate(`[...document.querySelectorAll('.statechart svg [aria-current]')]
     .map((state) => state.dataset.state).sort()`);
@@ -231,7 +232,7 @@ async function signedIn(chromium: Chromium, program: Program): Promise<Visitor> 
   return visitor;
 }
 
-/** An endpoint that refuses everything, with markup. */
+/** An endpoint that rejects everything, with markup. */
 async function startRefusing(t: Test): Promise<string> {
   const server = createServer((_, response) => response.writeHead(500).end(MARKUP));
   server.listen(0, '127.0.0.1');

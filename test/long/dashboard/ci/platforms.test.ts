@@ -1,7 +1,7 @@
 /**
- * The CI wizard in Chromium for each platform beside GitHub, with a token as that platform makes one:
- * the platform is chosen, its own step is shown, and the workflow is approved and exchanges. Then a
- * verification whose time is over.
+ * The CI wizard in Chromium for each platform besides GitHub, with a token in that platform's
+ * format: the platform is chosen, its own step is shown, and the workflow is approved and
+ * exchanges. Then an expired verification.
  */
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -17,13 +17,13 @@ const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';
 const LIST = `/${PROJECT}/ciConnections`;
 const KINDS = ['gitlab', 'buildkite', 'circleci'] as const;
-/** In the step of each platform alone. */
+/** Text that only the step of this platform contains. */
 const WORDS = {
   gitlab: ['id_tokens:', 'script:'],
   buildkite: ['buildkite-agent oidc request-token', '--claim pipeline_id'],
   circleci: ['circleci run oidc get', '- run:'],
 } as const;
-/** How each names the repository or pipeline that is connected. */
+/** How each names the connected repository or pipeline. */
 const SOURCES = {
   gitlab: 'group/project',
   buildkite: 'app',
@@ -56,7 +56,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   const { page, problems } = await chromium.visitor(origin);
   await page.context().addCookies([{ ...owner.cookie, url: origin }]);
   const main = page.getByRole('main');
-  /** As a job does that has nothing but its platform's token. */
+  /** Like a job that has only its platform's token. */
   const asJob = async (method: string, request: object): Promise<number> => {
     const answer = await fetch(`${origin}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -80,14 +80,17 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       await page.goto(new URL(page.url()).pathname);
       const ticks = main.getByRole('group', { name: 'Before you approve' }).getByRole('checkbox');
       await ticks.first().waitFor();
-      t.ok((await main.innerText()).includes(SOURCES[kind]), 'the review names what is connected');
+      t.ok(
+        (await main.innerText()).includes(SOURCES[kind]),
+        'the review names the connected workflow',
+      );
       for (const box of await ticks.all()) await box.check();
       await main.getByRole('button', { name: 'Approve', exact: true }).click();
       await main.getByText('Waiting for the first exchange').waitFor();
       const [trustName] =
         /projects\/demo\/ciConnections\/\w{26}/.exec(await main.innerText()) ?? [];
       t.equal(await asJob('ExchangeCiToken', { trustName, assertion: await mint() }), 200);
-      await main.getByText('The first exchange was made').waitFor();
+      await main.getByText('The first exchange succeeded').waitFor();
       await main.getByRole('link', { name: 'Open the connection' }).click();
       await page.getByRole('heading', { level: 1, name: `Deploy by ${kind}` }).waitFor();
       await main.getByText(SOURCES[kind]).first().waitFor();
@@ -105,7 +108,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       await route.fulfill({ response, json });
     });
     await page.reload();
-    await main.getByText('This verification has expired: its 30 minutes are over').waitFor();
+    await main.getByText('This verification expired after 30 minutes').waitFor();
     t.equal(
       await main.getByRole('button', { name: /Reject/ }).count(),
       0,
@@ -129,7 +132,7 @@ async function start(page: Page, name: string, platform: string): Promise<void> 
   await page.waitForURL(/\/ciVerifications\/\w+\?step=setUp/);
 }
 
-/** Reads the pairing code of the open wizard, and says that it is stored. */
+/** Reads the pairing code of the open wizard, and confirms that it is stored. */
 async function storeCode(page: Page): Promise<string> {
   const secret = page.getByRole('region', { name: 'Pairing code' });
   await secret.getByRole('button', { name: 'Show' }).click();

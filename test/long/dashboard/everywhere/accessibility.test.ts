@@ -1,6 +1,6 @@
 /**
- * Every page of routes.ts in Chromium (`every-page.ts`) with its data, with none, and of something
- * that is not there, in both themes, on a phone and on a desk; then dialogs that are open.
+ * Every page of routes.ts in Chromium (`every-page.ts`): with its data, without data, and for a
+ * missing resource; in both themes, on a phone and a desktop. Then open dialogs.
  */
 import t from 'tap';
 import type { PageName } from '../../../../src/dashboard/routes.ts';
@@ -14,9 +14,9 @@ import {
 } from '../../../support/every-page.ts';
 
 /**
- * Every rule once at each width and once in each theme. What the other theme changes at a width is
- * colours alone. The widths between are the narrowest with blocks of two lines for rows, with tables
- * below the menu, and with the menu beside.
+ * Every rule once at each width and once in each theme. At one width, the themes differ only in
+ * colours. The intermediate widths are the narrowest ones with two-line rows, with tables below the
+ * menu, and with the menu beside.
  */
 const VIEWS: Look['views'] = [
   { size: DESK, theme: 'light', rules: 'all' },
@@ -31,11 +31,11 @@ const VIEWS: Look['views'] = [
 t.test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
   t.setTimeout(240_000);
   const pages = await startEveryPage(t);
-  await t.test('has no violation of axe-core, in each theme and width', async (t) => {
+  await t.test('has no axe-core violations in any theme and width', async (t) => {
     await pages.lookAt(t, await looksOf(pages));
   });
 
-  await t.test('nor has a dialog that is open, or a tab', async (t) => {
+  await t.test('open dialogs and tabs have no violations', async (t) => {
     const examples = await pages.examplesOf('owner');
     const looks = OPENED.map(({ page, query = '', button }): Look => {
       const { path = '' } = examples.find((example) => example.page === page) ?? {};
@@ -46,7 +46,7 @@ t.test('DASH-11: every page is accessible, with data and without', needs('chromi
   });
 });
 
-/** What a page shows only on request: by a query, or a button that opens a dialog. */
+/** Content that a page shows only on request: by a query, or by a button that opens a dialog. */
 const OPENED: readonly {
   readonly page: PageName;
   readonly query?: string;
@@ -67,7 +67,7 @@ const OPENED: readonly {
   { page: 'audit', button: 'Export' },
 ];
 
-/** Each page with its data, with none, and of something that is not there. */
+/** Each page with its data, without data, and for a missing resource. */
 async function looksOf({ examplesOf, busy }: EveryPage): Promise<Look[]> {
   return (await examplesOf('owner')).flatMap(({ page, path }) => {
     const segments = path.split('/').length;

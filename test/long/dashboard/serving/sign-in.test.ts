@@ -1,7 +1,7 @@
 /**
- * From the link of a notification, signed out, to the incident: by a mailed link and at an identity
- * provider, also when the first attempt fails. In Chromium, with a mail server and a provider beside
- * the service.
+ * From the link of a notification, signed out, to the incident: with a mailed link and with an
+ * identity provider, even if the first attempt fails. In Chromium, with a mail server and a
+ * provider next to the service.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ t.test(
       await page.getByRole('heading', { level: 1, name: 'CPU is busy' }).waitFor();
     };
     const atProvider = (page: Page) => page.getByRole('link', { name: /^Sign in with / }).click();
-    /** From the page that says why it failed. */
+    /** From the page that explains the failure. */
     const again = async (page: Page, title: string): Promise<void> => {
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
       await page.getByRole('link', { name: 'Sign in' }).click();
@@ -79,7 +79,7 @@ t.test(
       await page.getByLabel('Email address').fill(EMAIL);
       await page.getByRole('button', { name: 'Send me a link' }).click();
       await page.getByRole('heading', { name: 'Look at your mail' }).waitFor();
-      // Others come too: owners are told of what happens in the project.
+      // Other mails arrive too: owners are notified of events in the project.
       mailedLink = await until('the link is there', () => {
         const letters = mail.mails.slice(taken).map(bodyOf);
         return letters.flatMap((body) => /http:\S+svc_link\S+/.exec(body) ?? []).at(-1);
@@ -97,7 +97,7 @@ t.test(
       t.ok(provider.hasSeenSecret(), 'the provider was asked');
     });
 
-    await t.test('after it was cancelled at the provider, and begun again', async (t) => {
+    await t.test('after a cancelled sign-in at the provider and a new attempt', async (t) => {
       const page = await signedOut();
       provider.isCancelled = true;
       await atProvider(page);
@@ -105,17 +105,17 @@ t.test(
       provider.isCancelled = false;
       await atProvider(page);
       await endsAtIncident(page);
-      t.pass('the way back is kept');
+      t.pass('the return path is kept');
     });
 
-    await t.test('after a link that was used already', async (t) => {
+    await t.test('after a used link', async (t) => {
       const page = await signedOut();
       await page.goto(mailedLink);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await again(page, 'Refused');
       await atProvider(page);
       await endsAtIncident(page);
-      t.pass('the way back is kept');
+      t.pass('the return path is kept');
     });
   },
 );
