@@ -133,7 +133,7 @@ t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) =
     'in order',
   );
   const locked = await runToEnd(['agent', 'run', '--state', folder]);
-  t.match(locked, { code: 2, text: /An agent runs on .* already/ });
+  t.match(locked, { code: 2, text: /An agent is already running in/ });
   third.child.kill('SIGTERM');
   const [code] = await once(third.child, 'exit');
   t.equal(code, 0, third.log());
