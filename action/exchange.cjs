@@ -2544,20 +2544,20 @@ exitCode=1,hint,reason}={}){super(message),this.reason=reason??"CLIENT",this.nam
 hint}},UsageError=class extends Fault{constructor(message,hint){super(message,{exitCode:2,hint}),this.name="UsageError"}},
 NoAnswer=class extends Fault{constructor(message,hint){super(message,{exitCode:EXIT_UNCERTAIN,hint}),this.name="NoAnswer"}},
 EXIT_OF={[Code.Unauthenticated]:EXIT_DENIED,[Code.PermissionDenied]:EXIT_DENIED,[Code.NotFound]:EXIT_NOT_FOUND},HINTS={MISSING_CREDENTIAL:'\
-Sign in with "svc login", or put a key into SVC_API_KEY',CREDENTIAL_EXPIRED:'Sign in again with "svc login", or use a ne\
-w key',CREDENTIAL_REVOKED:'Sign in again with "svc login", or use the successor of the key',PROJECT_BOUNDARY:'A key work\
-s only in its own project; "svc projects list" shows the projects that you are a member of',HUMAN_OPERATION:'No key can \
-do this: sign in with "svc login" and run it again',TOO_MANY_REQUESTS:"Run it again a little later, or allow more time w\
-ith --timeout",STALE_VERSION:"Somebody else changed it in the meantime: check it, and run the command again",UNKNOWN_PATH:"\
-The service is older than this command: it does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof
-ConnectError))return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"un\
-known"),metadata={...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??
-hintFrom(reason,metadata,error2.rawMessage)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{
+Sign in with "svc login", or set SVC_API_KEY to a key',CREDENTIAL_EXPIRED:'Sign in again with "svc login", or use a new \
+key',CREDENTIAL_REVOKED:'Sign in again with "svc login", or use the successor of the key',PROJECT_BOUNDARY:'A key works \
+only in its own project. "svc projects list" shows the projects that you are a member of',HUMAN_OPERATION:'Keys cannot d\
+o this. Sign in with "svc login" and run it again',TOO_MANY_REQUESTS:"Try again later, or allow more time with --timeout",
+STALE_VERSION:"Another user changed it in the meantime. Check it, and run the command again",UNKNOWN_PATH:"The service i\
+s older than this command and does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof ConnectError))
+return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"unknown"),metadata={
+...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??hintFrom(
+reason,metadata,error2.rawMessage)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{
 role,capability,correlation,metricId},message){if(reason==="UNKNOWN_METRIC"){let known=/known: (.+)$/.exec(message)?.[1]?.
 split(", ")??[],closest=closestName(metricId??"",known);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason===
-"EXCHANGE_DENIED"&&correlation)return`An owner of the project finds this refusal: svc audit list --correlation ${correlation}`;
+"EXCHANGE_DENIED"&&correlation)return`An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
 if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
-return`A key may do what it was created for, within what its owner is granted: here ${capability} is missing`}}function explanationOf(reason){
+return`A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
 return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
 metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
 json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);
@@ -2579,19 +2579,19 @@ beside,path):(0,import_node_fs.renameSync)(beside,path)}finally{(0,import_node_f
 (0,import_node_path.dirname)(path))}function syncFolder(folder){let descriptor=(0,import_node_fs.openSync)(folder,"r");try{
 (0,import_node_fs.fsyncSync)(descriptor)}finally{(0,import_node_fs.closeSync)(descriptor)}}function sessionPath(environment,homeFolder){let given=environment.XDG_CONFIG_HOME,base=given?.startsWith("/")?given:(0,import_node_path2.join)(
 homeFolder,".config");return(0,import_node_path2.join)(base,"svc","session.json")}function readSession(path){let problem=protectionProblem(
-path);if(problem==="missing")return;if(problem!==void 0)throw new Fault(`The session in ${path} is not used: ${problem}`,
+path);if(problem==="missing")return;if(problem!==void 0)throw new Fault(`The session in ${path} cannot be used: ${problem}`,
 {hint:`Sign in again: rm ${path}; svc login`});let parsed=parse2((0,import_node_fs2.readFileSync)(path,"utf8"));if(parsed)
-return parsed;throw new Fault(`${path} is not a session file`,{hint:`Sign in again: rm ${path}; svc login`})}function writeSession(path,session){
+return parsed;throw new Fault(`${path} is not a valid session file`,{hint:`Sign in again: rm ${path}; svc login`})}function writeSession(path,session){
 (0,import_node_fs2.mkdirSync)((0,import_node_path2.dirname)(path),{recursive:!0,mode:448}),(0,import_node_fs2.chmodSync)(
 (0,import_node_path2.dirname)(path),448);let content=`${JSON.stringify(session,null,2)}
 `;writeFileDurably({path,content,exclusive:!1})}function protectionProblem(path){let file=(0,import_node_fs2.lstatSync)(path,{throwIfNoEntry:!1});if(!file)return"missin\
-g";let folder=(0,import_node_fs2.lstatSync)((0,import_node_path2.dirname)(path));if(!file.isFile())return"it is not a pl\
-ain file";if(file.mode&63)return`others may read it (mode ${octal(file.mode)}, not 0600)`;if(folder.mode&18)return`other\
-s may write its folder (mode ${octal(folder.mode)})`;let user=process.getuid?.();if(user!==void 0&&file.uid!==user)return"\
-it belongs to another user"}function octal(mode){return(mode&511).toString(8).padStart(4,"0")}function parse2(text2){let value;
-try{value=JSON.parse(text2)}catch{return}if(typeof value!="object"||value===null)return;let{endpoint,cookieName,secret,expiresUnix,
-person}=value;if(!(typeof endpoint!="string"||typeof cookieName!="string")&&!(typeof secret!="string"||typeof person!="s\
-tring"))return{endpoint,cookieName,secret,expiresUnix:Number(expiresUnix),person}}function openAccess(options){let{environment,ports,caller}=options,path=sessionPath(environment,ports.homeFolder),hasKey=caller===
+g";let folder=(0,import_node_fs2.lstatSync)((0,import_node_path2.dirname)(path));if(!file.isFile())return"it is not a re\
+gular file";if(file.mode&63)return`other users can read it (mode ${octal(file.mode)}, not 0600)`;if(folder.mode&18)return`\
+other users can write to its folder (mode ${octal(folder.mode)})`;let user=process.getuid?.();if(user!==void 0&&file.uid!==
+user)return"it belongs to another user"}function octal(mode){return(mode&511).toString(8).padStart(4,"0")}function parse2(text2){
+let value;try{value=JSON.parse(text2)}catch{return}if(typeof value!="object"||value===null)return;let{endpoint,cookieName,
+secret,expiresUnix,person}=value;if(!(typeof endpoint!="string"||typeof cookieName!="string")&&!(typeof secret!="string"||
+typeof person!="string"))return{endpoint,cookieName,secret,expiresUnix:Number(expiresUnix),person}}function openAccess(options){let{environment,ports,caller}=options,path=sessionPath(environment,ports.homeFolder),hasKey=caller===
 "any"&&!!environment.SVC_API_KEY;if(caller==="nobody"||hasKey){let endpoint2=givenEndpoint(options)??readSession(path)?.
 endpoint;if(endpoint2===void 0)throw notKnownWhere();let key=hasKey?{authorization:`Bearer ${checkedKey(environment)}`}:
 {};return{endpoint:endpoint2,headers:()=>key,noteCookies:()=>{}}}let stored=readSession(path);if(stored===void 0)throw notSignedIn(
@@ -2605,16 +2605,15 @@ cookieName}=${session.secret}`,origin:session.endpoint}}function rotatedSecret(s
 let[pair=""]=cookie.split(";");if(pair.startsWith(`${name}=`)&&pair.length>name.length+1)return pair.slice(name.length+1)}}
 function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint("--endpoint",endpoint);let{SVC_ENDPOINT}=environment;
 return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
-e address of the service is not known","Set --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com")}function parseEndpoint(what,text2){
+e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
 let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} is ${origin.takes}, not ${JSON.stringify(shownUrl(text2))}`)}if(isConfidential(new URL(endpoint)))
-return endpoint;throw new UsageError(`${what} is plain http: anybody on the network path could read the credential`,"Use\
- https; plain http is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
+error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(shownUrl(text2))}`)}if(isConfidential(new URL(
+endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
+"Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
 let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
-_KEY is not a key of this service: its checksum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completel\
-y, without spaces or quotes"})}function notSignedIn(caller){return new Fault("You are not signed in",{exitCode:EXIT_DENIED,
-hint:caller==="person"?'Sign in with "svc login"; no key can do this':'Sign in with "svc login", or put a key into SVC_A\
-PI_KEY'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
+_KEY is not a valid key: its checksum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without\
+ spaces or quotes"})}function notSignedIn(caller){return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller===
+"person"?'Sign in with "svc login". Keys cannot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
 chain.some(p=>p.code=="ERR_STREAM_WRITE_AFTER_END")?code2=Code.Aborted:chain.some(p=>p.code=="ERR_STREAM_DESTROYED"||p.code==
 "ERR_HTTP2_INVALID_STREAM"||p.code=="ECONNRESET")?code2=Code.Aborted:chain.some(p=>p.code=="ETIMEDOUT"||p.code=="ENOTFOU\
 ND"||p.code=="EAI_AGAIN"||p.code=="ECONNREFUSED")&&(code2=Code.Unavailable);let ce=ConnectError.from(reason,code2);return ce!==
@@ -2776,32 +2775,33 @@ httpVersion:"1.1",useBinaryFormat:!1,readMaxBytes:ANSWER_BYTES_MAX})}async call(
 input,request3),mayRepeat=isRepeatable(method3,message),isSent=!1;for(let tries=1;;tries++)try{let answer=await this.#once(
 method3,message);return this.#mayHaveChanged||=isChange(method3),answer}catch(error2){isSent||=mayHaveArrived(error2),this.#mayHaveChanged||=
 isSent&&isChange(method3);let waitMs=mayRepeat?retryWaitMs(error2,tries,RETRIES):void 0;if(waitMs===void 0)throw this.#asFault(
-error2,method3,{message,isSent});this.#options.onAgain(`${whatHappened(error2)}; the same request is sent again`),await pause(
+error2,method3,{message,isSent});this.#options.onAgain(`${whatHappened(error2)}; retrying the same request`),await pause(
 this.#options.clock,waitMs)}}async#once(method3,message){let{access,timeoutMs}=this.#options,headers={...access.headers(),
 "user-agent":`svc/${programVersion}`,[SCHEMA_VERSION_HEADER]:String(SCHEMA_VERSION)};try{let answer=await this.#transport.
 unary(method3,void 0,timeoutMs,headers,message);return access.noteCookies(answer.header.getSetCookie()),answer.message}catch(error2){
 throw error2 instanceof ConnectError&&access.noteCookies(error2.metadata.getSetCookie()),error2}}#asFault(error2,method3,{
 message,isSent}){if(!(error2 instanceof ConnectError&&isWithoutAnswer(error2)))return error2;let{endpoint}=this.#options.
-access,sentence=`${endpoint} gave no answer: ${whatHappened(error2)}`,{requestId:requestId2}=message;return!this.#mayHaveChanged&&
+access,sentence=`${endpoint} did not respond: ${whatHappened(error2)}`,{requestId:requestId2}=message;return!this.#mayHaveChanged&&
 isUnreached(error2)?new NoAnswer(sentence,SERVICE_AWAY):!requestId2||!isSent?new NoAnswer(sentence):new NoAnswer(sentence,
-`Whether ${method3.name} was done is not known. Run the same command with
---request-id ${requestId2}: one request id is never acted on twice.
-Do not use a new id for this.`)}},SERVICE_AWAY=`Nothing was changed. Check that the service runs ("svc serve", "systemct\
-l status svc"),
-and its address: --endpoint or SVC_ENDPOINT`;function isChange(method3){return getOption(method3,policy).mutation}function mayHaveArrived(error2){
-return!(error2 instanceof ConnectError)||!isWithoutAnswer(error2)?!1:!isUnreached(error2)&&!isUntrusted(error2)}function whatHappened(error2){
-if(!(error2 instanceof ConnectError))return String(error2);let code2=networkCodeOf(error2);return isUnreached(error2)?`n\
-othing answers there (${code2})`:code2!==void 0?certificateProblem(code2)??`the connection failed (${code2})`:error2.code===
-Code.DeadlineExceeded?"--timeout has elapsed":error2.rawMessage}async function askPlainly(request3){let{method:method3,url,
-headers={},body,timeoutMs}=request3,{host}=new URL(url);try{let answer=await fetch(url,{method:method3,headers,redirect:"\
-manual",...body!==void 0&&{body},signal:AbortSignal.timeout(timeoutMs)});return{status:answer.status,headers:answer.headers,
-text:await boundedText(answer)}}catch(error2){if(error2 instanceof NoAnswer)throw error2;let cause=causeOf(error2),hint=cause===
-"ECONNREFUSED"?request3.ifUnreached:void 0;throw new NoAnswer(`${host} gave no answer: ${cause}`,hint)}}async function boundedText(answer){
-let chunks=[],bytes=0;for await(let chunk of answer.body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer(
-"The answer is larger than any answer of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}
-function causeOf(error2){if(error2 instanceof Error&&error2.name==="TimeoutError")return"the time is over";let cause=error2 instanceof
-Error?error2.cause??error2:error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??
-String(cause.code):cause instanceof Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
+`It is unknown whether ${method3.name} was applied. Run the same command with
+--request-id ${requestId2}. A request id is never applied twice.
+Do not use a new id.`)}},SERVICE_AWAY=`Nothing was changed. Check that the service is running ("svc serve", "systemctl s\
+tatus svc"),
+and check its address: --endpoint or SVC_ENDPOINT`;function isChange(method3){return getOption(method3,policy).mutation}
+function mayHaveArrived(error2){return!(error2 instanceof ConnectError)||!isWithoutAnswer(error2)?!1:!isUnreached(error2)&&
+!isUntrusted(error2)}function whatHappened(error2){if(!(error2 instanceof ConnectError))return String(error2);let code2=networkCodeOf(
+error2);return isUnreached(error2)?`connection refused or host unreachable (${code2})`:code2!==void 0?certificateProblem(
+code2)??`the connection failed (${code2})`:error2.code===Code.DeadlineExceeded?"the timeout (--timeout) expired":error2.
+rawMessage}async function askPlainly(request3){let{method:method3,url,headers={},body,timeoutMs}=request3,{host}=new URL(
+url);try{let answer=await fetch(url,{method:method3,headers,redirect:"manual",...body!==void 0&&{body},signal:AbortSignal.
+timeout(timeoutMs)});return{status:answer.status,headers:answer.headers,text:await boundedText(answer)}}catch(error2){if(error2 instanceof
+NoAnswer)throw error2;let cause=causeOf(error2),hint=cause==="ECONNREFUSED"?request3.ifUnreached:void 0;throw new NoAnswer(
+`${host} did not respond: ${cause}`,hint)}}async function boundedText(answer){let chunks=[],bytes=0;for await(let chunk of answer.
+body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer("The response is larger than any response\
+ of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}function causeOf(error2){if(error2 instanceof
+Error&&error2.name==="TimeoutError")return"the request timed out";let cause=error2 instanceof Error?error2.cause??error2:
+error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??String(cause.code):cause instanceof
+Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
 let split=shape.takesCommand?args.indexOf("--"):-1,own=split<0?args:args.slice(0,split),{tokens}=(0,import_node_util2.parseArgs)(
 {args:[...own],options:Object.fromEntries(shape.options.map(({name,takes})=>[name,{type:takes?"string":"boolean"}])),strict:!1,
 allowPositionals:!0,tokens:!0}),given=new Map,positionals=[];for(let token of tokens){if(token.kind==="positional"&&positionals.
@@ -2810,40 +2810,40 @@ get(option.name)??[];if(values.length>0&&!option.multiple)throw new UsageError(`
 set(option.name,[...values,checkedValue(option,token)])}return checkPositionals(positionals,shape.positionals??[]),new Input(
 {given,positionals,nowMs,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
 find(candidate=>candidate.name===name);if(option)return option;if(SECRET_OPTIONS.includes(name))throw new UsageError(`${raw}\
- is refused: every process of this machine can read a command line, and shells keep it`,'Put a key into the environment \
-variable SVC_API_KEY, or sign in with "svc login"');let closest=closestName(name,options.map(candidate=>candidate.name));
-throw new UsageError(`${raw} is unknown${closest?`: did you mean --${closest}?`:""}`)}function checkedValue(option,token){
+ is rejected: every process on this machine can read a command line, and shells store it`,'Set the environment variable \
+SVC_API_KEY to the key, or sign in with "svc login"');let closest=closestName(name,options.map(candidate=>candidate.name));
+throw new UsageError(`${raw} is unknown${closest?`. Did you mean --${closest}?`:""}`)}function checkedValue(option,token){
 let{name,takes,choices,aliases={}}=option,{value,inlineValue=!1}=token;if(!takes){if(value!==void 0)throw new UsageError(
 `--${name} takes no value`);return""}if(value===void 0||!inlineValue&&value.startsWith("--"))throw new UsageError(`--${name}\
- needs a value: ${takes}`);let meant=aliases[value]??value;if(choices&&!choices.includes(meant))throw new UsageError(`--${name}\
- is one of ${choices.join(", ")}, not ${quoted(value)}`);return meant}function checkPositionals(given,declared){let missing=declared.
-find(({optional},place)=>!optional&&given[place]===void 0);if(missing)throw new UsageError(`${missing.name} is missing`);
-let extra=given[declared.length];if(extra!==void 0&&!declared.at(-1)?.multiple)throw new UsageError(`${quoted(extra)} is\
- an unexpected argument`)}var Input=class{#given;#nowMs;positionals;command;constructor({given,positionals,command,nowMs}){
-this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,this.command=command}isOn(name){return this.#given.has(
-name)}text(name){return this.#given.get(name)?.[0]}required(name){let value=this.text(name);if(value===void 0||value==="")
-throw new UsageError(`--${name} is missing`);return value}list(name){return this.#given.get(name)??[]}members(name,members){
+ requires a value: ${takes}`);let meant=aliases[value]??value;if(choices&&!choices.includes(meant))throw new UsageError(
+`--${name} must be one of ${choices.join(", ")}, not ${quoted(value)}`);return meant}function checkPositionals(given,declared){
+let missing=declared.find(({optional},place)=>!optional&&given[place]===void 0);if(missing)throw new UsageError(`${missing.
+name} is missing`);let extra=given[declared.length];if(extra!==void 0&&!declared.at(-1)?.multiple)throw new UsageError(`\
+Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;positionals;command;constructor({given,positionals,
+command,nowMs}){this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,this.command=command}isOn(name){return this.#given.
+has(name)}text(name){return this.#given.get(name)?.[0]}required(name){let value=this.text(name);if(value===void 0||value===
+"")throw new UsageError(`--${name} is missing`);return value}list(name){return this.#given.get(name)??[]}members(name,members){
 return this.list(name).flatMap(text2=>members[text2]??[])}number(name){let value=this.text(name);if(value===void 0)return;
-let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} is a number, not\
- ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(`--${name}`,
-value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.floor(this.#nowMs/
-1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
+let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} must be a number\
+, not ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(
+`--${name}`,value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.
+floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
 let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*1e3);return timeOfDay(value,
 fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,
 UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.exec(value),
-unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} is a duration such as 90s, 15m,\
- 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
+unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration such as 90s,\
+ 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
 exec(value);if(!match)return;let date=new Date(fromMs);return date.setHours(Number(match[1]),Number(match[2]),0,0),(side===
 1?date.getTime()>fromMs:date.getTime()<=fromMs)||date.setDate(date.getDate()+side),Math.floor(date.getTime()/1e3)}function parseTime(what,value){
 if(/^\d{1,12}$/.test(value))return Number(value);let timeMs=/^\d{4}-\d\d-\d\d/.test(value)?Date.parse(value):Number.NaN;
-if(Number.isNaN(timeMs))throw new UsageError(`${what} is a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not\
- ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
+if(Number.isNaN(timeMs))throw new UsageError(`${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds\
+, not ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
 "$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
 destination",repeatIntervalSeconds:"repeat",labels:"label",runbookText:"runbook",runbookUrl:"runbook-url",recoveryThreshold:"\
 recovery-threshold",recoverySeconds:"recovery-for",historySeconds:"history",groupWaitSeconds:"group-wait",overlapSeconds:"\
 overlap"};function flagHint(field,options,input){let last=field.slice(field.lastIndexOf(".")+1),option=options.find(({name:name2})=>name2===
 (FLAGS[last]??last));if(!option)return;let{name,choices}=option;return input.isOn(name)?`Check --${name}`:name==="vm"&&options.
-some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Give --all-vms, or --vm NAME":`Give --${name}${choices?` ${anyOf(
+some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Set --all-vms, or --vm NAME":`Set --${name}${choices?` to ${anyOf(
 choices)}`:""}`}function anyOf(choices){let last=choices.at(-1)??"";return choices.length===1?last:`${choices.slice(0,-1).
 join(", ")} or ${last}`}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
 import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
@@ -2859,31 +2859,32 @@ return child.unref(),started}var SIGNAL_BASE=128;async function runChild({comman
 let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
 file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
 null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
-return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; else SVC_ENDPOINT"},{name:"timeout",takes:"\
-DURATION",help:"Longest wait for one answer; default 30s"},{name:"json",help:"One JSON document, for programs"}],projectOption={
-name:"project",takes:"PROJECT",help:"Project, by id or name; else SVC_PROJECT, or the one you are a member of"},requestIdOption={
-name:"request-id",takes:"UUID",help:"Request id of an earlier try that got no answer: the change is not made twice"},TIMEOUT_SECONDS_DEFAULT=30;
-function family(name,summary,actions,notes=""){return{name,summary,actions,help:()=>familyHelp(name,actions,notes),isSingle:!1,
-async run([given,...rest],surroundings){let action=actions.find(candidate=>candidate.name===given);return action?runAction(
-`${name} ${action.name}`,action,rest,surroundings):(surroundings.stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{
-let action=actions.find(candidate=>candidate.name===given);return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.
-some(action=>action.name===given)?void 0:unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
+return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
+DURATION",help:"Maximum wait for one response; default 30s"},{name:"json",help:"Print one JSON document, for programs"}],
+projectOption={name:"project",takes:"PROJECT",help:"Project, by id or name; default: SVC_PROJECT, or the only one you ar\
+e a member of"},requestIdOption={name:"request-id",takes:"UUID",help:"Request id of an earlier attempt without a respons\
+e: the change is not made twice"},TIMEOUT_SECONDS_DEFAULT=30;function family(name,summary,actions,notes=""){return{name,
+summary,actions,help:()=>familyHelp(name,actions,notes),isSingle:!1,async run([given,...rest],surroundings){let action=actions.
+find(candidate=>candidate.name===given);return action?runAction(`${name} ${action.name}`,action,rest,surroundings):(surroundings.
+stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{let action=actions.find(candidate=>candidate.name===given);
+return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.some(action=>action.name===given)?void 0:
+unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
 options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts();return input=parseInput(args,{...action,
 options},ports.clock.now()),await action.run(contextOf(input,surroundings,ports))}catch(error2){let fieldHint=field=>input&&
 flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,hints:action.hints,fieldHint});if(!fault)throw error2;
-return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  "svc help ${command}\
-" says more
+return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  See "svc help ${command}\
+"
 `),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
-seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout is at least 1s");let report=line=>stderr(
-`${line}
+seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout must be at least 1s");
+let report=line=>stderr(`${line}
 `),access=caller=>openAccess({endpoint:input.text("endpoint"),caller,environment,ports}),api=caller=>new Api({access:access(
 caller),clock:ports.clock,timeoutMs,onAgain:report}),json2=input.isOn("json");return{input,environment,surroundings,ports,
 json:json2,timeoutMs,screen:screenOf(surroundings,ports),print:stdout,report,access,api}}var COLUMNS_DEFAULT=80;function screenOf(surroundings,{
 clock}){let{environment,isStdoutTerminal,stdoutColumns}=surroundings;if(isStdoutTerminal)return{columns:stdoutColumns||COLUMNS_DEFAULT,
 hasColour:!environment.NO_COLOR&&environment.TERM!=="dumb",nowMs:clock.now()}}function unknownAction(name,given,actions){
-let names=actions.map(action=>action.name);if(given===void 0)return`svc ${name}: say what: ${names.join(", ")}
-`;let closest=closestName(given,names),hint=closest?`did you mean "svc ${name} ${closest}"?`:`there are ${names.join(", ")}`;
-return`svc ${name}: ${JSON.stringify(given)} is not one of its actions: ${hint}
+let names=actions.map(action=>action.name);if(given===void 0)return`svc ${name}: specify an action: ${names.join(", ")}
+`;let closest=closestName(given,names),hint=closest?`did you mean "svc ${name} ${closest}"?`:`available: ${names.join(",\
+ ")}`;return`svc ${name}: ${JSON.stringify(given)} is not an action: ${hint}
 `}function familyHelp(name,actions,notes){let usages=actions.map(action=>usageOf(`${name} ${action.name}`,action)),width=Math.
 max(...usages.map(usage=>usage.length)),lines=actions.map(({summary},i)=>`  ${(usages[i]??"").padEnd(width)}  ${summary}`),
 more=notes===""?"":`
@@ -3299,7 +3300,7 @@ NYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmV
 ""}${wait}`}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
 pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
-OKEN",help:"Page token of an earlier answer: show the next page"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
+OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
 s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
 name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
 page=>api.call(alerts.listAlertRules,{...request3,...page}),answer=>answer.rules)).map(({name,spec})=>({name,displayName:spec?.
@@ -3337,146 +3338,144 @@ toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(giv
 some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
 filter(({name})=>name.includes(`/${given}`)),meant=named.length>0?named:begun;if(meant.length<=1)return meant[0];let ids=meant.
 slice(0,SHOWN_MAX).map(lineOf),more=meant.length>ids.length?[`and ${meant.length-ids.length} more`]:[],what=`${quoted(given)}\
- is the name of ${meant.length} ${many}: use the id of one`;throw new UsageError(what,[...ids,...more].join(`
+ is the name of ${meant.length} ${many}. Use the id of one`;throw new UsageError(what,[...ids,...more].join(`
 `))}var SHOWN_MAX=10,PREFIX_MIN=8;function lineOf({name,labels:labels2,detail=""}){let[label2=""]=labels2.filter(Boolean);
 return[idOf(name),label2,detail].filter(Boolean).map(printable).join("  ")}function idOf(name){return name.slice(name.lastIndexOf(
 "/")+1)}function nothingNamed(given,candidates,{one,list}){let names=candidates.flatMap(({name,labels:labels2})=>[...labels2.
-filter(Boolean),idOf(name)]),closest=closestName(given,names);return new Fault(`There is no ${one} ${quoted(given)} in t\
-he project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`This lists what\
- there is: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
+filter(Boolean),idOf(name)]),closest=closestName(given,names);return new Fault(`No ${one} named ${quoted(given)} in the \
+project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`List them: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
 headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(given);
-if(cookie===void 0)throw new UsageError("The project is not known: set --project or SVC_PROJECT","A key does not name it\
-s project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
+if(cookie===void 0)throw new UsageError("The project is not set. Use --project or SVC_PROJECT","A key does not name its \
+project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
 {pageSize:20}),[first,...others]=projects;if(first&&others.length===0)return first.name;if(!first)throw new UsageError("\
-You are a member of no project");let names=projects.map(({name})=>name.slice(9)).join(", ");throw new UsageError(`You ar\
-e a member of several projects: set --project to one of ${names}`)}function givenText({input,environment}){return input.text("project")||environment.SVC_PROJECT||void 0}var PROJECT_AS_IT_IS=/^[a-z0-9._~-]{1,128}$|^projects\//;
+You are not a member of any project");let names=projects.map(({name})=>name.slice(9)).join(", ");throw new UsageError(`Y\
+ou are a member of several projects. Set --project to one of ${names}`)}function givenText({input,environment}){return input.text("project")||environment.SVC_PROJECT||void 0}var PROJECT_AS_IT_IS=/^[a-z0-9._~-]{1,128}$|^projects\//;
 async function projectCalled(api,given){let{many,find}=PROJECTS,projects=await find(api),meant=meantBy(given,projects,{many});
 if(meant)return meant.name;let names=projects.flatMap(({labels:labels2})=>labels2),closest=closestName(given,names),known=names.
-slice(0,PROJECTS_SHOWN).map(quoted).join(", ");throw new UsageError(`You are a member of no project ${quoted(given)}`,closest?
-`Did you mean ${quoted(closest)}?`:`Your projects: ${known||"none"}`)}var PROJECTS_SHOWN=10;function projectOf(given){let id=given.
-replace(/^projects\//,"");if(ID.test(id))return`projects/${id}`;throw new UsageError(`${quoted(given)} is not a project \
-id`,'A key takes ids such as "demo"; a signed-in person may give the display name')}var ID_BEGINNING=/^[a-z]{3}_\w+$/,OWN_ID=new RegExp(
-[/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,/^[0-9a-f]{32}$/].
-map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){if(new RegExp(
-`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&!isNamed(
-collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`);let project=await projectName(
-context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.test(given)||given==="-")return asId;
-let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){if(isId&&refusalOf(error2)?.
-exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(given,candidates,words);if(meant)
-return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection==="vms"?await candidatesOf(
-api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+slice(0,PROJECTS_SHOWN).map(quoted).join(", ");throw new UsageError(`You are not a member of a project ${quoted(given)}`,
+closest?`Did you mean ${quoted(closest)}?`:`Your projects: ${known||"none"}`)}var PROJECTS_SHOWN=10;function projectOf(given){
+let id=given.replace(/^projects\//,"");if(ID.test(id))return`projects/${id}`;throw new UsageError(`${quoted(given)} is n\
+ot a project id`,'A key accepts ids such as "demo"; a signed-in person may use the display name')}var ID_BEGINNING=/^[a-z]{3}_\w+$/,
+OWN_ID=new RegExp([/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+/^[0-9a-f]{32}$/].map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){
+if(new RegExp(`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&
+!isNamed(collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id\
+>`);let project=await projectName(context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
+test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){
+if(isId&&refusalOf(error2)?.exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(
+given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection===
+"vms"?await candidatesOf(api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
 join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
- the audit"};function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}var editOptions=[nameOption,
-{...capabilityOption,help:'The complete list of what it may do; "none" = nothing'}];function change({nameOf,send,show,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
+ the audit trail"};function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}var editOptions=[
+nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no permissions'}];function change({nameOf,send,show,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
 let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return show(context,
 await send(api,request3,context))}}}var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
-return table(["claim","value","must stay so"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),
-"Nothing has been observed yet")}function claimText(value){return value===""?"(empty)":value??"(absent)"}function refusedText({
-lastRefusal}){if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=claims.length>0?` (${claims.
-join(", ")})`:"";return`${code2}${about} at ${localTime(refusedUnix)}`}function verificationText(verification){return`${facts(
-[["verification",verification.name],["name",verification.displayName],["state",enumText(CiVerification_State,verification.
-state)],["account",fullName(verification.serviceAccountDisplayName,verification.serviceAccountName)],["asked for",verification.
-capabilities.join(" ")],["platform",`${verification.issuer} (${verification.issuerUrl})`],["audience",verification.audience],
-["started",`${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName,verification.createdBy)}`],
-["observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],["wrong codes",verification.
+return table(["claim","value","bound"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),"Not\
+hing observed yet")}function claimText(value){return value===""?"(empty)":value??"(absent)"}function refusedText({lastRefusal}){
+if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=claims.length>0?` (${claims.join(", ")})`:
+"";return`${code2}${about} at ${localTime(refusedUnix)}`}function verificationText(verification){return`${facts([["verif\
+ication",verification.name],["name",verification.displayName],["state",enumText(CiVerification_State,verification.state)],
+["account",fullName(verification.serviceAccountDisplayName,verification.serviceAccountName)],["requested",verification.capabilities.
+join(" ")],["platform",`${verification.issuer} (${verification.issuerUrl})`],["audience",verification.audience],["starte\
+d",`${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName,verification.createdBy)}`],["\
+observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],["wrong codes",verification.
 wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],["digest",verification.
 claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNING",warning])])}
 ${claimTable(verification.claims)}`}function printVerification(context,verification){return printMessage(context,CiVerificationSchema,
 verification,()=>verificationText(verification))}var approveAction={name:"approve",summary:"Trust the observed workflow, with the chosen permissions",positionals:VERIFICATION,
-...changeOptions({...capabilityOption,help:"Only these; default: those the verification was started with"},nameOption,{name:"\
-digest",takes:"DIGEST",help:"Digest of the reviewed claims: for programs, in place of a prompt"}),notes:`On a terminal e\
-ach claim is shown and you confirm. Elsewhere --digest must be the digest that "svc trusts
-review" showed.`,async run(context){let{input}=context,api=context.api("person"),name=await verificationName(context,api),
-verification=await api.call(method.getCiVerification,{name}),given=input.list("capability").flatMap(text2=>text2.split("\
-,")),capabilities=given.length>0?given:verification.capabilities;await confirm(context,verification,capabilities);let trust=await api.
+...changeOptions({...capabilityOption,help:"Only these permissions; default: those requested at the start"},nameOption,{
+name:"digest",takes:"DIGEST",help:"Digest of the reviewed claims; replaces the prompt in scripts"}),notes:`On a terminal\
+, each claim is shown and you confirm. Otherwise --digest must be the digest printed
+by "svc trusts review".`,async run(context){let{input}=context,api=context.api("person"),name=await verificationName(context,
+api),verification=await api.call(method.getCiVerification,{name}),given=input.list("capability").flatMap(text2=>text2.split(
+",")),capabilities=given.length>0?given:verification.capabilities;await confirm(context,verification,capabilities);let trust=await api.
 call(method.approveCiVerification,{name,capabilities,requestId:requestId(context),displayName:input.text("name")??verification.
 displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>json(messageJson(CiConnectionSchema,
 trust));return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove th\
-e step and the secret SVC_SETUP_CODE from the workflow: the trust does not need them."),0}};async function confirm({input,
+e step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
 ports,report},verification,capabilities){let{state}=verification;if(state===CiVerification_State.APPROVED&&input.isOn("r\
 equest-id"))return;if(ports.isInteractive&&!input.isOn("digest")&&report(verificationText(verification)),state!==CiVerification_State.
-OBSERVED)throw new Fault(`There is nothing to approve: the verification is ${enumText(CiVerification_State,state)}`);let digest=input.
-text("digest");if(digest!==void 0){if(digest===verification.claimsDigest)return;throw new Fault("The observed claims are\
- not those of the digest: review them again",{hint:`svc trusts review ${verification.name}`})}if(!ports.isInteractive)throw new UsageError(
-"There is no terminal to confirm at: --digest is missing",`Review first, and pass the digest that it shows: svc trusts r\
-eview ${verification.name}`);if((await ports.ask(`Trust exactly this workflow with ${capabilities.join(" and ")}? Type "\
-yes": `)).trim().toLowerCase()!=="yes")throw new Fault("Not approved")}function variables({name,audience},endpoint){return`\
-SVC_TRUST=${name}
+OBSERVED)throw new Fault(`Nothing to approve: the verification is ${enumText(CiVerification_State,state)}`);let digest=input.
+text("digest");if(digest!==void 0){if(digest===verification.claimsDigest)return;throw new Fault("The claims changed sinc\
+e you reviewed them. Review them again",{hint:`svc trusts review ${verification.name}`})}if(!ports.isInteractive)throw new UsageError(
+"There is no terminal for the confirmation, and --digest is missing",`Review first and pass the displayed digest: svc tr\
+usts review ${verification.name}`);if((await ports.ask(`Trust exactly this workflow with ${capabilities.join(" and ")}? \
+Type "yes": `)).trim().toLowerCase()!=="yes")throw new Fault("Not approved")}function variables({name,audience},endpoint){
+return`SVC_TRUST=${name}
 SVC_AUDIENCE=${audience}
 SVC_ENDPOINT=${endpoint}
-`}var rejectAction=change({name:"reject",summary:"End a verification without trusting anything",positionals:VERIFICATION,
-options:[reasonOption],nameOf:verificationName,send:(api,request3,{input})=>api.call(method.rejectCiVerification,{...request3,
-reason:input.text("reason")??""}),show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
+`}var rejectAction=change({name:"reject",summary:"End a verification without granting trust",positionals:VERIFICATION,options:[
+reasonOption],nameOf:verificationName,send:(api,request3,{input})=>api.call(method.rejectCiVerification,{...request3,reason:input.
+text("reason")??""}),show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
 ue"&&surroundings.stderr(`::add-mask::${secret}
 `)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs3.appendFileSync)(
-path,markdown)}catch(error2){report(`The summary of the step could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;
+path,markdown)}catch(error2){report(`The step summary could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;
 function assertionSource(context,audience){let given=context.input.text("assertion-from");if(given===void 0)return{fresh:()=>askPlatform(
 context,audience),isRenewable:!0,variables:[REQUEST_URL,REQUEST_TOKEN]};let read=given==="-"?context.ports.readInput:async()=>fromVariable(
 context,given);return{fresh:async()=>checked(context,(await read()).trim(),`--assertion-from ${given}`),isRenewable:!1,variables:[
 REQUEST_URL,REQUEST_TOKEN,...given==="-"?[]:[given]]}}function fromVariable({environment},name){let value=environment[name];
 if(value)return value;throw new UsageError(`--assertion-from names the variable ${name}, which is not set`,"The job must\
- ask its platform for an identity token; docs/ci.md says how")}var TRIES_MAX=5,FIRST_PAUSE_MS=500,PASSING=[502,503,504];
+ request an identity token from its platform; see docs/ci.md")}var TRIES_MAX=5,FIRST_PAUSE_MS=500,PASSING=[502,503,504];
 async function askPlatform(context,audience){let{ports,timeoutMs,report}=context,{url,token}=permission(context);for(let tries=1;;tries++){
 let answer=await askPlainly({method:"GET",url:`${url}&audience=${encodeURIComponent(audience)}`,headers:{authorization:`\
 Bearer ${token}`,accept:"application/json"},timeoutMs});if(answer.status===200)return checked(context,valueIn(answer.text),
-"the answer of the token endpoint");let sentence=`The token endpoint of the platform answered HTTP ${answer.status}`;if(!PASSING.
-includes(answer.status)||tries===TRIES_MAX)throw new Fault(sentence);report(`${sentence}; asking again`),await pause(ports.
-clock,FIRST_PAUSE_MS*2**(tries-1))}}function permission({environment}){let{[REQUEST_URL]:url,[REQUEST_TOKEN]:token}=environment;
+"the response of the token endpoint");let sentence=`The platform's token endpoint responded with HTTP ${answer.status}`;
+if(!PASSING.includes(answer.status)||tries===TRIES_MAX)throw new Fault(sentence);report(`${sentence}; retrying`),await pause(
+ports.clock,FIRST_PAUSE_MS*2**(tries-1))}}function permission({environment}){let{[REQUEST_URL]:url,[REQUEST_TOKEN]:token}=environment;
 if(!url||!token)throw notPermitted(environment);if(!URL.canParse(url)||!isConfidential(new URL(url)))throw new Fault(`${REQUEST_URL}\
- is not an https address`);return{url,token}}function notPermitted(environment){return environment.GITHUB_ACTIONS!=="tru\
-e"?new UsageError("This is not a job that can ask for an identity token",`${REQUEST_URL} is not set. On another platform\
- give its token with --assertion-from;
-docs/ci.md says how for GitLab, Buildkite and CircleCI.`):new Fault("This job may not ask for an identity token",{hint:PERMISSION_HINT})}
-var PERMISSION_HINT=`Add this to the job (naming one permission takes away those not named):
+ is not an HTTPS address`);return{url,token}}function notPermitted(environment){return environment.GITHUB_ACTIONS!=="tru\
+e"?new UsageError("This job cannot request an identity token",`${REQUEST_URL} is not set. On other platforms, pass the t\
+oken with --assertion-from;
+see docs/ci.md for GitLab, Buildkite and CircleCI.`):new Fault("This job is not allowed to request an identity token",{hint:PERMISSION_HINT})}
+var PERMISSION_HINT=`Add this to the job (naming one permission removes those not named):
     permissions:
       id-token: write
       contents: read
-A run that a fork's pull request starts never may; pull requests are refused in any case.`;function valueIn(text2){try{let parsed=JSON.
+Runs for pull requests from forks never have it, and pull requests are always denied.`;function valueIn(text2){try{let parsed=JSON.
 parse(text2);if(typeof parsed=="object"&&parsed!==null&&"value"in parsed)return String(parsed.value)}catch{}return""}function checked(context,assertion,where){
-if(!JWT_FORM.test(assertion))throw new Fault(`There is no identity token in ${where}`);return mask(context,assertion),assertion}var{method:method2}=AutomationService,TRIES_MAX2=3,ciAction={name:"ci",summary:"Exchange the identity of a CI job for a \
-token, and run one command with it",takesCommand:!0,options:[{name:"trust",takes:"NAME",help:"Approved trust name; else \
-SVC_TRUST"},{name:"audience",takes:"AUDIENCE",help:"Audience of the identity token; else SVC_AUDIENCE"},{name:"print",help:"\
-Print the token, after masking it, instead of running a command"},{name:"verify",help:"Run the verification step instead\
-, with SVC_SETUP_CODE"},{name:"setup-id",takes:"ID",help:"Id of the verification; else SVC_SETUP_ID"},{name:"assertion-f\
-rom",takes:"VARIABLE",help:"Variable that holds the identity token, on platforms that set one; - reads standard input"}],
-notes:`The command gets the token as SVC_API_KEY in its own environment, with SVC_ENDPOINT and
-SVC_PROJECT; svc ends with its exit code. The token expires after 15 minutes and cannot be
-renewed: split longer work, and run "svc auth ci -- …" for each part. Other tools read the token
-from the environment, never from an argument, which every process of the machine can read;
-docs/ci.md shows it with curl. --print writes it to standard output and the mask to standard
-error; keep it in one step, and never put it into GITHUB_ENV, GITHUB_OUTPUT, a file or an
-artifact.`,run:context=>context.input.isOn("verify")?verify(context):exchange(context)},authCommand=family("auth","Keyle\
-ss access for CI jobs",[ciAction]);async function exchange(context){let{input,print}=context,{command}=input;if(input.isOn(
-"print")===command.length>0)throw new UsageError("Pass a command after --, or --print","svc auth ci -- svc monitoring vm\
-s");let trustName=needed(context,"trust","SVC_TRUST"),api=context.api("nobody"),source=assertionSource(context,needed(context,
-"audience","SVC_AUDIENCE")),answer=await withFresh(context,source,assertion=>api.call(method2.exchangeCiToken,{trustName,
-assertion}));if(mask(context,answer.accessToken),command.length>0)return runWith(context,{api,source,answer,command});let{
-accessToken,projectName:projectName2,expiresInSeconds}=answer;return print(context.json?json({accessToken,projectName:projectName2,
-expiresInSeconds}):`${accessToken}
+if(!JWT_FORM.test(assertion))throw new Fault(`No identity token in ${where}`);return mask(context,assertion),assertion}var{method:method2}=AutomationService,TRIES_MAX2=3,ciAction={name:"ci",summary:"Exchange the identity of a CI job for a \
+token, and run one command with it",takesCommand:!0,options:[{name:"trust",takes:"NAME",help:"Name of the approved trust\
+; default: SVC_TRUST"},{name:"audience",takes:"AUDIENCE",help:"Audience of the identity token; default: SVC_AUDIENCE"},{
+name:"print",help:"Print the token, after masking it, instead of running a command"},{name:"verify",help:"Run the verifi\
+cation step instead, with SVC_SETUP_CODE"},{name:"setup-id",takes:"ID",help:"Id of the verification; default: SVC_SETUP_\
+ID"},{name:"assertion-from",takes:"VARIABLE",help:"Variable that holds the identity token, if the platform sets one; - r\
+eads standard input"}],notes:`The command gets the token as SVC_API_KEY in its own environment, with SVC_ENDPOINT and
+SVC_PROJECT; svc returns its exit code. The token expires after 15 minutes and cannot be renewed.
+Split longer work, and run "svc auth ci -- …" for each part. Other tools must read the token from
+the environment, never from an argument, which every process on the machine can read; docs/ci.md
+has an example with curl. --print writes it to standard output and the mask to standard error.
+Use it within one step, and never write it to GITHUB_ENV, GITHUB_OUTPUT, a file or an artifact.`,run:context=>context.input.
+isOn("verify")?verify(context):exchange(context)},authCommand=family("auth","Keyless access for CI jobs",[ciAction]);async function exchange(context){
+let{input,print}=context,{command}=input;if(input.isOn("print")===command.length>0)throw new UsageError("Pass a command \
+after --, or --print","svc auth ci -- svc monitoring vms");let trustName=needed(context,"trust","SVC_TRUST"),api=context.
+api("nobody"),source=assertionSource(context,needed(context,"audience","SVC_AUDIENCE")),answer=await withFresh(context,source,
+assertion=>api.call(method2.exchangeCiToken,{trustName,assertion}));if(mask(context,answer.accessToken),command.length>0)
+return runWith(context,{api,source,answer,command});let{accessToken,projectName:projectName2,expiresInSeconds}=answer;return print(
+context.json?json({accessToken,projectName:projectName2,expiresInSeconds}):`${accessToken}
 `),0}function needed({input,environment},option,variable,hint=VARIABLES_HINT){let value=input.text(option)||environment[variable]?.
-trim();if(value)return value;throw new UsageError(`${variable} is empty, and there is no --${option}`,hint)}var VARIABLES_HINT=`\
-It is a variable of the CI, not a secret; runs for pull requests from forks do not see variables.
+trim();if(value)return value;throw new UsageError(`${variable} is empty, and --${option} is not set`,hint)}var VARIABLES_HINT=`\
+This is a CI variable, not a secret. Runs for pull requests from forks do not have access to variables.
 "svc trusts show" prints the trust name and the audience`,VERIFY_HINT='"svc trusts verify" printed it (docs/ci.md, step \
-3): pass it to the verification step of the job';async function withFresh(context,source,call){for(let tries=1;;tries++){
+3). Pass it to the verification step of the job';async function withFresh(context,source,call){for(let tries=1;;tries++){
 let assertion=await source.fresh();try{return await call(assertion)}catch(error2){reportRefusal(context,error2,assertion);
 let waitMs=error2 instanceof NoAnswer?1e3*tries:retryWaitMs(error2,tries,RETRIES);if(waitMs===void 0||!source.isRenewable||
-tries===TRIES_MAX2)throw error2;context.report("The service did not answer usably; trying again with a fresh identity"),
-await pause(context.ports.clock,waitMs)}}}var EXIT_CANNOT_RUN=126,EXIT_NO_COMMAND=127;async function runWith({environment,
-ports,surroundings},given){let{api,source,answer,command}=given,child={...environment};for(let name of[...source.variables,
-"SVC_SETUP_CODE","SVC_REEXEC"])delete child[name];child.SVC_API_KEY=answer.accessToken,child.SVC_ENDPOINT=api.access.endpoint,
-child.SVC_PROJECT=answer.projectName.replace(/^projects\//,"");let{onSignal}=surroundings,end=await ports.runChild({command,
-environment:child,onSignal});if("exitCode"in end)return end.exitCode;throw new Fault(`${command[0]??""} cannot be run: ${end.
-problem}`,{exitCode:end.missing?EXIT_NO_COMMAND:EXIT_CANNOT_RUN})}async function verify(context){let{environment,input,print}=context;
-if(input.isOn("print")||input.command.length>0)throw new UsageError("--verify proves an identity and gets no token, so i\
-t takes no command");let setupId=needed(context,"setup-id","SVC_SETUP_ID",VERIFY_HINT),pairingCode=environment.SVC_SETUP_CODE?.
-trim()??"";if(pairingCode==="")throw new UsageError("SVC_SETUP_CODE is empty","Store the pairing code as a secret of tha\
-t name, and pass it to this step: runs for pull requests from forks see no secrets");mask(context,pairingCode);let api=context.
-api("nobody"),audience=needed(context,"audience","SVC_AUDIENCE",VERIFY_HINT),source=assertionSource(context,audience),answer=await withFresh(
-context,source,assertion=>api.call(method2.submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(
-json(messageJson(SubmitCiVerificationResponseSchema,answer))),0):(print(`Observed, and waiting for review. Nothing is gr\
-anted yet.
+tries===TRIES_MAX2)throw error2;context.report("The service did not return a usable response; retrying with a new identi\
+ty token"),await pause(context.ports.clock,waitMs)}}}var EXIT_CANNOT_RUN=126,EXIT_NO_COMMAND=127;async function runWith({
+environment,ports,surroundings},given){let{api,source,answer,command}=given,child={...environment};for(let name of[...source.
+variables,"SVC_SETUP_CODE","SVC_REEXEC"])delete child[name];child.SVC_API_KEY=answer.accessToken,child.SVC_ENDPOINT=api.
+access.endpoint,child.SVC_PROJECT=answer.projectName.replace(/^projects\//,"");let{onSignal}=surroundings,end=await ports.
+runChild({command,environment:child,onSignal});if("exitCode"in end)return end.exitCode;throw new Fault(`${command[0]??""}\
+ could not be run: ${end.problem}`,{exitCode:end.missing?EXIT_NO_COMMAND:EXIT_CANNOT_RUN})}async function verify(context){
+let{environment,input,print}=context;if(input.isOn("print")||input.command.length>0)throw new UsageError("--verify prove\
+s an identity without issuing a token, so it takes no command");let setupId=needed(context,"setup-id","SVC_SETUP_ID",VERIFY_HINT),
+pairingCode=environment.SVC_SETUP_CODE?.trim()??"";if(pairingCode==="")throw new UsageError("SVC_SETUP_CODE is empty","S\
+tore the pairing code as a secret of that name and pass it to this step. Runs for pull requests from forks do not have a\
+ccess to secrets");mask(context,pairingCode);let api=context.api("nobody"),audience=needed(context,"audience","SVC_AUDIE\
+NCE",VERIFY_HINT),source=assertionSource(context,audience),answer=await withFresh(context,source,assertion=>api.call(method2.
+submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(json(messageJson(SubmitCiVerificationResponseSchema,
+answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}
@@ -3495,15 +3494,15 @@ let differing=differences.map(difference=>({claim:difference.claim,value:claimTe
 got)),mark:markOf(difference)})),rest=Object.entries(claims).filter(([claim])=>!differences.some(difference=>difference.
 claim===claim)).sort(([a],[b])=>a<b?-1:1).map(([claim,value])=>({claim,value:claimText(value),mark:""}));return[...differing,
 ...rest]}function markOf({got,expected}){let mark=got===null?"MISSING":"DIFFERENT";return expected===void 0?mark:expected===
-null?`${mark}: has to be absent`:`${mark}: expected ${claimText(textOf(expected))}`}var PULL_REQUEST=/^pull_request/;function hintsFor({
+null?`${mark}: must be absent`:`${mark}: expected ${claimText(textOf(expected))}`}var PULL_REQUEST=/^pull_request/;function hintsFor({
 metadata},environment){let hints=[];return(PULL_REQUEST.test(environment.GITHUB_EVENT_NAME??"")||metadata.cause==="PULL_\
-REQUEST")&&hints.push(`Pull requests are always refused, from forks and from branches: run it on push,
+REQUEST")&&hints.push(`Pull requests are always denied, from forks and from branches. Run the job on push,
 workflow_dispatch or schedule, as the trust was verified.`),metadata.cause==="IDENTITY_RENAMED"&&hints.push("The reposit\
-ory or its owner was renamed: verify the workflow again (svc trusts verify)."),metadata.cause==="IDENTITY_MISMATCH"&&hints.
+ory or its owner was renamed. Verify the workflow again (svc trusts verify)."),metadata.cause==="IDENTITY_MISMATCH"&&hints.
 push("Either run the job as it was verified, or verify this one (svc trusts verify)."),!environment.ACTIONS_ID_TOKEN_REQUEST_URL&&
 environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows,hints){let{reason,
 message,metadata}=refusal,facts2=["cause","correlation"].flatMap(name=>{let value=metadata[name];return value===void 0?[]:
-[`- ${name}: ${code(value)}`]});return["### svc: this job was refused","",`${code(reason)}: ${code(message)}`,"",...facts2,
+[`- ${name}: ${code(value)}`]});return["### svc: this job was denied","",`${code(reason)}: ${code(message)}`,"",...facts2,
 "","| claim | this job | |","| --- | --- | --- |",...rows.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} |\
  ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
 `).map(line=>`> ${line}`).join(`

@@ -117,7 +117,7 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
         async act(browser) {
           await showsItsData(browser);
           await browser.context().setOffline(true);
-          await browser.getByText('Not connected').first().waitFor({ timeout: 40_000 });
+          await browser.getByText('Disconnected').first().waitFor({ timeout: 40_000 });
         },
       },
     ]),
@@ -227,7 +227,7 @@ function toStart(page: Page): Promise<unknown> {
 /** A rule that fires on some VMs of the last hour, down to its preview. */
 async function previewRule(page: Page): Promise<void> {
   await page.getByLabel('For at least', { exact: true }).fill('3 min');
-  await page.getByText('This is the rule as it is shown here.').waitFor();
+  await page.getByText('This preview matches the rule as shown here.').waitFor();
   await showsItsData(page);
   await page.evaluate("document.querySelector('.rule-preview').scrollIntoView()");
 }

@@ -1,4 +1,4 @@
-/** Acts of `svc admin`: limits of projects, retired VMs, collectors, audit, restored backups. */
+/** Actions of `svc admin`: project limits, retired VMs, collectors, audit, restored backups. */
 
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import type {
@@ -64,7 +64,7 @@ export const limitActs: readonly AdminAct[] = [
   {
     name: 'vms retire',
     summary:
-      'Retire a VM that no longer exists: its alerts end without a recovery, its history stays',
+      'Retire a VM that no longer exists: its incidents end without a recovery, its history stays',
     positionals: [project, { name: 'VM' }],
     isChange: true,
     path: PROJECT_LIMIT_PATHS.retireVm,
@@ -91,28 +91,31 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
   return unevaluated === 0 ? text : `${text}${unevaluated} instances are not evaluated\n`;
 }
 
-/** One thing the operator may ask for. */
+/** One action of the operator. */
 export interface AdminAct {
-  /** Words of the command line: `project create`. */
+  /** Words on the command line: `project create`. */
   readonly name: string;
   readonly summary: string;
   readonly positionals?: readonly Positional[];
   readonly options?: readonly Option[];
-  /** true: it changes something, and so goes out under a request id. */
+  /** True if it changes something and is therefore sent with a request id. */
   readonly isChange?: boolean;
-  /** What to do when the secret of an earlier answer is lost; for acts that create one. */
+  /** What to do if the secret of an earlier response is lost; for actions that create one. */
   readonly ifLost?: (answer: unknown) => string;
   /** Path of the service's route. */
   readonly path: string;
-  /** true: it reads standard input to its end, where what must not be in an argument is. */
+  /** True if it reads standard input to its end, for values that must not appear in an argument. */
   readonly readsInput?: boolean;
   /**
-   * What the route is asked with. Throws `UsageError`.
+   * Builds the request of the route. Throws `UsageError`.
    *
-   * @param text of standard input; '' where it is not read
+   * @param text standard input; '' if it is not read
    */
   readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
-  /** Renders the answer for people, with a final line end. The answer has the type of its route. */
+  /**
+   * Renders the response for people, with a final newline. The type of the response is that of its
+   * route.
+   */
   readonly render: (answer: unknown) => string;
 }
 
@@ -120,12 +123,12 @@ export const auditActs: readonly AdminAct[] = [
   {
     name: 'transitions',
     summary:
-      'Show who did what, newest first: people, sessions, links and collectors, or a project',
+      'Show who did what, newest first: people, sessions, links and collectors, or one project',
     options: [
       {
         name: 'project',
         takes: 'ID',
-        help: 'Only this project; default: what belongs to no project (_system)',
+        help: 'Only this project; default: entries of no project (_system)',
       },
       { name: 'machine', takes: 'NAME', help: 'Only this machine, such as session or credential' },
       { name: 'instance', takes: 'NAME|ID', help: 'Only this instance, by id or resource name' },
@@ -133,7 +136,7 @@ export const auditActs: readonly AdminAct[] = [
       {
         name: 'page-token',
         takes: 'TOKEN',
-        help: 'Page token of the page before: show the next page',
+        help: 'Token of the next page, from the previous response',
       },
     ],
     path: TRANSITIONS_PATH,
@@ -147,8 +150,8 @@ export const auditActs: readonly AdminAct[] = [
     render(answer) {
       const page = fromJson(ListTransitionsResponseSchema, answer as JsonValue);
       const { transitions, nextPageToken } = page;
-      const more = nextPageToken === '' ? '' : `\nolder ones: --page-token ${nextPageToken}\n`;
-      return `${transitionTable(transitions, 'There are no matching transitions')}${more}`;
+      const more = nextPageToken === '' ? '' : `\nolder entries: --page-token ${nextPageToken}\n`;
+      return `${transitionTable(transitions, 'No matching transitions')}${more}`;
     },
   },
 ];
@@ -156,21 +159,22 @@ export const auditActs: readonly AdminAct[] = [
 export const collectorActs: readonly AdminAct[] = [
   {
     name: 'collectors',
-    summary: 'Show last readings of each collector by project, and those that are not stored',
+    summary:
+      'Show the last readings of each collector by project, and readings that are not stored',
     path: COLLECTOR_PATHS.readings,
     ask: () => ({}),
     render: (answer) => collectorTable(answer as readonly ListedCollector[]),
   },
   {
     name: 'collector-key create',
-    summary: "Create a key for a data center's collector; prints it once",
+    summary: "Create a key for a data center's collector, printed once",
     options: [
       { name: 'datacenter', takes: 'NAME', help: 'Data center whose machines it reports' },
       {
         name: 'project',
         takes: 'ID',
         multiple: true,
-        help: 'A project that it writes into; default: every project',
+        help: 'Project it may write to; default: every project',
       },
       { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
@@ -188,26 +192,26 @@ export const collectorActs: readonly AdminAct[] = [
       const until = localTime(Math.floor(expiresMs / 1000));
       const many = projects?.length === 1 ? 'project' : 'projects';
       const into = projects === null ? 'every project' : `${many} ${projects.join(', ')}`;
-      return `key ${id} of ${datacenter}'s collector, into ${into}, until ${until}:\n${key}\n`;
+      return `key ${id} of the collector of ${datacenter}, for ${into}, valid until ${until}:\n${key}\n`;
     },
   },
   {
     name: 'collector-key list',
-    summary: 'List the working keys of collectors',
+    summary: 'List active collector keys',
     path: COLLECTOR_PATHS.list,
     ask: () => ({}),
     render: (answer) => keyTable(answer as readonly ListedCollectorKey[]),
   },
   {
     name: 'collector-key revoke',
-    summary: "Revoke a collector's key at once",
+    summary: 'Revoke a collector key at once',
     positionals: [{ name: 'ID' }],
     isChange: true,
     path: COLLECTOR_PATHS.revoke,
     ask: (input) => ({ id: input.positional(0) }),
     render(answer) {
       const { id, state, isNew } = answer as RevokedCollectorKey;
-      return isNew ? `key ${id} is revoked\n` : `key ${id} has already ended: it is ${state}\n`;
+      return isNew ? `key ${id} is revoked\n` : `key ${id} has already ended (${state})\n`;
     },
   },
 ];
@@ -226,14 +230,14 @@ function collectorTable(collectors: readonly ListedCollector[]): string {
       String(one.refusedCount ?? NOT_OBSERVED),
     ]);
   });
-  const none = 'There are no collectors: "svc admin collector-key create" makes a key for one';
+  const none = 'No collectors. Create a key for one: "svc admin collector-key create"';
   return table(head, lines, none) + refusedTable(collectors);
 }
 
-/** Of a series, characters: its labels can be longer than a line. */
+/** Maximum length of a displayed series, characters: its labels can be longer than a line. */
 const SERIES_CHARS_MAX = 60;
 
-/** Readings that arrive and are not stored; '' = there are none. */
+/** Readings that arrive but are not stored; '' if there are none. */
 function refusedTable(collectors: readonly ListedCollector[]): string {
   const lines = collectors.flatMap(({ id, readings }) =>
     readings.flatMap(({ project, refused = [] }) =>
@@ -251,11 +255,11 @@ function refusedTable(collectors: readonly ListedCollector[]): string {
     ),
   );
   if (lines.length === 0) return '';
-  const head = ['COLLECTOR', 'PROJECT', 'VM', 'SERIES', 'REASON', 'TIMES', 'WHAT TO DO'];
-  return `\nReadings that arrive and are not stored:\n${table(head, lines, '')}`;
+  const head = ['COLLECTOR', 'PROJECT', 'VM', 'SERIES', 'REASON', 'COUNT', 'WHAT TO DO'];
+  return `\nReadings that arrive but are not stored:\n${table(head, lines, '')}`;
 }
 
-/** VMs that another collector reports, and those of them that run here too. */
+/** Number of VMs that another collector reports, and how many of them run here too. */
 function elsewhereText(elsewhere: ListedCollector['readings'][number]['elsewhere']): string {
   if (elsewhere === undefined) return NOT_OBSERVED;
   const { vms, running } = elsewhere;
@@ -270,14 +274,14 @@ function keyTable(keys: readonly ListedCollectorKey[]): string {
       ...[id, datacenter, projects?.join(', ') ?? 'every', lastFour],
       ...[seconds(expiresMs), seconds(lastUsedMs)],
     ]),
-    'There are no keys of collectors: "svc admin collector-key create" makes one',
+    'No collector keys. Create one: "svc admin collector-key create"',
   );
 }
 
 export const snapshotActs: readonly AdminAct[] = [
   {
     name: 'snapshot',
-    summary: 'On NATS: write a snapshot now, with which a new or long absent member begins',
+    summary: 'On NATS: write a snapshot now, from which a new or long-absent member starts',
     path: SNAPSHOT_PATH,
     ask: () => ({}),
     render(answer) {
@@ -291,7 +295,7 @@ export const snapshotActs: readonly AdminAct[] = [
 export const restoredActs: readonly AdminAct[] = [
   {
     name: 'restored',
-    summary: 'After a backup was restored: end sessions, links, pairings and tokens; list keys',
+    summary: 'After restoring a backup: end sessions, links, pairings and tokens; list keys',
     isChange: true,
     path: RESTORED_PATH,
     ask: () => ({}),
@@ -307,12 +311,12 @@ const KINDS: Readonly<Record<RevivedCredential['kind'], string>> = {
   ci: 'CI trust',
 };
 
-/** What to do about each kind of the table. */
+/** Advice for each kind in the table. */
 const ADVICE = [
-  'Whatever was revoked, rotated or disabled after the backup works again. Compare the list with',
-  'what you know, and end what should not exist: "svc admin revoke-key NAME" for a key, a collector or',
-  'an agent, "svc trusts disable" for a CI trust. Rotate keys whose secrets may be known to others.',
-  'Members who were removed and people who were locked out are back as well: look at "svc admin',
+  'Keys that were revoked, rotated or disabled after the backup are valid again. Compare the list with',
+  'your records and revoke what should not exist: "svc admin revoke-key NAME" for the key of a user,',
+  'collector or agent, "svc trusts disable" for a CI trust. Rotate keys whose secrets may have leaked.',
+  'Removed members and disabled people also have access again: check "svc admin',
   'people list" and "svc members list".',
 ];
 
@@ -321,10 +325,10 @@ function restorationText({ generation, atMs, ended, credentials }: Restoration):
   const list = table(
     ['KIND', 'NAME', 'CALLED', 'OWNER', 'LAST 4', 'CREATED', 'UNTIL'],
     credentials.map(rowOf),
-    'No key, collector, agent or CI trust works.',
+    'No active keys, collectors, agents or CI trusts.',
   );
   const advice = credentials.length === 0 ? '' : `\n${ADVICE.join('\n')}\n`;
-  return `generation ${generation} began ${since}; ended: ${countsText(ended)}\n\n${list}${advice}`;
+  return `generation ${generation} started ${since}; ended: ${countsText(ended)}\n\n${list}${advice}`;
 }
 
 function rowOf(each: RevivedCredential): string[] {
@@ -332,7 +336,7 @@ function rowOf(each: RevivedCredential): string[] {
     ...[KINDS[each.kind], each.name, each.displayName],
     ...[each.ownerDisplayName || each.owner, each.lastFour],
     localTime(Math.floor(each.createdMs / 1000)),
-    each.expiresMs === null ? 'no end' : localTime(Math.floor(each.expiresMs / 1000)),
+    each.expiresMs === null ? 'never expires' : localTime(Math.floor(each.expiresMs / 1000)),
   ];
 }
 

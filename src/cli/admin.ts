@@ -1,7 +1,7 @@
 /**
- * `svc admin`: what the operator of a service does beside its API, over the socket in its data
- * folder: projects and their first owners, people, sessions, and keys in an emergency. A further
- * act is one row of `acts`.
+ * `svc admin`: what the operator of a service does outside its API, over the socket in its data
+ * folder: projects and their first owners, people, sessions, and keys in an emergency. Each action
+ * is one row of `acts`.
  */
 import { userInfo } from 'node:os';
 import { closestName } from '../../actors/platform/closest-name.ts';
@@ -37,12 +37,12 @@ import { streamActs } from './stream-acts.ts';
 
 const sharedOptions: readonly Option[] = [
   dataOption,
-  { name: 'json', help: 'The result as one JSON document, for programs' },
+  { name: 'json', help: 'Print the result as one JSON document, for programs' },
 ];
 
 export const adminCommand: Command = {
   name: 'admin',
-  summary: 'Create projects, invite their owners, lock people out, revoke keys',
+  summary: 'Create projects, invite their owners, disable people, revoke keys',
   help: () => overview(),
   helpOf: (action) => {
     const found = acts.filter(({ name }) => name === action || name.startsWith(`${action} `));
@@ -62,7 +62,7 @@ export const adminCommand: Command = {
   },
 };
 
-/** The act whose words the line begins with, or what is wrong with the line. */
+/** The action whose words the line starts with, or what is wrong with the line. */
 function findAct(
   args: readonly string[],
 ): { readonly act: AdminAct; readonly rest: readonly string[] } | string {
@@ -76,8 +76,8 @@ function findAct(
   const given = words.join(' ');
   const family = acts.filter(({ name }) => name.startsWith(`${words[0]} `));
   const names = acts.map(({ name }) => name);
-  if (given === '') return `say what: ${names.join(', ')}`;
-  if (family.length > 0) return `say one of: ${family.map(({ name }) => name).join(', ')}`;
+  if (given === '') return `specify an action: ${names.join(', ')}`;
+  if (family.length > 0) return `specify one of: ${family.map(({ name }) => name).join(', ')}`;
   const closest = closestName(given, names);
   const hint = closest ? `did you mean "svc admin ${closest}"?` : '"svc help admin" lists them';
   return `${JSON.stringify(given)} is unknown: ${hint}`;
@@ -105,7 +105,7 @@ async function perform(
   else if (!isLost) stdout(act.render(answer));
   if (!isLost) return EXIT_OK;
   const hint = act.ifLost?.(answer) ?? '';
-  stderr(`The secret was in an earlier answer and cannot be shown again.\n${hint}\n`);
+  stderr(`The secret was in an earlier response and cannot be shown again.\n${hint}\n`);
   return EXIT_FAULT;
 }
 
@@ -119,18 +119,18 @@ async function ask(folder: string, path: string, body: Record<string, string>): 
   } catch (error) {
     if (error instanceof NoAnswer && body.requestId) {
       throw new AdminFault(
-        `${error.message}: whether it was done is not known. Run the same command with ` +
-          `--request-id ${body.requestId}: one request id is never acted on twice`,
+        `${error.message}. It is unknown whether the change was made. Run the same command with ` +
+          `--request-id ${body.requestId}: a request id is never applied twice`,
       );
     }
     if (!(error instanceof NoService)) throw error;
     throw new AdminFault(
-      `no service runs on ${folder}: start it ("svc serve", or "systemctl start svc" where it is installed), or pass --data`,
+      `no service is running on ${folder}. Start it ("svc serve", or "systemctl start svc" if it is installed), or pass --data`,
     );
   }
 }
 
-/** Who is named in the audit; under sudo, who called it. */
+/** Name for the audit; under sudo, the calling user. */
 function operatorName(environment: Surroundings['environment']): string {
   try {
     return environment.SUDO_USER || userInfo().username;
@@ -145,7 +145,7 @@ function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): n
   if (!isKnown) {
     const code = (error as NodeJS.ErrnoException | null)?.code;
     if (code !== 'EACCES' && code !== 'EPERM') throw error;
-    stderr(`svc admin ${act.name}: only the user that the service runs as, or root, may do this\n`);
+    stderr(`svc admin ${act.name}: only root and the user that runs the service may do this\n`);
     return EXIT_FAULT;
   }
   const isOwn = error instanceof UsageError;
@@ -172,12 +172,12 @@ function overview(): string {
     ({ name, takes = '', help }) => `  ${`--${name} ${takes}`.padEnd(14)} ${help}`,
   );
   return [
-    'Usage: svc admin <act> [--data FOLDER] [--json]',
+    'Usage: svc admin <action> [--data FOLDER] [--json]',
     ...['', ...lines, '', ...shared, ''],
-    'Commands that change something also take --request-id: the same command with the same id is answered',
-    'as before, and nothing is done twice.',
-    'It asks the service that runs on the folder, as the user that the service runs as.',
-    'Exit codes: 0 done, 1 refused or no service runs, 2 invalid command line.',
+    'Commands that change something also accept --request-id. Repeating a command with the same id returns',
+    'the earlier result and changes nothing.',
+    'Run it as the user that runs the service on the folder.',
+    'Exit codes: 0 success, 1 rejected or no service running, 2 invalid command line.',
     '',
   ].join('\n');
 }
@@ -196,7 +196,7 @@ const roleOption: Option = {
   name: 'role',
   takes: 'ROLE',
   choices: ['VIEWER', 'EDITOR', 'OWNER'],
-  help: 'Role of the member: VIEWER reads, EDITOR changes alerts, OWNER also members and keys',
+  help: 'Role of the member: VIEWER reads, EDITOR also changes alerts, OWNER also manages members and keys',
 };
 
 const ANOTHER_LINK = 'Run the same command with a new request id to create another link';
@@ -207,7 +207,7 @@ const LEAKED_LINES_MAX = 500;
 
 const leakedAct: AdminAct = {
   name: 'leaked',
-  summary: 'Revoke leaked secrets: reads them from standard input, one per line',
+  summary: 'Revoke leaked secrets, read from standard input, one per line',
   readsInput: true,
   path: IDENTITY_PATHS.leaked,
   ask(_input, text) {
@@ -216,26 +216,26 @@ const leakedAct: AdminAct = {
     if (lines.length > 0 && lines.length <= LEAKED_LINES_MAX && isOneEach) {
       return { texts: lines.map((line) => line.trim()).join('\n') };
     }
-    const seen = isOneEach ? `${lines.length} lines` : 'a line that contains white space';
+    const seen = isOneEach ? `${lines.length} lines` : 'a line with white space';
     throw new UsageError(
-      `Standard input has ${seen}: 1 to ${LEAKED_LINES_MAX} secrets, one per line`,
-      'Not as an argument: every process of the machine can read arguments. svc admin leaked < FILE',
+      `Standard input has ${seen}. Enter 1 to ${LEAKED_LINES_MAX} secrets, one per line`,
+      'Do not pass secrets as arguments, which every process can read: svc admin leaked < FILE',
     );
   },
   render(answer) {
     const { ended } = answer as ReportedLeaks;
     const lines = ended.map((name, place) =>
       name === null
-        ? `line ${place + 1}: no valid secret: unknown, expired, or not copied completely`
-        : `line ${place + 1}: ended ${name}`,
+        ? `line ${place + 1}: not a valid secret (unknown, expired or incomplete)`
+        : `line ${place + 1}: revoked ${name}`,
     );
     const hint =
-      'The signing secret of a webhook is not recognised: "svc destinations rotate-secret" replaces one';
+      'The signing secret of a webhook is not recognized. Replace it: "svc destinations rotate-secret"';
     return `${lines.join('\n')}\n${ended.includes(null) ? `${hint}\n` : ''}`;
   },
 };
 
-/** Acts of `svc admin` about projects, people, sessions and keys. */
+/** Actions of `svc admin` on projects, people, sessions and keys. */
 const identityActs: readonly AdminAct[] = [
   {
     name: 'project create',
@@ -254,8 +254,8 @@ const identityActs: readonly AdminAct[] = [
     }),
     render(answer) {
       const { project, email, owner } = answer as CreatedProject;
-      const hint = `"svc admin login-link ${email}" makes a link by which they sign in`;
-      return `project ${project} is made; its owner is ${email} (people/${owner})\n${hint}\n`;
+      const hint = `"svc admin login-link ${email}" creates a sign-in link for them`;
+      return `project ${project} created; its owner is ${email} (people/${owner})\n${hint}\n`;
     },
   },
   {
@@ -267,7 +267,7 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'invite',
-    summary: 'Invite somebody to a project; prints the link once',
+    summary: 'Invite a person to a project; prints the link once',
     positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
     options: [roleOption],
     isChange: true,
@@ -299,17 +299,19 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'people disable',
-    summary: 'Lock a person out: sessions and links end, personal keys stop',
+    summary: 'Disable a person: sessions and links end, personal keys stop working',
     positionals: [PERSON],
-    options: [{ name: 'reason', takes: 'TEXT', help: 'For the audit; else "by the operator"' }],
+    options: [
+      { name: 'reason', takes: 'TEXT', help: 'Reason for the audit; default: "by the operator"' },
+    ],
     isChange: true,
     path: IDENTITY_PATHS.disablePerson,
     ask: (input) => ({ ...personIn(input), reason: input.text('reason') || 'by the operator' }),
-    render: (answer) => personText('is locked out', answer as ChangedPerson),
+    render: (answer) => personText('is disabled', answer as ChangedPerson),
   },
   {
     name: 'people enable',
-    summary: 'Let a person in again; personal keys work again, sessions do not',
+    summary: 'Enable a person again: personal keys work again, ended sessions do not',
     positionals: [PERSON],
     isChange: true,
     path: IDENTITY_PATHS.enablePerson,
@@ -318,7 +320,7 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'sessions end',
-    summary: 'End every session of a person',
+    summary: 'End all sessions of a person',
     positionals: [PERSON],
     isChange: true,
     path: IDENTITY_PATHS.endSessions,
@@ -327,14 +329,14 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'revoke-key',
-    summary: 'Revoke any key at once: for an emergency',
+    summary: 'Revoke any key at once, for emergencies',
     positionals: [{ name: 'NAME|ID' }],
     isChange: true,
     path: IDENTITY_PATHS.revokeKey,
     ask: (input) => ({ key: input.positional(0) }),
     render(answer) {
       const { key, state, isNew } = answer as RevokedKey;
-      return isNew ? `${key} is revoked\n` : `${key} has already ended: it is ${state}\n`;
+      return isNew ? `${key} is revoked\n` : `${key} has already ended (${state})\n`;
     },
   },
   leakedAct,
@@ -344,10 +346,10 @@ function personIn(input: Parameters<AdminAct['ask']>[0]): { readonly person: str
   return { person: input.positional(0) };
 }
 
-/** The link stands on a line of its own, so that it can be taken whole. */
+/** The link is on its own line, so that it can be copied whole. */
 function linkText(what: string, { link, whom, expiresMs }: MadeLink): string {
   const until = localTime(Math.floor(expiresMs / 1000));
-  return `${what} for ${printable(whom)}; it works once, until ${until}, and is not shown again:\n${link}\n`;
+  return `${what} for ${printable(whom)}; it works once, until ${until}, and cannot be shown again:\n${link}\n`;
 }
 
 function personText(now: string, { displayName, person, sessions }: ChangedPerson): string {
@@ -362,7 +364,7 @@ function projectTable(projects: readonly ListedProject[]): string {
       ...[project, displayName, String(members), owners.join(', ')],
       localTime(Math.floor(createdMs / 1000)),
     ]),
-    'There is no project: "svc admin project create" makes one',
+    'No projects. Create one: "svc admin project create"',
   );
 }
 
@@ -371,12 +373,12 @@ function peopleTable(people: readonly ListedPerson[]): string {
     ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
     people.map((each) => [
       ...[each.person, each.displayName],
-      each.claimedEmail === '' ? each.email : `${each.claimedEmail} (not proven)`,
+      each.claimedEmail === '' ? each.email : `${each.claimedEmail} (not verified)`,
       each.disabledReason === null ? each.state : `${each.state}: ${each.disabledReason}`,
       ...[String(each.sessions), each.projects.join(', ')],
       localTime(Math.floor(each.createdMs / 1000)),
     ]),
-    'There is nobody: "svc admin project create" makes a project and its owner',
+    'No people. Create a project and its owner: "svc admin project create"',
   );
 }
 

@@ -1,7 +1,8 @@
 /**
  * `svc agent`: expanded monitoring from inside a guest. Enrols with a one-time token, runs, reports
- * how it is, installs the systemd unit, and forgets. The token comes from the environment or from
- * standard input, never from the command line, which every process of the machine can read.
+ * its status, installs the systemd unit, and removes the enrolment. The token comes from the
+ * environment or standard input, never from the command line, which every process on the machine
+ * can read.
  */
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -34,10 +35,10 @@ const FOLDER = '/var/lib/svc-agent';
 const folderOption: Option = {
   name: 'state',
   takes: 'FOLDER',
-  help: `Folder of the enrolment and the buffer; else SVC_AGENT_STATE, or ${FOLDER}`,
+  help: `Folder of the enrolment and the buffer; default: SVC_AGENT_STATE, or ${FOLDER}`,
 };
 
-/** The agent's folder; under systemd the one that the unit was given. */
+/** The agent's folder; under systemd the one given to the unit. */
 function folderOf({ input, environment }: ActionContext): string {
   const { STATE_DIRECTORY, SVC_AGENT_STATE } = environment;
   // Several folders are separated by colons; the unit has one.
@@ -50,11 +51,11 @@ const installAction: Action = {
   summary: 'Install and start the systemd unit of the agent',
   options: [
     ...installOptions,
-    { name: 'interval', takes: 'DURATION', help: 'Time between two readings, 1s to 30s' },
+    { name: 'interval', takes: 'DURATION', help: 'Interval between readings, 1s to 30s' },
   ],
   notes: `
 Run it again after moving the program: the unit holds its path. You can enrol before or after
-this: the unit waits for the enrolment, and "systemctl restart svc-agent" starts it then.
+this: the unit waits for the enrolment. Start it then with "systemctl restart svc-agent".
 `,
   run: install,
 };
@@ -62,13 +63,13 @@ this: the unit waits for the enrolment, and "systemctl restart svc-agent" starts
 async function install(context: ActionContext): Promise<number> {
   const seconds = context.input.seconds('interval');
   if (seconds !== undefined && (seconds < 1 || seconds > 30)) {
-    throw new UsageError(`--interval is 1s to 30s, not ${seconds}s`);
+    throw new UsageError(`--interval must be 1s to 30s, not ${seconds}s`);
   }
   const flags = seconds === undefined ? [] : ['--interval', `${seconds}s`];
   return installUnit(context, 'agent', flags);
 }
 
-/** Two readings more than 90 s apart are a gap: anything slower than this would be gaps alone. */
+/** Two readings more than 90 s apart are a gap, so a longer interval would produce only gaps. */
 const INTERVAL_SECONDS_MAX = 30;
 
 const runAction: Action = {
@@ -79,7 +80,7 @@ const runAction: Action = {
     {
       name: 'interval',
       takes: 'DURATION',
-      help: `Time between two readings, 1s to ${INTERVAL_SECONDS_MAX}s; default 30s`,
+      help: `Interval between readings, 1s to ${INTERVAL_SECONDS_MAX}s; default 30s`,
     },
   ],
   notes: `
@@ -102,7 +103,7 @@ async function run(context: ActionContext): Promise<number> {
       write: surroundings.log,
     });
     const agent = startAgent({ ...ports, folder, intervalMs, log });
-    log.info({ folder, intervalMs }, 'The agent runs');
+    log.info({ folder, intervalMs }, 'Agent started');
     const { promise: signalled, resolve } = Promise.withResolvers<void>();
     const forget = surroundings.onSignal((signal) => signal !== 'SIGHUP' && resolve());
     try {
@@ -124,7 +125,7 @@ async function run(context: ActionContext): Promise<number> {
 function intervalSeconds({ input }: ActionContext): number {
   const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
   if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
-  throw new UsageError(`--interval is 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
+  throw new UsageError(`--interval must be 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
 }
 
 function lockOf(folder: string): ReturnType<typeof lockFolder> {
@@ -132,11 +133,13 @@ function lockOf(folder: string): ReturnType<typeof lockFolder> {
     return lockFolder(folder);
   } catch (error) {
     if (!(error instanceof FolderLocked)) throw error;
-    throw new UsageError(`An agent runs on ${folder} already`);
+    throw new UsageError(`An agent is already running in ${folder}`);
   }
 }
 
-/** Silence of the status file after which the agent is taken for not running, in its intervals. */
+/**
+ * Number of intervals without a change of the status file after which the agent counts as stopped.
+ */
 const SILENT_INTERVALS = 3;
 
 const statusAction: Action = {
@@ -164,7 +167,7 @@ const statusAction: Action = {
 
 const unenrolAction: Action = {
   name: 'unenrol',
-  summary: 'Delete the key and the waiting rows',
+  summary: 'Delete the key and the queued rows',
   options: [folderOption],
   async run(context) {
     const folder = folderOf(context);
@@ -176,8 +179,10 @@ const unenrolAction: Action = {
     if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
     else {
       const vm = enrolment?.vmName ?? 'the VM';
-      context.report('The key is deleted here. Stop the agent: systemctl disable --now svc-agent');
-      context.report(`Nobody else can use it once ${vm} is un-enrolled in its project too`);
+      context.report(
+        'The key was deleted from this machine. Stop the agent: systemctl disable --now svc-agent',
+      );
+      context.report(`To invalidate the key everywhere, unenrol ${vm} in its project too`);
     }
     return EXIT_OK;
   },
@@ -192,7 +197,7 @@ function enrolmentIn(folder: string): { enrolment?: StoredEnrolment; problem?: s
   }
 }
 
-/** Reads the files, so that it also works for an agent that does not run. */
+/** Reads the files, so that it also works while the agent is stopped. */
 function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
   const path = bufferFolder(folder);
   if (!existsSync(path)) return { rows: 0, bytes: 0 };
@@ -221,12 +226,12 @@ function lines(of: {
     ['VM', enrolment?.vmName ?? ''],
     ['service', enrolment?.endpoint ?? ''],
     ['key until', localTime(enrolment?.expiresUnix)],
-    ['runs', isRunning ? 'yes' : 'no'],
+    ['running', isRunning ? 'yes' : 'no'],
     ['fault', fault ?? ''],
-    ['waiting', `${waiting.rows} rows, ${waiting.bytes} bytes${oldest}`],
+    ['queued', `${waiting.rows} rows, ${waiting.bytes} bytes${oldest}`],
     ['last sent', status?.lastSentMs === undefined ? '' : timeOf(status.lastSentMs)],
-    ['given up', status ? `${status.droppedRows} rows` : ''],
-    ['refused', rejected.join(', ')],
+    ['dropped', status ? `${status.droppedRows} rows` : ''],
+    ['rejected', rejected.join(', ')],
     ['left out', (status?.notStorable ?? []).join(' ')],
   ];
 }
@@ -262,22 +267,22 @@ async function readToken({ environment, ports }: ActionContext): Promise<string>
   const asked = () => (ports.isInteractive ? ports.ask('Enrolment token: ') : ports.readInput());
   const token = given || (await asked()).trim();
   if (token === '') {
-    const hint = 'Put it into SVC_ENROLMENT_TOKEN, or write it to standard input';
+    const hint = 'Set SVC_ENROLMENT_TOKEN, or write the token to standard input';
     throw new UsageError('The enrolment token is missing', hint);
   }
   if (parseSecret('enrol', token) !== undefined) return token;
-  const hint = 'Check that it was copied completely, from svc_enrol_ to its end';
-  throw new Fault('This is not an enrolment token: its form or its checksum is wrong', { hint });
+  const hint = 'Check that it was copied completely, starting with svc_enrol_';
+  throw new Fault('The enrolment token is invalid: its format or checksum is wrong', { hint });
 }
 
-/** Before the token is used up. */
+/** Checked before the token is used up. */
 function makeWritable(folder: string): void {
   try {
     prepareFolder(folder);
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    throw new Fault(`${folder} cannot be written: ${cause}`, {
-      hint: 'Run this as root, or name another folder with --state',
+    throw new Fault(`${folder} is not writable: ${cause}`, {
+      hint: 'Run this as root, or choose another folder with --state',
     });
   }
 }
@@ -298,12 +303,13 @@ async function exchange(context: ActionContext, enrolmentToken: string): Promise
     };
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    const hint = 'The token may be used up: if it is refused next time, enrol the VM again';
+    const hint =
+      'The token may be used up. If it is rejected next time, create a new one for the VM';
     throw new NoAnswer(error.message, hint);
   }
 }
 
-/** Rows that wait are of the VM that this one was enrolled as: another's would be refused. */
+/** Queued rows belong to the previously enrolled VM and would be rejected for another one. */
 function forgetOtherVm(
   folder: string,
   { vmName }: StoredEnrolment,
@@ -315,10 +321,10 @@ function forgetOtherVm(
     if (!(error instanceof EnrolmentUnusable)) throw error;
   }
   rmSync(bufferFolder(folder), { recursive: true, force: true });
-  report(`This machine sends as ${vmName} from now on`);
+  report(`This machine now sends as ${vmName}`);
 }
 
-/** Image and kernel, for whoever looks at the enrolment. */
+/** Image and kernel, to describe the enrolment. */
 function describeSystem(): string {
   let image = 'Linux';
   try {
@@ -326,7 +332,7 @@ function describeSystem(): string {
       /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? [];
     image = name || image;
   } catch {
-    // An image without the file is still a Linux.
+    // An image without the file is still Linux.
   }
   return `${image}, Linux ${release()}`;
 }
@@ -339,13 +345,13 @@ function enrolledText(
     ['VM', vmName],
     ['service', endpoint],
     ['key until', localTime(expiresUnix)],
-    ['kept in', folder],
+    ['stored in', folder],
   ]);
 }
 
 export const agentCommand = family(
   'agent',
-  'Watch this VM from inside its guest',
+  'Monitor this VM from inside the guest',
   [enrolAction, installAction, runAction, statusAction, unenrolAction],
   `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor

@@ -1,7 +1,7 @@
 /**
- * Whom `svc audit list --by` means. Steps name their actor by its resource name alone, which nobody
- * knows by heart: a person is found by the name that stands beside their steps, a service account
- * by its display name, for which its keys and CI trusts act.
+ * Resolves `svc audit list --by`. Steps name their actor only by resource name, which is hard to
+ * remember. A person can be given by the name recorded with their steps, a service account by the
+ * display name under which its keys and CI trusts act.
  */
 import { AuditService, type Transition } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
@@ -14,16 +14,16 @@ import { whoText } from './transition-table.ts';
 
 const FULL_NAME = /^(people|projects|operator)\//;
 const PAGE = 1_000;
-/** Pages of steps that are looked at for a name. */
+/** Maximum number of pages searched for a name. */
 const PAGES_MAX = 20;
 
 /**
- * The actors that are meant, as the service takes them. Throws `UsageError` for a name of several people,
- * `Fault` for one of nobody.
+ * Resource names of the actors. Throws `UsageError` for a name shared by several people, `Fault`
+ * for an unknown name.
  */
 export async function actorsCalled(api: Api, project: string, given: string): Promise<string[]> {
   if (FULL_NAME.test(given)) return [given];
-  // As the list shows keys and trusts.
+  // In the format in which the list shows keys and trusts.
   if (given.includes('/')) return [`${project}/${given}`];
   // A part of the service, such as the evaluator.
   const asGiven = await api.call(AuditService.method.listTransitions, {
@@ -37,14 +37,17 @@ export async function actorsCalled(api: Api, project: string, given: string): Pr
   const member = await known(api, project, 'members', given);
   const meant = (await personCalled(api, project, given)) ?? member;
   if (meant !== undefined) return [meant];
-  throw new Fault(`Nobody called ${quoted(given)} is known here`, {
+  throw new Fault(`No person or account named ${quoted(given)} was found`, {
     exitCode: EXIT_NOT_FOUND,
     reason: 'NOT_FOUND',
     hint: '"svc members list" and "svc service-accounts list" show the names',
   });
 }
 
-/** Full name of the thing that is meant; undefined when none is, or the caller may not list them. */
+/**
+ * Full name of the matching resource; undefined if there is none, or if the caller may not list
+ * them.
+ */
 async function known(api: Api, project: string, collection: NamedCollection, given: string) {
   try {
     const candidates = await candidatesOf(api, project, collection, given);
@@ -55,7 +58,7 @@ async function known(api: Api, project: string, collection: NamedCollection, giv
   }
 }
 
-/** Full names of the keys and CI trusts of a service account, ended ones included. */
+/** Full names of the keys and CI trusts of a service account, including ended ones. */
 async function credentialsOf(api: Api, projectName: string, account: string): Promise<string[]> {
   const { listKeys, listCiConnections } = AutomationService.method;
   const keys = await everyItem(
@@ -70,7 +73,7 @@ async function credentialsOf(api: Api, projectName: string, account: string): Pr
   return [...keys, ...own].map(({ name }) => name);
 }
 
-/** The person who is called so beside their newest steps: former members too. */
+/** The person with this name in the newest steps, including former members. */
 async function personCalled(api: Api, projectName: string, given: string) {
   const lower = given.toLowerCase();
   const isMeant = (step: Transition): boolean =>
@@ -84,7 +87,7 @@ async function personCalled(api: Api, projectName: string, given: string) {
     const answer = await api.call(AuditService.method.listTransitions, request);
     const [first, ...others] = new Set(answer.transitions.filter(isMeant).map(({ by }) => by));
     if (others.length > 0) {
-      const what = `${quoted(given)} is the name of ${others.length + 1} people: give one of these`;
+      const what = `${quoted(given)} is the name of ${others.length + 1} people. Specify one of these`;
       throw new UsageError(what, [first, ...others].join('\n'));
     }
     if (first !== undefined) return first;

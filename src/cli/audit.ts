@@ -1,8 +1,8 @@
 /**
- * `svc audit`: `list` asks the API who did what (`audit-list.ts`); `verify` proves that the recorded
- * history is what was committed. It asks the service that runs on the data folder; where none runs,
- * it reads control.db and events.db itself and says so. Results go to standard output, everything
- * else to standard error.
+ * `svc audit`: `list` queries the API for who did what (`audit-list.ts`); `verify` proves that the
+ * recorded history matches what was committed. It queries the service that runs on the data folder.
+ * If none runs, it reads control.db and events.db itself and says so. Results go to standard
+ * output, everything else to standard error.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,28 +41,28 @@ import { actTable, transitionTable } from './transition-table.ts';
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
        svc audit list [flags]
 
-  list    Show who did what in a project, newest first: "svc help audit list" has its flags.
+  list    Show who did what in a project, newest first; see "svc help audit list".
 
-  verify  Prove that the recorded history is what was committed. It checks every project's chain of
-          commits, the bodies that the log still holds, the transitions that audit shows, each
-          step by its machine, and every row of an instance. Exit code 1 at a fault, which is
-          reported with its first commit. Also 1 when the log is elsewhere: only the chain could
-          be checked then.
+  verify  Prove that the recorded history matches what was committed. Checks every project's chain
+          of commits, the bodies that the log still holds, the transitions in the audit trail,
+          each step by its machine, and every row of an instance. Exit code 1 on a fault, which
+          is reported with its first commit, or if the log is elsewhere: then only the chain can
+          be checked.
 
-  --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), rotated ones included, with
-          control.db instead: each line is the commit of its place, and none is missing between
-          the first and the last. Exit code 1 at a difference.
-  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, ./data, or where that
-          is not there /var/lib/svc.
+  --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), including rotated ones, with
+          control.db instead: each line must be the commit of its position, and none may be
+          missing between the first and the last. Exit code 1 on a difference.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data if it exists,
+          or /var/lib/svc.
   --json  The result as one JSON document, for programs.
 
-A service that runs on the folder answers; otherwise the databases are read directly.
+The service that runs on the folder is queried; if none runs, the databases are read directly.
 `;
 
 interface Asked {
   readonly folder: string;
   readonly json: boolean;
-  /** Files of an audit sink; none: the log is verified. */
+  /** Files of an audit sink; if empty, the log is verified. */
   readonly sinks: readonly string[];
 }
 
@@ -71,11 +71,11 @@ function parseArguments(
   { environment }: Surroundings,
 ): Asked | { readonly problem: string } {
   if (what !== 'verify') {
-    const seen = what === undefined ? 'no action is given' : `${JSON.stringify(what)} is unknown`;
-    return { problem: `${seen}: say list or verify` };
+    const seen = what === undefined ? 'no action given' : `${JSON.stringify(what)} is unknown`;
+    return { problem: `${seen}. Use list or verify` };
   }
   const { sinks, others } = takeSinks(rest);
-  if (sinks.includes('')) return { problem: '--sink has no value: give a file' };
+  if (sinks.includes('')) return { problem: '--sink requires a file' };
   const flags = others.filter((argument) => argument !== '--json');
   const isData = flags.length === 0 || /^--data(=|$)/.test(flags[0] ?? '');
   if (!isData || flags.length > 2) {
@@ -90,7 +90,7 @@ function parseArguments(
   }
 }
 
-/** `--sink FILE` and `--sink=FILE`, and what remains without them. */
+/** Extracts `--sink FILE` and `--sink=FILE`; returns them and the remaining arguments. */
 function takeSinks(given: readonly string[]): { sinks: string[]; others: string[] } {
   const sinks: string[] = [];
   const others: string[] = [];
@@ -103,7 +103,7 @@ function takeSinks(given: readonly string[]): { sinks: string[]; others: string[
   return { sinks, others };
 }
 
-/** Read where it lies, whether or not a service runs: nothing is changed. */
+/** Reads the files in place, whether or not a service runs. Changes nothing. */
 async function verifySink(
   { folder, json, sinks }: Asked,
   { stdout }: Surroundings,
@@ -119,12 +119,12 @@ async function verifySink(
   }
 }
 
-/** Path of the projection. Throws `DataFolderUnusable` when it is not there. */
+/** Path of the projection. Throws `DataFolderUnusable` if it does not exist. */
 function controlIn(folder: string): string {
   const control = join(folder, 'control.db');
   if (existsSync(control)) return control;
   throw new DataFolderUnusable(
-    `There is no ${control}: give the data folder of the service with --data or SVC_DATA`,
+    `${control} does not exist. Specify the data folder of the service with --data or SVC_DATA`,
   );
 }
 
@@ -147,15 +147,16 @@ async function askOrRead(
   onProgress: (progress: VerifyProgress) => void,
 ): Promise<LogVerification> {
   try {
-    // Both sides are one program.
+    // Both sides are the same program.
     const onLine = (line: unknown) => onProgress(line as VerifyProgress);
     return (await askService(folder, AUDIT_VERIFY_PATH, onLine)) as LogVerification;
   } catch (error) {
     if (!(error instanceof NoService)) throw error;
   }
   const paths = { control: controlIn(folder), events: join(folder, 'events.db') };
-  stderr(`No service runs on ${folder}: reading control.db and events.db themselves\n`);
-  if (!existsSync(paths.events)) stderr('There is no events.db: only the chain itself is proven\n');
+  stderr(`No service is running on ${folder}. Reading control.db and events.db directly\n`);
+  if (!existsSync(paths.events))
+    stderr('There is no events.db, so only the chain itself can be verified\n');
   const { verifyOnDisk } = await import('../admin/audit-routes.ts');
   try {
     return await verifyOnDisk(paths, { clock: client.clock, onProgress });
@@ -166,10 +167,10 @@ async function askOrRead(
 
 function verificationText(verification: LogVerification): string {
   const { projects, hasLog } = verification;
-  if (projects.length === 0) return 'There are no commits yet: nothing to prove\n';
+  if (projects.length === 0) return 'No commits yet, so there is nothing to verify\n';
   const columns = [
     { title: 'project' },
-    ...['commits', 'headers alone', 'steps', 'decided again'].map((title) => ({
+    ...['commits', 'headers only', 'steps', 're-evaluated'].map((title) => ({
       title,
       align: 'right' as const,
     })),
@@ -181,24 +182,24 @@ function verificationText(verification: LogVerification): string {
   return [...tableLines(columns, rows), '', ...end, ''].join('\n');
 }
 
-/** Does everything hold, and was the log there to prove it by? */
+/** Whether everything holds and the log was available as evidence. */
 function isProven({ projects, hasLog }: LogVerification): boolean {
   return projects.every(({ broken }) => broken === null) && (hasLog || projects.length === 0);
 }
 
-/** Does the sink hold commits, each as the log has it, with none missing in between? */
+/** Whether the sink holds commits, each as in the log, with none missing in between. */
 function isWholeSink({ faults, same, letGo }: SinkComparison): boolean {
   return faults.length === 0 && same + letGo > 0;
 }
 
 function sinkText(comparison: SinkComparison): string {
   const { lines, same, letGo, cutOff, faults } = comparison;
-  const counts = `${inGroups(lines)} lines: ${inGroups(same)} commits as the log has them, ${inGroups(letGo)} older than the log, ${inGroups(cutOff)} cut off`;
+  const counts = `${inGroups(lines)} lines: ${inGroups(same)} commits equal to the log, ${inGroups(letGo)} older than the log, ${inGroups(cutOff)} cut off`;
   if (faults.length > 0)
     return [counts, ...faults.map((fault) => `BROKEN: ${fault}`), ''].join('\n');
   const result = isWholeSink(comparison)
-    ? 'Proven: between the first and the last of these commits none is missing.'
-    : 'The sink holds no commits: nothing is proven.';
+    ? 'Proven: no commit is missing between the first and the last.'
+    : 'Not proven: the sink holds no commits.';
   return [counts, result, ''].join('\n');
 }
 
@@ -210,9 +211,9 @@ function rowOf(project: ProjectVerification, hasLog: boolean): string[] {
 
 function resultOf({ broken, headersAlone }: ProjectVerification, hasLog: boolean): string {
   if (broken?.commit) return `BROKEN at commit ${broken.commit.number}`;
-  if (broken) return 'BROKEN: of no commit';
-  if (!hasLog) return 'chain alone';
-  return headersAlone === 0 ? 'holds' : 'holds, as far as the log goes back';
+  if (broken) return 'BROKEN: not attributable to a commit';
+  if (!hasLog) return 'chain only';
+  return headersAlone === 0 ? 'holds' : 'holds, as far back as the log reaches';
 }
 
 function provenLines({ projects, hasLog }: LogVerification): string[] {
@@ -220,31 +221,35 @@ function provenLines({ projects, hasLog }: LogVerification): string[] {
     projects.reduce((total, project) => total + project[field], 0);
   const headers = sum('headersAlone');
   const chain =
-    'Proven: every chain of commits is whole; each transition that audit shows stands under a ' +
-    'commit of its project; each instance is in the state that its last transition came to.';
-  const bodies = `who decided what in ${inGroups(headers)} of ${inGroups(sum('commits'))} commits`;
+    'Proven: every chain of commits is complete; each transition in the audit trail belongs to a ' +
+    'commit of its project; each instance is in the state that its last transition led to.';
+  const bodies = `the decisions in ${inGroups(headers)} of ${inGroups(sum('commits'))} commits`;
   const begins = beginLines(projects);
-  const rows = `more than the state of ${inGroups(sum('stateAlone'))} of ${inGroups(sum('instances'))} instances`;
+  const rows = `anything beyond the state of ${inGroups(sum('stateAlone'))} of ${inGroups(sum('instances'))} instances`;
   const notProven = `Not proven: ${bodies}, and ${rows}`;
   if (!hasLog) {
-    const how = 'start the service, whose log is on a server, and ask again';
-    return [chain, `${notProven}, because the log is not here: ${how}.`, ...begins];
+    const how = 'start the service, whose log is on a server, and run this again';
+    return [
+      chain,
+      `${notProven}, because the log is not available here. To verify them, ${how}.`,
+      ...begins,
+    ];
   }
   if (headers > 0) {
-    const held = 'What the log still holds is what was committed.';
+    const held = 'The rest of the log matches what was committed.';
     return [chain, held, `${notProven}: too old.`, ...begins];
   }
-  return ['Every chain is whole, and what is recorded is what was committed.', ...begins];
+  return ['Every chain is complete, and the record matches what was committed.', ...begins];
 }
 
-/** Where older commits were let go after their time, which a commit of each chain vouches for. */
+/** Where old commits were dropped after their retention; a commit of each chain confirms it. */
 function beginLines(projects: readonly ProjectVerification[]): string[] {
   return projects.flatMap(({ project, start }) => {
     if (start === null) return [];
     const { number, atMs } = start;
     const date = new Date(atMs).toISOString().slice(0, 10);
     return [
-      `${project} begins after commit ${inGroups(number)} of ${date}: older ones were let go.`,
+      `${project} starts after commit ${inGroups(number)} of ${date}: older commits were dropped.`,
     ];
   });
 }
@@ -254,13 +259,13 @@ function brokenLines(broken: readonly Broken[]): string[] {
     'The first fault of each project:',
     ...broken.map(({ project, commit, detail }) => {
       const at = commit && `commit ${commit.number} (${commit.id}, position ${commit.sequence})`;
-      return `  ${project}: ${at ?? 'of no commit'}: ${detail}`;
+      return `  ${project}: ${at ?? 'not attributable to a commit'}: ${detail}`;
     }),
     '',
     'What to do:',
-    '  1. Keep a copy of the data folder: it is the evidence.',
-    '  2. Look for a failing disk (dmesg, smartctl), and find out who could write to the folder.',
-    '  3. Restore the folder from an intact copy: run this command on the copy first.',
+    '  1. Keep a copy of the data folder as evidence.',
+    '  2. Check for a failing disk (dmesg, smartctl), and find out who could write to the folder.',
+    '  3. Restore the folder from an intact copy. Run this command on the copy first.',
   ];
 }
 
@@ -270,16 +275,16 @@ function inGroups(value: number): string {
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 10_000;
-/** Rows of one answer. */
+/** Page size, rows. */
 const PAGE = 1_000;
-/** Rows that are looked at for a correlation id. */
+/** Maximum number of rows searched for a correlation id. */
 const LOOKED_AT_MAX = 20_000;
 /** The machine whose steps have a correlation id. */
 const CORRELATED = 'ciConnection';
 
 /**
- * `svc audit list`: who did what in a project, newest first, for whoever may see it; an owner finds a
- * refused exchange by the correlation id in the error that the job got.
+ * `svc audit list`: who did what in a project, newest first, as far as the caller may see it. An
+ * owner can find a refused exchange by the correlation id in the job's error.
  */
 const auditListAction: Action = {
   name: 'list',
@@ -291,29 +296,29 @@ const auditListAction: Action = {
       takes: 'NAME',
       help: 'Only this resource, such as serviceAccounts/NAME or vms/ID',
     },
-    { name: 'steps', help: 'Every step of every machine, not only what people and keys did' },
+    { name: 'steps', help: 'All steps of all machines, not only actions of people and keys' },
     { name: 'machine', takes: 'NAME', help: 'Only steps of this machine, such as credential' },
-    { name: 'correlation', takes: 'ID', help: 'The refusals with this correlation id' },
+    { name: 'correlation', takes: 'ID', help: 'Only refusals with this correlation id' },
     { name: 'since', takes: 'TIME', help: 'Committed at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Committed at or before' },
     {
       name: 'by',
       takes: 'NAME',
-      help: 'Caused by this person or service account, or as the list shows it',
+      help: 'Caused by this person or service account, or as shown in the list',
     },
     { name: 'event', takes: 'NAME', multiple: true, help: 'Only steps with this event' },
     { name: 'request', takes: 'ID', help: 'Decided by the request with this id' },
-    { name: 'oldest-first', help: 'From the oldest on' },
+    { name: 'oldest-first', help: 'Show the oldest first' },
     {
       name: 'limit',
       takes: 'N',
       help: `At most this many, 1 to ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`,
     },
   ],
-  notes: `What was done to identities is shown only to owners of the project. --machine, --event and
---correlation show steps too.
+  notes: `Only owners of the project see changes to identities. --machine, --event and --correlation
+imply --steps.
 --correlation searches the newest ${LOOKED_AT_MAX} transitions: those of trusts, unless --machine
-or --instance names others.`,
+or --instance selects others.`,
   async run(context) {
     const limit = limitOf(context);
     const api = context.api('person');
@@ -337,14 +342,14 @@ or --instance names others.`,
       context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
     } else {
       const tableOf = isOfSteps ? transitionTable : actTable;
-      context.print(tableOf(transitions, `There are no matching ${isOfSteps ? 'steps' : 'acts'}`));
+      context.print(tableOf(transitions, `No matching ${isOfSteps ? 'steps' : 'actions'}`));
     }
     return EXIT_OK;
   },
 };
 
 interface Filter extends InstanceFilter, ReturnType<typeof stepFilter> {
-  /** As in `Transition.by`; '' = all. */
+  /** As in `Transition.by`; empty for all. */
   readonly actors: readonly string[];
   readonly actsOnly: boolean;
 }
@@ -355,12 +360,12 @@ interface InstanceFilter {
   readonly machine: string;
 }
 
-/** Which steps, whatever they are of. */
+/** Filter of steps, regardless of their instance. */
 function stepFilter({ input }: ActionContext) {
   const [since, until] = [input.time('since'), input.time('until')];
   return {
     startTimeUnixMs: BigInt(since ?? 0) * 1000n,
-    // The whole second.
+    // Includes the whole second.
     endTimeUnixMs: until === undefined ? 0n : BigInt(until) * 1000n + 999n,
     events: [...input.list('event')],
     requestId: input.text('request') ?? '',
@@ -381,16 +386,16 @@ async function instanceFilterOf(
   const project = await projectName(context, api);
   if (given !== '' && !given.includes('/')) {
     const what = JSON.stringify(given);
-    throw new UsageError(`${what} lacks the collection: write for example serviceAccounts/ID`);
+    throw new UsageError(`${what} lacks the collection. For example: serviceAccounts/ID`);
   }
   const instanceName = given === '' ? '' : await instanceCalled(context, api, given);
   return { projectName: project, instanceName, machine };
 }
 
-/** Full name of `serviceAccounts/Deploy bot`, or of one by its id, which may be deleted by now. */
+/** Full name of `serviceAccounts/Deploy bot`, or of an id, whose resource may have been deleted. */
 async function instanceCalled(context: ActionContext, api: Api, given: string): Promise<string> {
   const [, collection = '', name = ''] = /^([^/]+)\/(.+)$/.exec(given) ?? [];
-  // A key is below its account, and named by its id.
+  // A key belongs to its account and is named by its id.
   if (name === '' || name.includes('/')) return `${await projectName(context, api)}/${given}`;
   return resourceName(context, api, { collection, given: name, takesUnknown: true });
 }
@@ -398,10 +403,10 @@ async function instanceCalled(context: ActionContext, api: Api, given: string): 
 function limitOf({ input }: ActionContext): number {
   const limit = input.number('limit') ?? LIMIT_DEFAULT;
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw new UsageError(`--limit is a whole number, 1 to ${LIMIT_MAX}`);
+  throw new UsageError(`--limit must be a whole number from 1 to ${LIMIT_MAX}`);
 }
 
-/** In the order asked for, of all the actors together. */
+/** In the requested order, across all actors. */
 async function newest(api: Api, { actors, ...filter }: Filter, limit: number) {
   const found = await Promise.all(actors.map((by) => newestOf(api, { ...filter, by }, limit)));
   const all = found.flatMap(({ transitions }) => transitions);
@@ -427,7 +432,10 @@ async function newestOf(api: Api, filter: ActorFilter, limit: number) {
   return { transitions, isAll: false };
 }
 
-/** Looked for here: the service keeps no index of it. Throws `Fault` when it is not found. */
+/**
+ * Searches on the client, because the service has no index of correlation ids. Throws `Fault` if it
+ * is not found.
+ */
 async function correlated(
   api: Api,
   filter: Filter,
@@ -441,7 +449,7 @@ async function correlated(
     `None of ${looked} in ${filter.projectName} has the correlation id ${correlation}`,
     {
       exitCode: EXIT_NOT_FOUND,
-      hint: 'A refusal is recorded within a minute, and only if the trust exists: try again then',
+      hint: 'A refusal is recorded within a minute, and only if the trust exists. Try again after a minute',
     },
   );
 }
@@ -451,14 +459,14 @@ function correlationIn(eventJson: string): unknown {
   return correlation;
 }
 
-const client = family('audit', 'Show who did what, and prove that the record is complete', [
+const client = family('audit', 'Show who did what, and verify that the record is complete', [
   auditListAction,
 ]);
 
 export const auditCommand: ClientCommand = {
   ...client,
   help: () => USAGE,
-  // `verify` is none of the client's actions.
+  // `verify` is not one of the client's actions.
   misnamed: () => undefined,
   run: async (args, surroundings) => {
     if (args[0] === auditListAction.name) return client.run(args, surroundings);

@@ -1,6 +1,6 @@
 /**
- * `svc backup` and `svc restore`: the data folder to a safe place while the service runs, and back
- * into an empty folder. A backup is asked of the service; a restore needs none to run.
+ * `svc backup` and `svc restore`: copy the data folder to a safe place while the service runs, and
+ * back into an empty folder. The service makes the backup; a restore requires no running service.
  */
 
 import { existsSync } from 'node:fs';
@@ -29,11 +29,11 @@ import { json, localTime } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
 import { dataOption, settingsAsked } from './service-folder.ts';
 
-/** A restore makes the folder: where it is to be is not guessed from what is there. */
+/** A restore creates the folder, so its place is not guessed from existing folders. */
 const newDataOption = {
   name: 'data',
   takes: 'FOLDER',
-  help: 'Data folder of the service, as for "svc serve"; else SVC_DATA, or ./data',
+  help: 'Data folder of the service, as for "svc serve"; default: SVC_DATA, or ./data',
 } as const;
 
 export const backupCommand = single({
@@ -55,9 +55,9 @@ export const restoreCommand = single({
   positionals: [{ name: 'FOLDER' }],
   options: [newDataOption],
   notes: `
-FOLDER is one that "svc backup" has made. Every file is compared with its digest before anything is
-written. The data folder must be empty, but for the master key, and no service may run on it. With
-SVC_NATS_URL the streams go onto that NATS; where they are still there, they are left as they are.
+FOLDER is a folder created by "svc backup". Every file is compared with its digest before anything
+is written. The data folder must be empty except for the master key, and no service may run on it.
+With SVC_NATS_URL, the streams are restored to that NATS; existing streams are left as they are.
 `,
   run: restore,
 });
@@ -77,7 +77,7 @@ async function backup(context: ActionContext): Promise<number> {
   else {
     print(
       `${to}: ${files.length} files, ${sizeText(bytes)}, as of ${timeText(manifest)}\n` +
-        `The master key ${keyId} is not in it: without the key nothing in it can be used. Keep a ` +
+        `The master key ${keyId} is not included, and the backup is unusable without it. Keep a ` +
         'copy of the key elsewhere.\n',
     );
   }
@@ -90,14 +90,14 @@ async function asked(
   onLine: (line: unknown) => void,
 ): Promise<BackupManifest> {
   try {
-    // The route's answer; both sides are one program.
+    // The route's response; both sides are the same program.
     return (await askService(folder, BACKUP_PATH, onLine, { to })) as BackupManifest;
   } catch (error) {
     if (error instanceof NoService) {
       const hint =
-        'Start it with "svc serve", or name its folder with --data. A folder on which no service ' +
-        'runs is copied whole: cp -a';
-      throw new Fault(`No service runs on ${folder}`, { hint });
+        'Start it with "svc serve", or specify its folder with --data. If no service runs on the folder, ' +
+        'copy it as a whole: cp -a';
+      throw new Fault(`No service is running on ${folder}`, { hint });
     }
     if (error instanceof AdminFault) throw new Fault(error.message);
     throw error;
@@ -124,7 +124,7 @@ async function restore(context: ActionContext): Promise<number> {
     const next = nextSteps({ ...manifest, masterKeyFile, hasKey, data });
     if (context.json) print(json({ folder: to, ...manifest, hasKey, next }));
     else
-      print(`${to} is as it was at ${timeText(manifest)}. Next:\n${next.map(numbered).join('')}`);
+      print(`${to} is restored as of ${timeText(manifest)}. Next:\n${next.map(numbered).join('')}`);
     return EXIT_OK;
   } catch (error) {
     throw asFault(toDataFolderFault(error, to));
@@ -142,9 +142,9 @@ function nextSteps(facts: {
   const { keyId, masterKeyFile, hasKey, data } = facts;
   return [
     ...(hasKey ? [] : [`put the master key ${keyId} at ${masterKeyFile}`]),
-    `start the service where clients do not reach it yet: svc serve --data ${data}`,
-    `end what was valid at the time of the backup: svc admin restored --data ${data}`,
-    `check that it is whole: svc audit verify --data ${data}, svc history check --data ${data}`,
+    `start the service where clients cannot reach it yet: svc serve --data ${data}`,
+    `revoke what was valid at the time of the backup: svc admin restored --data ${data}`,
+    `verify that it is complete: svc audit verify --data ${data}, svc history check --data ${data}`,
   ];
 }
 
@@ -162,7 +162,7 @@ function settingsOf({ input, environment }: ActionContext): Settings {
   }
 }
 
-/** What an operator can act on as a sentence; anything else as it is. */
+/** Faults that an operator can act on become sentences; others stay as they are. */
 function asFault(error: unknown): unknown {
   const isKnown =
     error instanceof BackupFault ||
@@ -174,7 +174,7 @@ function asFault(error: unknown): unknown {
   return error instanceof ConfigError ? new Fault(error.problems.join('\n')) : error;
 }
 
-/** Says how far it is, at each tenth. */
+/** Reports progress in steps of 10 %. */
 class Progress {
   readonly #context: ActionContext;
   #said = '';

@@ -1,7 +1,7 @@
 /**
- * `svc collect`: the collector of a fleet of libvirts, as a program of its own. Enrols with a collector's
- * key, runs, shows where each domain belongs, reports how it is, and installs the systemd unit. The key
- * comes from the environment or from standard input, never from the command line.
+ * `svc collect`: the collector for a fleet of libvirt hosts, as a separate program. Enrols with a
+ * collector key, runs, shows where each domain belongs, reports its status, and installs the
+ * systemd unit. The key comes from the environment or standard input, never from the command line.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { runCommand } from '../../actors/telemetry/collectors/command.ts';
@@ -42,25 +42,25 @@ const MIB = 2 ** 20;
 const folderOption: Option = {
   name: 'state',
   takes: 'FOLDER',
-  help: `Folder of the enrolment and the buffers; else SVC_COLLECT_STATE, or ${FOLDER}`,
+  help: `Folder of the enrolment and the buffers; default: SVC_COLLECT_STATE, or ${FOLDER}`,
 };
 const mappingOption: Option = {
   name: 'mapping',
   takes: 'FILE',
-  help: `Which domain belongs to which project; default ${MAPPING}`,
+  help: `File that maps domains to projects; default ${MAPPING}`,
 };
 const runOptions: readonly Option[] = [
   mappingOption,
-  { name: 'interval', takes: 'DURATION', help: 'Time between two readings, 1s to 30s' },
+  { name: 'interval', takes: 'DURATION', help: 'Interval between readings, 1s to 30s' },
   {
     name: 'buffer-mib',
     takes: 'N',
-    help: `Largest size of the rows that wait, for each project; default ${BUFFER_MIB_DEFAULT}`,
+    help: `Maximum size of the queued rows per project; default ${BUFFER_MIB_DEFAULT}`,
   },
-  { name: 'filesystems', help: "Ask the guests' agents for file systems; needs write access" },
+  { name: 'filesystems', help: 'Query the guest agents for file systems; requires write access' },
 ];
 
-/** The collector's folder; under systemd the one that the unit was given. */
+/** The collector's folder; under systemd the one given to the unit. */
 function folderOf({ input, environment }: ActionContext): string {
   const { STATE_DIRECTORY, SVC_COLLECT_STATE } = environment;
   return input.text('state') || SVC_COLLECT_STATE || STATE_DIRECTORY?.split(':')[0] || FOLDER;
@@ -70,7 +70,7 @@ function mappingPathOf({ input }: ActionContext): string {
   return input.text('mapping') || MAPPING;
 }
 
-/** Throws `UsageError` with every problem of the mapping. */
+/** Throws `UsageError` with all problems of the mapping. */
 function mappingOf(context: ActionContext): Mapping {
   const path = mappingPathOf(context);
   try {
@@ -83,7 +83,7 @@ function mappingOf(context: ActionContext): Mapping {
 
 const enrolAction: Action = {
   name: 'enrol',
-  summary: "Keep a collector's key; reads it from SVC_COLLECTOR_KEY or standard input",
+  summary: 'Store a collector key, read from SVC_COLLECTOR_KEY or standard input',
   options: [folderOption],
   notes: `
 The operator of the service makes the key: svc admin collector-key create --datacenter DC-1 --project
@@ -102,7 +102,7 @@ A --project B. It is tried before it is kept. A running collector uses a new key
       context.print(
         facts([
           ['service', endpoint],
-          ['kept in', folder],
+          ['stored in', folder],
         ]),
       );
     }
@@ -112,11 +112,11 @@ A --project B. It is tried before it is kept. A running collector uses a new key
 
 async function readKey({ environment, ports }: ActionContext): Promise<string> {
   const given = environment.SVC_COLLECTOR_KEY?.trim();
-  const asked = () => (ports.isInteractive ? ports.ask("Collector's key: ") : ports.readInput());
+  const asked = () => (ports.isInteractive ? ports.ask('Collector key: ') : ports.readInput());
   const key = given || (await asked()).trim().split('\n').at(-1)?.trim() || '';
   if (parseSecret('col', key) !== undefined) return key;
-  const hint = 'Put it into SVC_COLLECTOR_KEY, or write it to standard input: svc_col_ to its end';
-  throw new UsageError("A collector's key is missing, or was not copied whole", hint);
+  const hint = 'Set SVC_COLLECTOR_KEY, or write the key to standard input; it starts with svc_col_';
+  throw new UsageError('The collector key is missing or incomplete', hint);
 }
 
 function makeWritable(folder: string): void {
@@ -124,13 +124,13 @@ function makeWritable(folder: string): void {
     prepareFolder(folder);
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    throw new Fault(`${folder} cannot be written: ${cause}`, {
-      hint: 'Run this as root, or name another folder with --state',
+    throw new Fault(`${folder} is not writable: ${cause}`, {
+      hint: 'Run this as root, or choose another folder with --state',
     });
   }
 }
 
-/** Writes nothing to a project that no key is made for: what refuses it tells a key from none. */
+/** Writes nothing to a project that no key covers: the error tells whether the key is valid. */
 async function tryKey({ ports }: ActionContext, endpoint: string, key: string): Promise<void> {
   const as = { endpoint, key, projectName: 'projects/svc-collect-enrolment', vmName: '' };
   const batch = { id: '', rows: [] };
@@ -138,7 +138,7 @@ async function tryKey({ ports }: ActionContext, endpoint: string, key: string): 
   if (outcome.kind === 'stored') return;
   if (/^(PROJECT_BOUNDARY|NOT_FOUND)\b/.test(outcome.message)) return;
   const exitCode = outcome.kind === 'denied' ? EXIT_DENIED : EXIT_FAULT;
-  throw new Fault(`The key was not tried with success: ${outcome.message}`, { exitCode });
+  throw new Fault(`The key could not be tested: ${outcome.message}`, { exitCode });
 }
 
 const installAction: Action = {
@@ -147,8 +147,8 @@ const installAction: Action = {
   options: [...installOptions, ...runOptions],
   notes: `
 Run it again after moving the program: the unit holds its path. The unit waits for the enrolment, and
-ends without a mapping that can be used: "systemctl restart svc-collect" starts it then. Keys of qemu+ssh belong into
-${FOLDER}/.ssh. Users who may read libvirt: docs/sources.md.
+stops if the mapping is invalid: fix it and run "systemctl restart svc-collect". Keys for qemu+ssh belong in
+${FOLDER}/.ssh. For users who may read libvirt, see docs/sources.md.
 `,
   async run(context) {
     const { input } = context;
@@ -165,14 +165,15 @@ ${FOLDER}/.ssh. Users who may read libvirt: docs/sources.md.
 function intervalSeconds({ input }: ActionContext): number {
   const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
   if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
-  throw new UsageError(`--interval is 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
+  throw new UsageError(`--interval must be 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
 }
 
 const checkAction: Action = {
   name: 'check',
-  summary: 'Read the mapping and its libvirts once, and show where each domain belongs',
+  summary: 'Read the mapping and its libvirt hosts once, and show where each domain belongs',
   options: [mappingOption],
-  notes: '\nNothing is sent. Exit code 1: a libvirt did not answer, or a domain fits no rule.\n',
+  notes:
+    '\nNothing is sent. Exit code 1: a libvirt host did not respond, or a domain matches no rule.\n',
   async run(context) {
     const { clock, random } = context.ports;
     const { rows, faults } = await readFleet({
@@ -186,7 +187,7 @@ const checkAction: Action = {
     else {
       context.print(domainTable(rows));
       const domains = rows.length === 1 ? '1 domain' : `${rows.length} domains`;
-      context.report(`${domains}, of which ${unmatched} fit no rule`);
+      context.report(`${domains}, ${unmatched} without a matching rule`);
       for (const fault of faults) context.report(fault);
     }
     return unmatched === 0 && faults.length === 0 ? EXIT_OK : EXIT_FAULT;
@@ -200,13 +201,13 @@ function domainTable(rows: readonly MappedRow[]): string {
       ...[name, vm, source, project],
       line === undefined ? '-' : String(line),
     ]),
-    'There are no domains',
+    'No domains',
   );
 }
 
 const runAction: Action = {
   name: 'run',
-  summary: 'Read the libvirts of the mapping and send the readings, until SIGTERM or Ctrl-C',
+  summary: 'Read the libvirt hosts of the mapping and send the readings, until SIGTERM or Ctrl-C',
   options: [folderOption, ...runOptions],
   notes: `
 The mapping is read again when it changes, and at SIGHUP; one with a mistake is reported, and the one
@@ -240,7 +241,7 @@ async function run(context: ActionContext): Promise<number> {
       bytesMax: (input.number('buffer-mib') ?? BUFFER_MIB_DEFAULT) * MIB,
       fileSystems: input.isOn('filesystems'),
     });
-    log.info({ folder, mappingPath, intervalMs }, 'The collector runs');
+    log.info({ folder, mappingPath, intervalMs }, 'Collector started');
     const { promise: signalled, resolve } = Promise.withResolvers<void>();
     const forget = surroundings.onSignal((signal) => {
       if (signal === 'SIGHUP') collect.reload();
@@ -267,18 +268,21 @@ function lockOf(folder: string): ReturnType<typeof lockFolder> {
     return lockFolder(folder);
   } catch (error) {
     if (!(error instanceof FolderLocked)) throw error;
-    throw new UsageError(`A collector runs on ${folder} already`);
+    throw new UsageError(`A collector is already running in ${folder}`);
   }
 }
 
-/** Silence of the status file after which the collector is taken for not running, in its intervals. */
+/**
+ * Number of intervals without a change of the status file after which the collector counts as
+ * stopped.
+ */
 const SILENT_INTERVALS = 3;
 
 const statusAction: Action = {
   name: 'status',
-  summary: 'Show sources, projects, waiting rows and the domains that fit no rule',
+  summary: 'Show sources, projects, queued rows and domains that match no rule',
   options: [folderOption],
-  notes: '\nExit code 1: not enrolled, not running, or something is not read or sent.\n',
+  notes: '\nExit code 1: not enrolled, not running, or not reading or sending everything.\n',
   async run(context) {
     const folder = folderOf(context);
     const problem = problemOf(folder);
@@ -303,7 +307,7 @@ function problemOf(folder: string): string | undefined {
   }
 }
 
-/** undefined: it has not run here, or the file is damaged. */
+/** Undefined if it has not run here, or if the file is damaged. */
 function readStatus(folder: string): CollectStatus | undefined {
   try {
     return JSON.parse(readFileSync(collectStatusPath(folder), 'utf8')) as CollectStatus;
@@ -323,7 +327,7 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
   const lines = faults.map((fault) => `fault: ${fault}\n`).join('');
   if (status === undefined) return lines;
   const { sources, projects, unmatched, unmatchedCount, rejected } = status;
-  // An older collector wrote neither.
+  // Older collectors wrote neither.
   const { leftOutReadings = Number.NaN, notStorable = [] } = status;
   const sourceRows = sources.map(({ name, lastRowMs, fault }) => [
     ...[name, timeOf(lastRowMs), fault === undefined ? 'read' : 'fault'],
@@ -335,10 +339,10 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
   const refused = Object.entries(rejected).map(([why, times]) => `${why} ${times}`);
   return [
     lines,
-    table(['SOURCE', 'LAST READING', 'STATE'], sourceRows, 'There are no sources'),
+    table(['SOURCE', 'LAST READING', 'STATE'], sourceRows, 'No sources'),
     '\n',
     table(
-      ['PROJECT', 'VMS', 'WAITING', 'LAST SENT', 'GIVEN UP'],
+      ['PROJECT', 'VMS', 'QUEUED', 'LAST SENT', 'DROPPED'],
       projectRows,
       'No domain belongs to a project',
     ),
@@ -346,8 +350,8 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
     leftOutReadings > 0 ? `left out: ${leftOutReadings} readings that cannot be stored\n` : '',
     ...notStorable.map((sentence) => `  ${sentence}\n`),
     unmatchedCount === 1
-      ? '\n1 domain fits no rule and is not sent\n'
-      : `\n${unmatchedCount} domains fit no rule and are not sent\n`,
+      ? '\n1 domain matches no rule and is not sent\n'
+      : `\n${unmatchedCount} domains match no rule and are not sent\n`,
     unmatchedCount === 0 ? '' : unmatchedTable(unmatched),
   ].join('');
 }
@@ -363,7 +367,7 @@ function timeOf(ms: number | undefined): string {
 
 const unenrolAction: Action = {
   name: 'unenrol',
-  summary: 'Delete the key and the waiting rows',
+  summary: 'Delete the key and the queued rows',
   options: [folderOption],
   async run(context) {
     const folder = folderOf(context);
@@ -373,8 +377,12 @@ const unenrolAction: Action = {
     }
     if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
     else {
-      context.report('The key is deleted here: systemctl disable --now svc-collect');
-      context.report('It works elsewhere until it is revoked: svc admin collector-key revoke ID');
+      context.report(
+        'The key was deleted from this machine. Stop the collector: systemctl disable --now svc-collect',
+      );
+      context.report(
+        'Elsewhere the key stays valid until revoked: svc admin collector-key revoke ID',
+      );
     }
     return EXIT_OK;
   },
@@ -382,7 +390,7 @@ const unenrolAction: Action = {
 
 export const collectCommand = family(
   'collect',
-  'Collect from many libvirts, into many projects',
+  'Collect from many libvirt hosts into many projects',
   [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
   `
 A mapping says which libvirts are read, and which domain belongs to which project:

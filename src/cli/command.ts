@@ -1,6 +1,6 @@
 /**
- * A command of `svc` and its surroundings. A command takes environment, output and signals as an
- * argument and never reaches for the process, so that a test can run it whole.
+ * A command of `svc` and its environment. A command receives environment, output and signals as an
+ * argument and never accesses the process directly, so that a test can run it as a whole.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
@@ -12,38 +12,38 @@ export interface Command {
   readonly summary: string;
   /** Text of `svc help <name>`. */
   readonly help: () => string;
-  /** Text of `svc help <name> <action>`; undefined: it has no such action. */
+  /** Text of `svc help <name> <action>`; undefined if the action does not exist. */
   readonly helpOf?: (action: string) => string | undefined;
-  /** What to print instead for an action that there is not; undefined: there is one, or none is needed. */
+  /** Message for an unknown action; undefined if the action exists or no message is needed. */
   readonly misnamed?: (action: string) => string | undefined;
-  /** Runs it; resolves to the exit code once it is over. */
+  /** Runs the command; resolves to the exit code. */
   readonly run: (args: readonly string[], surroundings: Surroundings) => Promise<number>;
 }
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
-/** What a command may touch of its process. */
+/** Parts of the process that a command may use. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Takes complete lines of the log; never waits for a slow reader. */
+  /** Writes complete log lines; never waits for a slow reader. */
   readonly log: (line: string) => void;
-  /** true: a person reads standard error, so logs are text rather than JSON lines. */
+  /** True if standard error is a terminal: logs are then text rather than JSON lines. */
   readonly isTerminal: boolean;
-  /** true: a person reads standard output; default: nobody knows who does. */
+  /** True if standard output is a terminal; default: unknown. */
   readonly isStdoutTerminal?: boolean;
-  /** Width of that terminal; default: 80. */
+  /** Width of that terminal, columns; default 80. */
   readonly stdoutColumns?: number | undefined;
-  /** Calls `listener` on each such signal; returns its undo. */
+  /** Calls `listener` on each such signal; the returned function unregisters it. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
-  /** Ends the process at once, for a second signal during a stop. */
+  /** Ends the process at once, on a second signal during shutdown. */
   readonly exitNow: (code: number) => void;
-  /** What client commands need beyond this; default: this process's own. */
+  /** Additional ports of client commands; default: those of this process. */
   readonly client?: ClientPorts;
 }
 
-/** A terminal on which results are shown. */
+/** A terminal that shows results. */
 export interface Screen {
   readonly columns: number;
   readonly hasColour: boolean;
@@ -51,18 +51,18 @@ export interface Screen {
   readonly nowMs: number;
 }
 
-/** The part of the process that client commands need beside output. */
+/** Parts of the process that client commands need besides output. */
 export interface ClientPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly homeFolder: string;
-  /** true: a person can be asked, because standard input and standard error are a terminal. */
+  /** True if the user can be prompted, because standard input and standard error are terminals. */
   readonly isInteractive: boolean;
-  /** All of standard input: for what must be on no command line. */
+  /** Reads all of standard input, for values that must not be on a command line. */
   readonly readInput: () => Promise<string>;
-  /** Asks on the terminal; one line without its end, '' when the input has ended. */
+  /** Prompts on the terminal; returns one line without its end, or '' at the end of input. */
   readonly ask: (prompt: string) => Promise<string>;
-  /** Opens a page in the person's browser; false when there is none to open. */
+  /** Opens a page in the user's browser; false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>;
   /** Runs one command to its end with this environment and our own standard streams. */
   readonly runChild: (child: ChildCommand) => Promise<ChildEnd>;
@@ -76,7 +76,7 @@ export interface ChildCommand {
 
 export type ChildEnd =
   | { readonly exitCode: number }
-  /** It could not be started; `missing`: there is no such command. */
+  /** The command could not be started; `missing` if it does not exist. */
   | { readonly problem: string; readonly missing: boolean };
 
 /** Exit codes: success, a fault while running, invalid arguments or settings. */
@@ -84,7 +84,7 @@ export const EXIT_OK = 0;
 export const EXIT_FAULT = 1;
 export const EXIT_USAGE = 2;
 
-/** The arguments that are ours: what follows `--` is another command's. */
+/** Our own arguments: those after `--` belong to another command. */
 export function beforeDashes(args: readonly string[]): readonly string[] {
   const place = args.indexOf('--');
   return place < 0 ? args : args.slice(0, place);

@@ -1,7 +1,8 @@
 /**
- * `svc completion`: a script for bash, zsh or fish, made from the same table that the commands are
- * parsed by. Commands, options and choices are in the script. For the names of things it asks the
- * service, by `svc completion names`, which says nothing when there is no answer at once.
+ * `svc completion`: a script for bash, zsh or fish, generated from the table with which commands
+ * are parsed. Commands, options and choices are part of the script. Names of resources are
+ * requested from the service by `svc completion names`, which prints nothing unless the service
+ * responds at once.
  */
 import {
   type Action,
@@ -27,13 +28,13 @@ import { keyCandidates } from './identity/keys.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** @param commands all commands of the program; asked for when the script is made */
+/** @param commands all commands of the program; called when the script is generated */
 export function createCompletionCommand(
   commands: () => Promise<readonly Command[]>,
 ): ClientCommand {
   return single({
     name: 'completion',
-    summary: 'Print the completion script of a shell',
+    summary: 'Print the completion script for a shell',
     positionals: [
       { name: 'bash|zsh|fish' },
       { name: 'KIND', optional: true },
@@ -44,13 +45,13 @@ export function createCompletionCommand(
 zsh:  source <(svc completion zsh)
 fish: svc completion fish | source
 
-The script runs "svc completion names KIND PREFIX" for the names of rules, VMs, destinations and so on.`,
+The script runs "svc completion names KIND PREFIX" to complete names of rules, VMs, destinations and others.`,
     async run(context) {
       const { input, print } = context;
       if (input.positional(0) === 'names') return printNames(context);
-      if (input.positional(1) !== '') throw new UsageError('The script of a shell takes no more');
+      if (input.positional(1) !== '') throw new UsageError('A shell takes no further arguments');
       const shell = SHELLS.find((known) => known === input.positional(0));
-      if (!shell) throw new UsageError(`There are scripts for ${SHELLS.join(', ')}`);
+      if (!shell) throw new UsageError(`Scripts exist for ${SHELLS.join(', ')}`);
       const all = await commands();
       const words = wordsOf(all);
       const places = namedPlaces(all);
@@ -61,7 +62,7 @@ The script runs "svc completion names KIND PREFIX" for the names of rules, VMs, 
   });
 }
 
-/** What a word on the command line names, by the name of its option or of its place. */
+/** Kind of resource that an argument names, by the name of its option or positional. */
 const NAMED: Readonly<Record<string, Kind>> = {
   RULE: 'alertRules',
   '--rule': 'alertRules',
@@ -89,15 +90,18 @@ const NAMED: Readonly<Record<string, Kind>> = {
 type Kind = NamedCollection | 'keys' | 'projects';
 
 const KINDS: ReadonlySet<string> = new Set(Object.values(NAMED));
-/** Kinds that are of a signed-in person alone. */
+/** Kinds that are available only to signed-in people. */
 const OF_PERSON: ReadonlySet<string> = new Set([
   ...['keys', 'serviceAccounts', 'members', 'invitations', 'ciConnections', 'ciVerifications'],
   ...['maintenanceWindows', 'projects'],
 ]);
-/** More than these help nobody to choose. */
+/** Maximum number of names: more do not help to choose. */
 const NAMES_MAX = 200;
 
-/** A name a line; of several of one name their ids. Silent about every fault: a person is typing. */
+/**
+ * One name per line; ids where a name is ambiguous. Silent about faults, because the user is
+ * typing.
+ */
 async function printNames(context: ActionContext): Promise<number> {
   const [, kind = '', prefix = ''] = context.input.positionals;
   if (!KINDS.has(kind)) return EXIT_FAULT;
@@ -108,7 +112,7 @@ async function printNames(context: ActionContext): Promise<number> {
     for (const one of found) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1);
     const shown = found.map((one) => {
       const name = nameOf(one);
-      // What breaks a line is a word of its own for a shell.
+      // A shell would treat a name with a line break as several words.
       const isPlain = counts.get(name) === 1 && name !== '' && !/\p{Cc}/u.test(name);
       return isPlain ? name : shortName(one.name);
     });
@@ -122,20 +126,20 @@ async function printNames(context: ActionContext): Promise<number> {
 
 async function namesOf(context: ActionContext, kind: Kind, prefix: string): Promise<Candidate[]> {
   const api = context.api(OF_PERSON.has(kind) ? 'person' : 'any');
-  // Ids, which every command takes, also those of the operator.
+  // Ids, which every command accepts, including those of the operator.
   if (kind === 'projects')
     return (await PROJECTS.find(api)).map(({ name }) => ({ name, labels: [] }));
   if (kind === 'keys') return keyCandidates(context, api);
   return candidatesOf(api, await projectName(context, api), kind, kind === 'vms' ? prefix : '');
 }
 
-/** What may follow a part of the command line: `''`, `keys`, `keys create`. */
+/** Words that may follow a part of the command line: `''`, `keys`, `keys create`. */
 type Words = ReadonlyMap<string, readonly Word[]>;
 
 interface Word {
   readonly text: string;
   readonly help: string;
-  /** What may follow it instead of all else. */
+  /** Choices that replace all other words. */
   readonly choices?: readonly string[];
 }
 
@@ -162,7 +166,7 @@ function wordsOf(commands: readonly Command[]): Words {
   return words;
 }
 
-/** Places of the command line at which something of a kind is named, by kind. */
+/** Positions on the command line that name a resource, by kind. */
 function namedPlaces(commands: readonly Command[]): ReadonlyMap<Kind, readonly string[]> {
   const places = new Map<Kind, string[]>();
   for (const command of commands) {
@@ -177,7 +181,7 @@ function namedPlaces(commands: readonly Command[]): ReadonlyMap<Kind, readonly s
   return places;
 }
 
-/** Options whose value names something, by kind. */
+/** Options whose value names a resource, by kind. */
 function namedOptions(): ReadonlyMap<Kind, readonly string[]> {
   const options = new Map<Kind, string[]>();
   for (const [word, kind] of Object.entries(NAMED)) {
@@ -300,7 +304,7 @@ function placeCases(words: Words): string {
   return lines.join('\n');
 }
 
-/** Options of the same name have the same choices wherever they are. */
+/** Options of the same name have the same choices everywhere. */
 function choiceCases(words: Words): string {
   const choices = new Map<string, readonly string[]>();
   for (const follow of words.values()) {
@@ -312,7 +316,7 @@ function choiceCases(words: Words): string {
   return lines.join('\n');
 }
 
-/** `exactly`: the words so far are these; `within`: they begin with these. */
+/** `exactly`: the words so far equal these; `within`: they start with these. */
 const FISH_PLACE = `function __svc_place
     set -l words
     for word in (commandline -opc)[2..-1]
@@ -327,7 +331,7 @@ const FISH_PLACE = `function __svc_place
     end
 end`;
 
-/** What the service calls things of a kind, for the word that is being typed. */
+/** Names of a kind's resources, for the word being typed. */
 function fishNames(kind: Kind): string {
   return `(svc completion names ${kind} (commandline -ct) --timeout 3s 2>/dev/null)`;
 }

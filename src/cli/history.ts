@@ -1,7 +1,7 @@
 /**
- * `svc history stats` and `svc history check`: asks the service that runs on the data folder, which
- * alone knows what it holds in memory; where none runs, reads `history.db` itself and says so.
- * Results go to standard output, everything else to standard error.
+ * `svc history stats` and `svc history check`: query the service that runs on the data folder,
+ * because only it knows what it holds in memory. If none runs, `history.db` is read directly, and
+ * the output says so. Results go to standard output, everything else to standard error.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,13 +28,13 @@ const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
 
   stats   Show how much history is stored, the time it covers, and its size on disk.
   check   Read every chunk and compare it with its checksum, its times and its statistics.
-          Exit code 1 when one is damaged; the output says what to do.
+          Exit code 1 if one is damaged; the output says what to do.
 
-  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, ./data, or where that
-          is not there /var/lib/svc.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data
+          if it exists, or /var/lib/svc.
   --json  The result as one JSON document, for programs.
 
-A service that runs on the folder answers; otherwise history.db is read directly.
+The service that runs on the folder is queried; if none runs, history.db is read directly.
 `;
 
 export const historyCommand: Command = {
@@ -69,8 +69,8 @@ function parseArguments(
   { environment }: Surroundings,
 ): Asked | { readonly problem: string } {
   if (what !== 'stats' && what !== 'check') {
-    const seen = what === undefined ? 'no action is given' : `${JSON.stringify(what)} is unknown`;
-    return { problem: `${seen}: say stats or check` };
+    const seen = what === undefined ? 'no action given' : `${JSON.stringify(what)} is unknown`;
+    return { problem: `${seen}. Use stats or check` };
   }
   const flags = rest.filter((argument) => argument !== '--json');
   const isData = flags.length === 0 || /^--data(=|$)/.test(flags[0] ?? '');
@@ -87,7 +87,7 @@ function parseArguments(
 }
 
 async function stats({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
-  // The service of this very program answers, with this.
+  // The service is the same program and responds with this type.
   const ask = async () => (await askService(folder, HISTORY_STATS_PATH)) as HistoryStatsAnswer;
   const answer = await askOrRead(folder, surroundings, ask, (history) => ({
     stored: history.stored(),
@@ -109,7 +109,7 @@ async function check({ folder, json }: Asked, surroundings: Surroundings): Promi
 
 type HistoryOnDisk = import('../admin/history-routes.ts').HistoryOnDisk;
 
-/** What the service answers, or where none runs what the file says. */
+/** The response of the service or, if none runs, the content of the file. */
 async function askOrRead<T>(
   folder: string,
   { stderr }: Surroundings,
@@ -124,11 +124,11 @@ async function askOrRead<T>(
   const path = join(folder, 'history.db');
   if (!existsSync(path)) {
     throw new DataFolderUnusable(
-      `There is no ${path}: give the data folder of the service with --data or SVC_DATA`,
+      `${path} does not exist. Specify the data folder of the service with --data or SVC_DATA`,
     );
   }
   stderr(
-    `No service runs on ${folder}: reading ${path} itself; rows that are in no chunk yet are not included\n`,
+    `No service is running on ${folder}. Reading ${path} directly; rows that are not in a chunk yet are not included\n`,
   );
   const { openHistoryOnDisk } = await import('../admin/history-routes.ts');
   try {
@@ -151,7 +151,7 @@ function statsText({ stored, running }: HistoryStatsAnswer): string {
   const { oldestMs, newestMs } = stored;
   const reach =
     oldestMs === undefined || newestMs === undefined
-      ? 'none yet: rows are put into chunks after an hour'
+      ? 'none yet: rows are written to chunks after an hour'
       : `${timeText(oldestMs)} to ${timeText(newestMs)}`;
   const facts: (readonly [string, string])[] = [
     ['in chunks', reach],
@@ -173,13 +173,16 @@ function runningFacts(running: NonNullable<HistoryStatsAnswer['running']>) {
   const faults = [
     refused > 0 ? `${count(refused)} rows did not fit into memory` : '',
     flushFailures > 0 ? `${count(flushFailures)} writes of chunks failed` : '',
-    damagedDays > 0 ? `${count(damagedDays)} days of a VM not merged: a chunk is damaged` : '',
-    threadCrashes > 0 ? `${count(threadCrashes)} crashes of threads` : '',
+    damagedDays > 0 ? `${count(damagedDays)} VM days not merged because a chunk is damaged` : '',
+    threadCrashes > 0 ? `${count(threadCrashes)} thread crashes` : '',
     running.fault ?? '',
   ].filter((fault) => fault !== '');
   return [
-    ['in memory', `${memory}; ${count(pendingVms)} of ${count(vms)} VMs have rows in no chunk`],
-    ['since the start', faults.length === 0 ? 'no faults' : faults.join('; ')],
+    [
+      'in memory',
+      `${memory}; ${count(pendingVms)} of ${count(vms)} VMs have rows that are not in a chunk yet`,
+    ],
+    ['since start', faults.length === 0 ? 'no faults' : faults.join('; ')],
   ] as const;
 }
 
@@ -199,11 +202,11 @@ function dayLines({ days }: HistoryStatsAnswer['stored']): string[] {
 function checkText(report: CheckReport): string {
   const { damaged, chunks, rows, samples, bytes } = report;
   const what = `${count(chunks)} chunks, ${count(rows)} rows, ${count(samples)} samples, ${bytesText(bytes)}`;
-  if (damaged.length === 0) return `${what}: all of it is undamaged\n`;
+  if (damaged.length === 0) return `${what}: no damage found\n`;
   const columns = ['chunk', 'project', 'VM', 'from (UTC)', 'to', 'what is wrong'];
   return [
     what,
-    `${count(damaged.length)} of the chunks ${damaged.length === 1 ? 'is' : 'are'} damaged:`,
+    `${count(damaged.length)} ${damaged.length === 1 ? 'chunk is' : 'chunks are'} damaged:`,
     '',
     ...tableLines(
       columns.map((title) => ({ title })),
@@ -216,13 +219,13 @@ function checkText(report: CheckReport): string {
 }
 
 const WHAT_TO_DO = [
-  'Reads of these VMs over these times fail, so that nothing wrong is shown; all others work.',
+  'Reads of these VMs in these time ranges fail, so that no wrong data is shown. All other reads work.',
   'What to do:',
-  '  1. Look for a failing disk (dmesg, smartctl), and move the data folder if it is one.',
-  '  2. If you have a copy of history.db from after these times: stop the service, put the copy and',
-  '     its history.db-wal, if it has one, in place of both files, and start it again. What is newer',
-  '     than the copy is missing then, but for the last hours, which are read again from samples.db.',
-  '  3. Otherwise leave it: chunks are dropped when they are older than 7 days.',
+  '  1. Check for a failing disk (dmesg, smartctl); if it is failing, move the data folder.',
+  '  2. If you have a copy of history.db from after these times: stop the service, replace history.db',
+  '     and history.db-wal with the copy and its history.db-wal, if it has one, and start it again. Data',
+  '     newer than the copy is then missing, except for the last hours, which are read from samples.db.',
+  '  3. Otherwise do nothing: chunks are dropped after 7 days.',
 ];
 
 function damagedRow({ chunk, project, vm, startMs, endMs, detail }: DamagedChunk): string[] {
@@ -231,7 +234,7 @@ function damagedRow({ chunk, project, vm, startMs, endMs, detail }: DamagedChunk
 
 function aRow({ rows, chunkBytes }: HistoryStatsAnswer['stored']): string {
   if (rows === 0) return '';
-  return `, ${bytesText(chunkBytes)} (${(chunkBytes / rows).toFixed(1)} bytes a row)`;
+  return `, ${bytesText(chunkBytes)} (${(chunkBytes / rows).toFixed(1)} bytes per row)`;
 }
 
 /** `2026-11-21 12:44:03`. */

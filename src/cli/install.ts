@@ -1,6 +1,6 @@
 /**
- * `svc install`, and the part of it that `svc agent install` and `svc collect install` share: a systemd unit, written and
- * started, or shown with --dry-run.
+ * `svc install`, and the code that `svc agent install` and `svc collect install` share: a systemd
+ * unit, written and started, or printed with --dry-run.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { Fault } from './client/faults.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
-/** There where systemd is what runs the machine (sd_booted(3)). */
+/** Exists if systemd is the init system of the machine (sd_booted(3)). */
 const BOOTED = '/run/systemd/system';
 
-/** Where systemd looks for what the administrator of a machine has put there (systemd.unit(5)). */
+/** Folder for units of the local administrator (systemd.unit(5)). */
 const UNIT_FOLDER = '/etc/systemd/system';
 
 export const installOptions: readonly Option[] = [
-  { name: 'dry-run', help: 'Print the unit and change nothing' },
+  { name: 'dry-run', help: 'Print the unit without changing anything' },
   { name: 'unit-folder', takes: 'FOLDER', help: `Folder of the unit; default ${UNIT_FOLDER}` },
 ];
 
@@ -28,16 +28,16 @@ export const installCommand = single({
   options: installOptions,
   notes: `
 Run it again after moving the program: the unit holds its path. The service runs in a sandbox
-under its own user, keeps its data in /var/lib/svc and reads its settings from /etc/svc/svc.env,
-one NAME=value per line. After changing them: "systemctl restart svc". By default it listens on
-this machine only, without a demo project.
+under its own user, stores its data in /var/lib/svc and reads its settings from /etc/svc/svc.env,
+one NAME=value per line. After changing them, run "systemctl restart svc". By default it listens
+on this machine only and has no demo project.
 `,
   run: (context) => installUnit(context, 'service'),
 });
 
 /**
  * Writes the unit and starts it; with `--dry-run` prints it, with `--unit-folder` only writes it.
- * Resolves to the exit code. Throws a `Fault` when the unit cannot be written or could not work.
+ * Resolves to the exit code. Throws a `Fault` if the unit cannot be written or could not work.
  */
 export async function installUnit(
   context: ActionContext,
@@ -50,7 +50,7 @@ export async function installUnit(
   const hidden = hiddenPath(command);
   if (hidden !== undefined) {
     const sentence = `${hidden} is in a folder that the unit's sandbox hides`;
-    const hint = 'Install the program elsewhere, such as in /opt/svc';
+    const hint = 'Install the program elsewhere, for example in /opt/svc';
     if (!input.isOn('dry-run')) throw new Fault(sentence, { hint });
     report(`${sentence}. ${hint}`);
   }
@@ -73,7 +73,7 @@ function write(path: string, text: string): void {
   }
 }
 
-/** `enable` works on a disk image too, where no systemd runs. */
+/** `enable` also works on a disk image on which systemd is not running. */
 async function start(
   { ports, surroundings, report }: ActionContext,
   unit: string,
@@ -86,15 +86,15 @@ async function start(
     const ended = await ports.runChild({ command: ['systemctl', ...words], environment, onSignal });
     if ('problem' in ended) throw new Fault(`systemctl could not be run: ${ended.problem}`);
     if (ended.exitCode !== 0) {
-      report(`"systemctl ${words.join(' ')}" ended with ${ended.exitCode}`);
+      report(`"systemctl ${words.join(' ')}" failed with exit code ${ended.exitCode}`);
       return EXIT_FAULT;
     }
   }
-  if (!isBooted) report(`systemd does not run here: ${unit} starts with the machine`);
+  if (!isBooted) report(`systemd is not running here: ${unit} will start when the machine boots`);
   return EXIT_OK;
 }
 
-/** The programs that run under systemd, each with the command line it is started with. */
+/** The programs that run under systemd, each with its command line. */
 export const units = {
   service: { name: 'svc.service', words: ['serve'] },
   agent: { name: 'svc-agent.service', words: ['agent', 'run'] },
@@ -103,13 +103,13 @@ export const units = {
 
 export type UnitKind = keyof typeof units;
 
-/** Folders that a unit's sandbox hides: a program there could not be started. */
+/** Folders that the unit's sandbox hides: a program there could not be started. */
 const HIDDEN = ['/home/', '/root/', '/run/user/', '/tmp/', '/var/tmp/'];
 
 export interface UnitOptions {
-  /** Program and first arguments: Node, and `bin/svc.js`. Absolute paths. */
+  /** Program and first arguments: Node and `bin/svc.js`. Absolute paths. */
   readonly command: readonly string[];
-  /** Further arguments of the program. */
+  /** Additional arguments of the program. */
   readonly flags?: readonly string[];
 }
 
@@ -121,12 +121,15 @@ export function unitText(kind: UnitKind, { command, flags = [] }: UnitOptions): 
   return template.replace(/^ExecStart=.*$/m, () => `ExecStart=${line}`);
 }
 
-/** The first path that a unit could not reach; undefined: all can be. */
+/** The first path that a unit could not reach; undefined if all are reachable. */
 export function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => HIDDEN.some((folder) => path.startsWith(folder)));
 }
 
-/** A word of ExecStart: `%` and `$` are systemd's, blanks and quotes end a word (systemd.service(5)). */
+/**
+ * Escapes a word of ExecStart: systemd interprets `%` and `$`, and blanks and quotes end a word
+ * (systemd.service(5)).
+ */
 function quoted(word: string): string {
   const literal = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   if (!/[\s"'\\;]/.test(literal)) return literal;

@@ -1,4 +1,6 @@
-/** Act of `svc admin` about the members of the cluster; people of a project are `svc members`. */
+/**
+ * Action of `svc admin` on the members of the cluster; for people of a project see `svc members`.
+ */
 import { type ListedMember, MEMBERS_PATH, type MembersAnswer } from '../admin/member-routes.ts';
 import { count } from '../platform/table.ts';
 import type { AdminAct } from './admin-acts.ts';
@@ -7,25 +9,25 @@ import { localTime, NOT_OBSERVED, table } from './client/output.ts';
 export const memberActs: readonly AdminAct[] = [
   {
     name: 'members',
-    summary: 'On NATS: show the processes that share the work, and what each of them acts for',
+    summary: 'On NATS: show the processes that share the work, and what each of them owns',
     path: MEMBERS_PATH,
     ask: () => ({}),
     render: (answer) => membersText(answer as MembersAnswer),
   },
 ];
 
-/** So many letters at the end of a ULID are random: enough to keep members apart. */
+/** Number of random characters at the end of a ULID: enough to distinguish members. */
 const NAME_LETTERS = 6;
 
 function membersText({ isAlone, refusal, members }: MembersAnswer): string {
-  if (isAlone) return 'This service is the only one: its streams are embedded\n';
+  if (isAlone) return 'This service runs alone: its streams are embedded\n';
   const right = (title: string) => ({ title, align: 'right' as const });
   const columns = [
     ...['MEMBER', 'STATUS', 'ADDRESS', 'PROCESS', right('SHARES'), right('APPLIED'), right('LAG')],
     ...[right('CLOCK'), 'VERSION', 'STARTED', 'LAST SEEN'],
   ];
-  const text = table(columns, members.map(rowOf), 'There are no members');
-  const legend = '* answers here; _system: acts for what belongs to no project\n';
+  const text = table(columns, members.map(rowOf), 'No members');
+  const legend = '* this member; _system: owns what belongs to no project\n';
   return `${text}${legend}${refusal === undefined ? '' : `${refusal}\n`}`;
 }
 
@@ -46,7 +48,9 @@ function rowOf(member: ListedMember) {
   ];
 }
 
-/** `+2.3 s`: ahead. Less than a record takes on its way is no difference. */
+/**
+ * `+2.3 s` means ahead. Differences smaller than the transmission delay of a record are ignored.
+ */
 function clockText(aheadMs: number): string {
   const seconds = (aheadMs / 1000).toFixed(1);
   return Number(seconds) > 0 ? `+${seconds} s` : `${seconds.replace(/^-0\.0$/, '0.0')} s`;

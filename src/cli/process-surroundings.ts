@@ -1,4 +1,4 @@
-/** The surroundings of a command that is a process of its own. */
+/** The environment of a command that runs as its own process. */
 import { standardErrorLines } from '../platform/log.ts';
 import type { StopSignal, Surroundings } from './command.ts';
 

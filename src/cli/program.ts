@@ -1,6 +1,6 @@
 /**
- * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
- * describes the table itself; a further command is one file and one line in `COMMANDS`.
+ * The command `svc`: the table of commands, and the selection among them. `help` is defined here
+ * because it describes the table itself. A new command is one file and one line in `COMMANDS`.
  */
 
 import { closestName } from '../../actors/platform/closest-name.ts';
@@ -17,7 +17,7 @@ import {
 
 const helpCommand: Command = {
   name: 'help',
-  summary: 'Show help for the commands, or for one of them',
+  summary: 'Show help for all commands, or for one of them',
   help: () => 'Usage: svc help [command [action]]\n',
   run: async ([name, action], { stdout, stderr }) => {
     const command = name === undefined ? undefined : await find(name);
@@ -32,7 +32,7 @@ const helpCommand: Command = {
   },
 };
 
-/** `svc version`: this program's version and what it runs on, one line, for bug reports. */
+/** `svc version`: the versions of the program and its platform on one line, for bug reports. */
 const versionCommand: Command = {
   name: 'version',
   summary: 'Print the version of the program and of Node',
@@ -43,7 +43,10 @@ const versionCommand: Command = {
   },
 };
 
-/** By name, in the order of the list. A command's file is loaded when it is used: most need little of the program. */
+/**
+ * By name, in list order. A command's file is loaded on use, because most commands need little of
+ * the program.
+ */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   install: async () => (await import('./install.ts')).installCommand,
@@ -85,7 +88,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   help: async () => helpCommand,
 };
 
-/** All of them, in the order of the list. */
+/** All commands, in list order. */
 export async function allCommands(): Promise<readonly Command[]> {
   return Promise.all(Object.values(COMMANDS).map((load) => load()));
 }
@@ -95,9 +98,9 @@ function helpText(command: Command, action: string | undefined): string {
 }
 
 /**
- * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault
- * while running, 2 invalid arguments or settings. Never rejects: what a command did not
- * expect is reported on standard error.
+ * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 success, 1 a fault
+ * while running, 2 invalid arguments or settings. Never rejects: unexpected errors of a command are
+ * reported on standard error.
  */
 export async function runProgram(
   argv: readonly string[],
@@ -109,13 +112,13 @@ export async function runProgram(
   return runCommand(command, args, surroundings);
 }
 
-/** Runs one command, `--help` and unexpected faults included. */
+/** Runs one command, including `--help` and the handling of unexpected faults. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
-  // What follows `--` is a command of its own, whose help is not ours to give.
+  // Arguments after `--` belong to another command with its own help.
   if (beforeDashes(args).some((arg) => arg === '--help' || arg === '-h')) {
     surroundings.stdout(helpText(command, args[0]));
     return EXIT_OK;
@@ -129,7 +132,7 @@ export async function runCommand(
   }
 }
 
-/** `svc --help` and `svc --version` mean the commands of that name. */
+/** `svc --help` and `svc --version` run the commands of that name. */
 function withoutDashes(argument: string, place: number): string {
   const asCommand: Record<string, string> = {
     '--help': 'help',
@@ -152,5 +155,5 @@ function unknown(name: string, stderr: (text: string) => void): number {
 
 function overview(commands: readonly Command[]): string {
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`);
-  return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" describes one.\n`;
+  return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\nSee "svc help <command>" for details.\n`;
 }

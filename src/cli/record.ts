@@ -1,6 +1,6 @@
 /**
- * `svc record`: captures what comes in for one project, as a recording that `svc replay` takes. It
- * asks the service that runs on the data folder, as operators do.
+ * `svc record`: captures the incoming samples of one project as a recording for `svc replay`. It
+ * queries the service that runs on the data folder, as operators do.
  */
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { RECORDING_HEADER } from '../../streams/alerting/recording.ts';
@@ -22,7 +22,7 @@ export const recordCommand = single({
     {
       name: 'since',
       takes: 'DURATION',
-      help: 'Begin this long ago, with what the log still holds',
+      help: 'Start this long ago, with what the log still holds',
     },
     dataOption,
   ],
@@ -53,27 +53,27 @@ async function record(context: ActionContext): Promise<number> {
     ...(sinceSeconds !== undefined && { sinceMs: ports.clock.now() - sinceSeconds * 1000 }),
   };
   const result = (await asked(folder, onLine, body).catch((error: unknown) => {
-    // Nothing is in it, and left behind it would refuse the next try.
+    // An empty file would block the next attempt.
     if (entries === 0) rmSync(file, { force: true });
     throw error;
   })) as RecordedStretch;
   print(
     context.json
       ? json({ file, ...result })
-      : `${result.entries} entries in ${file}; svc replay ${file} --rules FILE shows what rules make of it\n`,
+      : `${result.entries} entries in ${file}; replay it with: svc replay ${file} --rules FILE\n`,
   );
   return EXIT_OK;
 }
 
-/** Never over a recording that is there: it may be the only one of what happened. */
+/** Never overwrites an existing recording: it may be the only evidence of what happened. */
 function begin(file: string): void {
   try {
     writeFileSync(file, `${RECORDING_HEADER}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new UsageError(`${file} already exists and is not overwritten: use another name`);
+      throw new UsageError(`${file} already exists. Use another name`);
     }
-    throw new UsageError(`${file} cannot be begun: ${(error as Error).message}`);
+    throw new UsageError(`${file} could not be created: ${(error as Error).message}`);
   }
 }
 
@@ -86,8 +86,8 @@ async function asked(
     return await askService(folder, RECORDING_PATH, onLine, body);
   } catch (error) {
     if (error instanceof NoService) {
-      const hint = 'Start it with "svc serve", or name its folder with --data';
-      throw new Fault(`No service runs on ${folder}`, { hint });
+      const hint = 'Start it with "svc serve", or specify its folder with --data';
+      throw new Fault(`No service is running on ${folder}`, { hint });
     }
     if (error instanceof AdminFault) throw new Fault(error.message);
     throw error;

@@ -1,6 +1,6 @@
 /**
- * `svc replay`: runs alert rules over a recording and prints the incidents and notifications that
- * they would have made, as a report to keep and compare. It needs no service and sends nothing.
+ * `svc replay`: runs alert rules on a recording and prints the incidents and notifications that
+ * they would have caused, as a report to keep and compare. It needs no service and sends nothing.
  */
 import { readFileSync } from 'node:fs';
 import { readRecording, UnreadableRecording } from '../replay/recordings.ts';
@@ -14,19 +14,19 @@ import { EXIT_FAULT, EXIT_OK } from './command.ts';
 
 export const replayCommand = single({
   name: 'replay',
-  summary: 'Run alert rules over a recording',
+  summary: 'Run alert rules on a recording',
   positionals: [{ name: 'RECORDING' }],
   options: [
-    { name: 'rules', takes: 'FILE', help: 'Rules as JSON: one specification, or a list of them' },
-    { name: 'expect', takes: 'FILE', help: 'Report to compare with; exit code 1 when it differs' },
+    { name: 'rules', takes: 'FILE', help: 'Rules as JSON: one specification or a list' },
+    { name: 'expect', takes: 'FILE', help: 'Report to compare with; exit code 1 if it differs' },
     { name: 'interval', takes: 'DURATION', help: 'Sampling interval; default 30s' },
     { name: 'series', takes: 'COLUMN=SERIES', multiple: true, help: 'Series of a CSV column' },
-    { name: 'project', takes: 'PROJECT', help: 'Project, for a recording of several' },
+    { name: 'project', takes: 'PROJECT', help: 'Project, for a recording of several projects' },
   ],
   notes: `
-RECORDING is a file of "svc record", a CSV with a header (a time column, perhaps one named vm, and
-one for each series, such as svc_vm_cpu_utilization_pct), a Bitbrains trace, any of them gzipped, or
-a folder of such files, one VM each. Times in the report are UTC, those of the recording.
+RECORDING is a file written by "svc record", a CSV with a header (a time column, optionally one named
+vm, and one per series, such as svc_vm_cpu_utilization_pct), a Bitbrains trace, any of these gzipped,
+or a folder of such files, one per VM. Times in the report are those of the recording, in UTC.
 `,
   run: replay,
 });
@@ -44,7 +44,7 @@ async function replay(context: ActionContext): Promise<number> {
   }
   const difference = reportDifference(fileText(expected), reportText(result));
   if (difference === '') {
-    print(context.json ? json({ agrees: true }) : `The report equals ${expected}\n`);
+    print(context.json ? json({ agrees: true }) : `The report matches ${expected}\n`);
     return EXIT_OK;
   }
   print(
@@ -66,7 +66,7 @@ function replayOf({ input }: ActionContext): Promise<ReplayResult> {
   });
 }
 
-/** Recordings and rules that cannot be read are usage errors. */
+/** Unreadable recordings and rules are usage errors. */
 async function asUsageErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -80,13 +80,14 @@ function fileText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`${path} could not be read: ${(error as Error).message}`);
   }
 }
 
 function seriesOf(text: string): [string, string] {
   const place = text.indexOf('=');
-  if (place < 1) throw new UsageError(`--series is COLUMN=SERIES, not ${JSON.stringify(text)}`);
+  if (place < 1)
+    throw new UsageError(`--series must be COLUMN=SERIES, not ${JSON.stringify(text)}`);
   return [text.slice(0, place), text.slice(place + 1)];
 }
 
@@ -95,6 +96,6 @@ function speedText({ rows, samples, spanMs }: ReplayResult, seconds: number): st
   const days = (spanMs / 86_400_000).toFixed(1);
   return (
     `${rows} rows, ${samples} samples, ${days} days in ${seconds.toFixed(2)} s: ` +
-    `${faster} times real time`
+    `${faster} times faster than real time`
   );
 }

@@ -1,6 +1,6 @@
 /**
- * `svc samples write`: readings from a CSV into a project, with the key of a collector. The same
- * lines sent again are not stored twice: a batch's id follows from what is in it.
+ * `svc samples write`: writes readings from a CSV into a project, with a collector key. Lines sent
+ * again are not stored twice, because the id of a batch is derived from its content.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -19,15 +19,15 @@ const writeAction: Action = {
   summary: 'Write the readings of a CSV into a project',
   options: [
     { name: 'csv', takes: 'FILE', help: 'The CSV; - reads standard input' },
-    { name: 'vm', takes: 'ID', help: 'VM of lines without a column vm, or with an empty one' },
+    { name: 'vm', takes: 'ID', help: 'VM of lines whose vm column is missing or empty' },
     projectOption,
   ],
   notes: `
 The first line names the columns: a time (time or timestamp, Unix or ISO), vm, and optionally name,
 state, vcpus and boot; every other column is a series, such as svc_vm_cpu_seconds_total or
-svc_vm_network_receive_bytes_total{interface="eth0"}. An empty cell is a reading that was not taken.
-The caller is a collector: put its key into SVC_API_KEY. Lines sent twice are stored once. Exit code
-1: some readings were refused; they are listed, and the others are stored.
+svc_vm_network_receive_bytes_total{interface="eth0"}. An empty cell means that no reading was taken.
+The caller is a collector: set SVC_API_KEY to its key. Lines sent twice are stored once. Exit code
+1: some readings were rejected; they are listed, and the others are stored.
 `,
   run: write,
 };
@@ -65,12 +65,12 @@ async function write(context: ActionContext): Promise<number> {
 
 function printTotal({ print, report }: ActionContext, total: Total): void {
   const { accepted, duplicates, rejected } = total;
-  print(`${accepted} readings are stored; ${duplicates} rows were there before\n`);
+  print(`${accepted} readings stored; ${duplicates} rows were already stored\n`);
   if (rejected.length === 0) return;
   const lines = rejected.map(({ row, vm, series, reason }) => [
     ...[String(row + 1), vm, series || 'the row', reason],
   ]);
-  report(`Refused:\n${table(['ROW', 'VM', 'SERIES', 'REASON'], lines, '').trimEnd()}`);
+  report(`Rejected:\n${table(['ROW', 'VM', 'SERIES', 'REASON'], lines, '').trimEnd()}`);
 }
 
 async function readRows({ input, ports }: ActionContext): Promise<readonly ObservedRow[]> {
@@ -81,15 +81,15 @@ async function readRows({ input, ports }: ActionContext): Promise<readonly Obser
     const rows = parseCsv(text, { vm, name: file === '-' ? 'the CSV' : file });
     const nameless = rows.findIndex((row) => row.vm === '');
     if (nameless < 0) return rows;
-    throw new UsageError(`Row ${nameless + 1} has no VM: name a column vm, or give --vm`);
+    throw new UsageError(`Row ${nameless + 1} has no VM. Add a column named vm, or use --vm`);
   } catch (error) {
     if (error instanceof UnreadableRecording) throw new UsageError(error.message);
     if (error instanceof UsageError) throw error;
-    throw new Fault(`${file} cannot be read: ${error instanceof Error ? error.message : error}`);
+    throw new Fault(`${file} could not be read: ${error instanceof Error ? error.message : error}`);
   }
 }
 
-/** Readings of a request: some 500 KiB of JSON, of the 1 MiB that a request may have. */
+/** Readings per request: about 500 KiB of JSON; a request may have 1 MiB. */
 const BATCH_READINGS_MAX = 4_000;
 const BATCH_ROWS_MAX = 1_000;
 
@@ -113,4 +113,4 @@ function batchIdOf(rows: readonly ObservedRow[]): string {
   return `csv-${createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 40)}`;
 }
 
-export const samplesCommand = family('samples', 'Write readings of any source', [writeAction]);
+export const samplesCommand = family('samples', 'Write readings from any source', [writeAction]);

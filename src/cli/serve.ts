@@ -1,6 +1,6 @@
 /**
- * `svc serve`: settings, log, the service, signals. The service itself knows nothing of a process:
- * signals and the exit code are handled here alone.
+ * `svc serve`: settings, log, the service, signals. The service itself is independent of the
+ * process: only this file handles signals and the exit code.
  */
 
 import { resolve } from 'node:path';
@@ -28,7 +28,10 @@ import {
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsHelp } from './settings-page.ts';
 
-/** Faults of a start whose message says all that an operator needs: no stack trace beside it. */
+/**
+ * Startup faults whose message tells an operator everything: they are printed without a stack
+ * trace.
+ */
 const faultsWithSentence = [
   FolderLocked,
   BackupFault,
@@ -42,7 +45,7 @@ const faultsWithSentence = [
   UnusableMapping,
 ];
 
-/** Ctrl-C reaches every process of a terminal, and npm and `bin/svc.js` pass it on as well. */
+/** Ctrl-C reaches every process of a terminal, and npm and `bin/svc.js` forward it as well. */
 const SAME_SIGNAL_MS = 1_000;
 
 export function createServeCommand(start: StartService): Command {
@@ -56,9 +59,9 @@ export function createServeCommand(start: StartService): Command {
 }
 
 export const serveCommand = createServeCommand(async (options) => {
-  // Whatever the service writes is its user's alone; an embedder's umask is its own affair.
+  // All files that the service writes are private to its user; embedders set their own umask.
   process.umask(0o077);
-  // Loaded here so that help, version and refused settings do not wait for the whole program.
+  // Loaded here so that help, version and rejected settings do not load the whole program.
   const { createService } = await import('../service/service.ts');
   return createService(options);
 });
@@ -97,7 +100,7 @@ async function serve(
   try {
     const ended = await Promise.race([stop.requested, service.fault]);
     const isFault = ended instanceof Error;
-    if (isFault) log.error({ err: ended }, 'The service cannot continue and stops');
+    if (isFault) log.error({ err: ended }, 'The service cannot continue and is stopping');
     else log.info({ signal: ended }, 'Stopping; a second signal ends the process at once');
     await service.stop();
     log.info({}, 'Stopped');
@@ -138,18 +141,21 @@ function bannerOf(
 }
 
 function refusal(problems: readonly string[]): string {
-  return `svc serve does not start:\n${problems.map((problem) => `  ${withoutLogins(problem)}\n`).join('')}`;
+  return `svc serve failed to start:\n${problems.map((problem) => `  ${withoutLogins(problem)}\n`).join('')}`;
 }
 
 function reload(service: RunningService, log: Log): void {
   try {
     service.reload();
   } catch (error) {
-    log.error({ err: error }, 'The settings read at SIGHUP are invalid; the old ones stay in use');
+    log.error(
+      { err: error },
+      'The settings read on SIGHUP are invalid; the previous ones stay in use',
+    );
   }
 }
 
-/** The first stop signal, as a promise; a later one, if it is another press of the keys, exits. */
+/** Resolves on the first stop signal. A second Ctrl-C exits at once. */
 function stopRequests(surroundings: Surroundings, clock: Clock) {
   const { promise: requested, resolve } = Promise.withResolvers<'SIGINT' | 'SIGTERM'>();
   const stopped = new AbortController();
@@ -175,19 +181,22 @@ function stopRequests(surroundings: Surroundings, clock: Clock) {
 
 export interface BannerFacts {
   readonly version: string;
-  /** What is watched, in words: `this host`, `libvirt domains of qemu:///system`. */
+  /** Monitored objects in words: `this host`, `libvirt domains of qemu:///system`. */
   readonly watches: readonly string[];
   readonly datacenter: string;
   readonly sampleIntervalSeconds: number;
   readonly baseUrl: string;
   readonly metricsUrl: string | undefined;
-  /** Why the dashboard has no pages, and what would do; undefined: it has. */
+  /** Why the dashboard has no pages, and how to fix it; undefined if it has pages. */
   readonly dashboardFault?: string | undefined;
-  /** Path of demo.json, where the project demo exists. */
+  /** Path of demo.json, if the project demo exists. */
   readonly demoFile: string | undefined;
-  /** A link by which the first owner signs in, once, where demo.json has one. */
+  /** One-time sign-in link of the first owner, if demo.json has one. */
   readonly signInUrl?: string | undefined;
-  /** A person reads the banner: it may show the link. Elsewhere it would stand in a log. */
+  /**
+   * True if a person reads the banner, which may then show the link. Otherwise it would end up in a
+   * log.
+   */
   readonly isTerminal?: boolean;
 }
 
@@ -197,7 +206,7 @@ export function banner(facts: BannerFacts): string {
   const watching =
     watches.length > 0
       ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
-      : 'collects nothing itself; readings arrive over WriteSamples';
+      : 'collects nothing itself; readings arrive through WriteSamples';
   const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
@@ -210,8 +219,8 @@ export function banner(facts: BannerFacts): string {
 }
 
 /**
- * The key goes from the file to curl through a pipe: it is on no command line, in no environment,
- * and not on the screen. sed is enough because demo.json has one field a line.
+ * The key is piped from the file to curl, so it appears on no command line, in no environment, and
+ * not on the screen. sed suffices because demo.json has one field per line.
  */
 function demoLines(
   demoFile: string,
@@ -220,7 +229,7 @@ function demoLines(
   const file = quote(resolve(demoFile));
   const what =
     signInUrl !== undefined
-      ? 'address, keys and, as signInUrl, a link by which its owner signs in'
+      ? 'address, keys and, as signInUrl, a sign-in link of its owner'
       : 'address and keys';
   const sed = `sed -n 's/.*"apiKey": "\\(.*\\)".*/authorization: Bearer \\1/p' ${file}`;
   const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
@@ -229,7 +238,7 @@ function demoLines(
     ...(signInUrl !== undefined && isTerminal
       ? ['to see this host, open this link, which works once:', `  ${signInUrl}`]
       : []),
-    `project demo: ${what} are in ${resolve(demoFile)}, readable by you only; try`,
+    `project demo: ${what} are in ${resolve(demoFile)}, readable only by you; try`,
     `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
   ];
 }

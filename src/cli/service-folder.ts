@@ -1,4 +1,4 @@
-/** The service of this machine that a command is about: its data folder, and so its settings. */
+/** The service on this machine that a command addresses: its data folder and thus its settings. */
 import { lstatSync } from 'node:fs';
 import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
@@ -6,22 +6,22 @@ import type { Input, Option } from './client/arguments.ts';
 import { UsageError } from './client/faults.ts';
 import type { Surroundings } from './command.ts';
 
-/** Of a service that was started by hand. */
+/** Data folder of a service started by hand. */
 const HERE = './data';
-/** Of the unit, which the Debian package and `svc install` write. */
+/** Data folder of the unit written by the Debian package and `svc install`. */
 const INSTALLED = '/var/lib/svc';
 
 export const dataOption: Option = {
   name: 'data',
   takes: 'FOLDER',
-  help: `Data folder of the service; else SVC_DATA, ${HERE}, or where that is not there ${INSTALLED}`,
+  help: `Data folder of the service; default: SVC_DATA, or ${HERE} if it exists, or ${INSTALLED}`,
 };
 
 /**
- * Settings of the service whose data folder the flags, or else SVC_DATA, name. Where neither does and
- * there is no `./data`, of the installed service. Throws `ConfigError`.
+ * Settings of the service whose data folder is given by the flags, or else by SVC_DATA. If neither
+ * is given and there is no `./data`, those of the installed service. Throws `ConfigError`.
  *
- * @param flags none, or `--data` with its value
+ * @param flags empty, or `--data` with its value
  */
 export function settingsOfService(
   flags: readonly string[],
@@ -32,7 +32,7 @@ export function settingsOfService(
   return loadConfig(isInstalled ? ['--data', INSTALLED] : flags, environment).settings;
 }
 
-/** The same by the option `--data` of a command. Throws a `UsageError`. */
+/** The same for the option `--data` of a command. Throws a `UsageError`. */
 export function settingsAsked(input: Input, environment: Surroundings['environment']): Settings {
   const data = input.text('data');
   try {
@@ -43,7 +43,7 @@ export function settingsAsked(input: Input, environment: Surroundings['environme
   }
 }
 
-/** Not by where a link leads: behind that of a unit's own user others may not look. */
+/** Does not follow a link: the target may belong to the unit's user and be inaccessible. */
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * The settings table as people read it: the text of `svc help serve` and the page
- * `docs/configuration.md`. Both are made from the table, so neither can be out of date; a test
- * compares the committed page with this one.
+ * The settings table for people: the text of `svc help serve` and the page `docs/configuration.md`.
+ * Both are generated from the table, so neither can become outdated; a test compares the committed
+ * page with this one.
  */
 import {
   flagOf,
@@ -13,7 +13,7 @@ import {
 const settings: readonly Setting<unknown>[] = Object.values(settingsTable);
 const LINE_WIDTH = 92;
 
-/** Settings for the terminal: one paragraph each, wrapped. */
+/** Settings for the terminal: one wrapped paragraph each. */
 export function settingsHelp(): string {
   return settings
     .map((setting) => {
@@ -24,7 +24,7 @@ export function settingsHelp(): string {
     .join('\n\n');
 }
 
-/** `docs/configuration.md`, whole. */
+/** The complete page `docs/configuration.md`. */
 export function settingsPage(): string {
   const rows = settings.map(
     (setting) =>
@@ -38,10 +38,10 @@ export function settingsPage(): string {
     'Generated from `src/platform/settings/settings.ts` by `npm run generate`.',
     '',
     'A setting is an environment variable, or a flag of `svc serve` with the same name. The flag wins; an empty variable',
-    'counts as not given. A name that is not listed here, an invalid value and settings that contradict each other',
-    'are refused at start, all in one message. A flag of an on-or-off setting may stand without a value: `--demo` is on.',
+    'counts as unset. Unknown names, invalid values and conflicting settings',
+    'are rejected at startup, all in one message. An on-or-off flag needs no value: `--demo` means on.',
     '',
-    '| variable | flag | default | takes | what for |',
+    '| variable | flag | default | takes | purpose |',
     '| --- | --- | --- | --- | --- |',
     ...rows,
     '',

@@ -1,4 +1,4 @@
-/** Acts of `svc admin` about the streams: what is on them, and how many copies they have. */
+/** Actions of `svc admin` on the streams: their content and number of copies. */
 import { type ShownStream, STREAMS_PATH, type StreamsAnswer } from '../admin/stream-routes.ts';
 import { bytesText, count } from '../platform/table.ts';
 import type { AdminAct } from './admin-acts.ts';
@@ -7,13 +7,13 @@ import { NOT_OBSERVED, table } from './client/output.ts';
 export const streamActs: readonly AdminAct[] = [
   {
     name: 'streams',
-    summary: 'Show the streams and their copies in the NATS cluster; --replicas changes these',
+    summary: 'Show the streams and their copies in the NATS cluster; --replicas changes the number',
     options: [
       {
         name: 'replicas',
         takes: 'N',
         choices: ['1', '3', '5'],
-        help: 'Give every stream so many copies: 3 survive the loss of one server',
+        help: 'Number of copies of every stream: 3 survive the loss of one server',
       },
     ],
     path: STREAMS_PATH,
@@ -28,13 +28,13 @@ function streamsText({ on, streams }: StreamsAnswer): string {
     ...['STREAM', right('MESSAGES'), right('SIZE'), 'COPIES', 'LEADER', 'FOLLOWERS'],
     ...[right('CONSUMERS'), 'SUBJECTS'],
   ];
-  const text = table(columns, streams.map(rowOf), 'There are no streams');
-  if (on === 'SQLite') return `${text}The streams are embedded: they are in the data folder\n`;
+  const text = table(columns, streams.map(rowOf), 'No streams');
+  if (on === 'SQLite') return `${text}The streams are embedded in the data folder\n`;
   const few = streams.filter(({ copies }) => copies.set < copies.wanted);
   if (few.length === 0) return text;
   const names = few.map(({ name }) => name).join(', ');
   const wanted = few[0]?.copies.wanted;
-  return `${text}Fewer copies than wanted: ${names}. svc admin streams --replicas ${wanted}\n`;
+  return `${text}Fewer copies than wanted: ${names}. Run: svc admin streams --replicas ${wanted}\n`;
 }
 
 function rowOf({ name, subjects, messages, bytes, consumers, copies, ...rest }: ShownStream) {

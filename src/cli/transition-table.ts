@@ -1,18 +1,18 @@
-/** Acts and steps for people, one a line: the output of `svc audit list` and `svc admin transitions`. */
+/** Actions and steps, one per line: the output of `svc audit list` and `svc admin transitions`. */
 import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
 import { localTime, table } from './client/output.ts';
 import { addressText } from './identity/options.ts';
 
 const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'request id'];
 
-/** @param none text when there is no transition */
+/** @param none text if there are no transitions */
 export function transitionTable(transitions: readonly Transition[], none: string): string {
   return table(COLUMNS, transitions.map(rowOf), none);
 }
 
 /**
- * What somebody did, as a sentence a line: when, who, what.
- * @param none text when there is nothing
+ * Actions as sentences, one per line: when, who, what.
+ * @param none text if there are no actions
  */
 export function actTable(transitions: readonly Transition[], none: string): string {
   const rows = transitions.map((act) => [
@@ -23,7 +23,7 @@ export function actTable(transitions: readonly Transition[], none: string): stri
   return table(['time', 'who', 'did'], rows, none);
 }
 
-/** The name alone; an address that is not proven is marked. */
+/** Only the name; an unverified address is marked. */
 export function whoText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
   if (byDisplayName === '') return by.replace(/^projects\/[^/]+\//, '');
   const isProven = byUnprovenEmail === '';
@@ -47,7 +47,7 @@ function actorText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
   return `${by} (${byDisplayName}${mark})`;
 }
 
-/** A state's name; of one with parts, its JSON. Before the first step there is none. */
+/** A state's name or, for a state with parts, its JSON; empty before the first step. */
 function stateText(text: string): string {
   if (text === '') return '-';
   const state: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * `svc vms`: expanded monitoring of single VMs, for people: a one-time token for the agent inside a
- * guest, and the end of it. What the agent does with the token is `svc agent`.
+ * `svc vms`: expanded monitoring of single VMs, for people: creating and ending a one-time token
+ * for the agent inside a guest. The agent uses the token in `svc agent`.
  */
 import {
   EnrolVmResponseSchema,
@@ -24,7 +24,7 @@ const enrolAction: Action = {
     {
       name: 'datacenter',
       takes: 'NAME',
-      help: 'Data center of the VM; required for a VM that is not known yet',
+      help: 'Data center of the VM; required if the VM is not known yet',
     },
     projectOption,
     requestIdOption,
@@ -42,7 +42,7 @@ once, within 24 hours. An existing agent keeps working until the next one is enr
       takesUnknown: datacenter !== '',
     });
     const id = requestId(context);
-    reportRequest(context, 'The token', id);
+    reportRequest(context, 'Creating the token', id);
     const answer = await api.call(method.enrolVm, { vmName, requestId: id, datacenter });
     const { enrolmentToken: secret, secretAvailable } = answer;
     return printSecret(
@@ -55,7 +55,7 @@ once, within 24 hours. An existing agent keeps working until the next one is enr
           ['in the guest', answer.installCommand],
         ]),
         document: () => json(messageJson(EnrolVmResponseSchema, answer)),
-        ifLost: 'Enrol the VM again with a new request id: the lost token then no longer works.',
+        ifLost: 'Enrol the VM again with a new request id. The lost token then stops working.',
       },
     );
   },
@@ -63,7 +63,7 @@ once, within 24 hours. An existing agent keeps working until the next one is enr
 
 const unenrolAction: Action = {
   name: 'unenrol',
-  summary: "End expanded monitoring of a VM: its agent's key stops working at once",
+  summary: 'End expanded monitoring of a VM: the key of its agent stops working at once',
   positionals,
   options: [projectOption, requestIdOption],
   async run(context) {
@@ -71,7 +71,7 @@ const unenrolAction: Action = {
     const vmName = await resourceName(context, api, {
       collection: 'vms',
       given: context.input.positional(0),
-      // One that has been enrolled and has not reported yet is in no list; the service refuses any other.
+      // An enrolled VM that has not reported yet is in no list; the service rejects any other.
       takesUnknown: true,
     });
     const answer = await api.call(method.unenrolVm, { vmName, requestId: requestId(context) });

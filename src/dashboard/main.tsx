@@ -1,4 +1,4 @@
-/** The dashboard's entry in the browser: the router, the projects of the person, the frame. */
+/** Entry point of the dashboard in the browser: the router, the user's projects and the frame. */
 import { render } from 'preact';
 import { startShortcuts } from './components/shortcuts.ts';
 import { probe } from './data/call.ts';
@@ -11,9 +11,10 @@ import { startRouter } from './router/location.ts';
 startRouter();
 watchSession(probe);
 startShortcuts();
-// Who is signed in now: a sign-in after this session's end must be theirs too.
+// Records the signed-in user: a sign-in after the end of this session must be by the same one.
 probe().catch(() => undefined);
-// What the browser says of its network is tried out: a service on the same machine needs none.
+// The browser's network events are verified by a request, because a service on the same machine
+// needs no network.
 for (const change of ['offline', 'online']) {
   window.addEventListener(change, () => void probe().catch(() => undefined));
 }

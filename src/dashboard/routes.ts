@@ -1,11 +1,11 @@
 /**
- * The table of the dashboard's pages: path, page, and the role that may open it. The server answers
- * exactly these paths, the browser chooses the page by the same rows, and links in notifications lead
- * to them. It imports nothing, because both sides read it. A path is a resource name of the API
- * behind a slash; filters, sort and range are in the query.
+ * The table of the dashboard's pages: path, page, and the role that may open it. The server serves
+ * exactly these paths, the browser selects the page from the same rows, and links in notifications
+ * point to them. It imports nothing, because both sides read it. A path is a resource name of the
+ * API after a slash; filters, sort order and range are in the query.
  */
 
-/** The least role in the project; `SIGNED_IN` belongs to no project. */
+/** The minimum role in the project; `SIGNED_IN` is independent of projects. */
 export type PageRole = 'SIGNED_IN' | 'VIEWER' | 'EDITOR' | 'OWNER';
 
 export interface Route {
@@ -15,7 +15,10 @@ export interface Route {
   readonly role: PageRole;
 }
 
-/** A fixed segment stands before a parameter in the same place: the first row that matches counts. */
+/**
+ * A fixed segment comes before a parameter in the same position, because the first matching row
+ * wins.
+ */
 export const routes = [
   { path: '/', page: 'home', role: 'SIGNED_IN' },
   { path: '/account', page: 'account', role: 'SIGNED_IN' },

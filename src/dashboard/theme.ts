@@ -1,4 +1,4 @@
-/** Applies the chosen theme before anything is painted. A classic script: modules run later. */
+/** Applies the chosen theme before the first paint. A classic script, because modules run later. */
 import { applyTheme, readTheme } from './layout/theme-choice.ts';
 
 applyTheme(readTheme());

@@ -88,7 +88,7 @@ t.test(
       '2',
     );
     const demoKey = bound.stdout.trim().split('\n').at(-1) ?? '';
-    t.match(bound.stdout, /key \w+ of DC-3's collector, into project demo, until 20/);
+    t.match(bound.stdout, /key \w+ of the collector of DC-3, for project demo, valid until 20/);
 
     t.match(await writeAs(program, key, 'demo', ['vm-a']), {
       status: 200,
@@ -162,7 +162,7 @@ t.test(
       /--datacenter is .*no project nowhere.*--days is 1 to 365/s,
     );
     const restored = await admin('restored');
-    t.match(restored.stdout, /^generation 2 began .*; ended: 0 sessions, /, restored.text);
+    t.match(restored.stdout, /^generation 2 started .*; ended: 0 sessions, /, restored.text);
     t.match(restored.stdout, new RegExp(`collector +projects/demo/.*${demoKey.slice(-4)}`));
     t.notMatch(restored.stdout, new RegExp(id), 'revoked keys are not listed');
     const next = await admin('restored', '--json');

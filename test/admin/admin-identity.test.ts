@@ -22,7 +22,7 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
   const { world, admin, asJson, use } = await startAdmin(t);
   const made = await admin('project', 'create', 'web', '--name', 'Web', '--owner', 'Ann@x.org');
   t.match(made, { code: 0, stderr: '' });
-  t.match(made.stdout, /^project web is made; its owner is ann@x\.org \(people\/[0-9A-Z]{26}\)$/m);
+  t.match(made.stdout, /^project web created; its owner is ann@x\.org \(people\/[0-9A-Z]{26}\)$/m);
   t.match(made.stdout, '"svc admin login-link ann@x.org"');
   const ann = world.people.personByEmail('ann@x.org') ?? '';
   t.match(world.members.placesOf(ann), [{ project: 'web', role: 'OWNER' }]);
@@ -30,7 +30,7 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
   const printed = await admin('login-link', 'ann@x.org');
   t.match(
     printed.stdout,
-    /^sign-in link for ann@x\.org; it works once, until \S+, and is not shown/,
+    /^sign-in link for ann@x\.org; it works once, until \S+, and cannot be shown/,
   );
   const link = printed.stdout.trim().split('\n').at(-1) ?? '';
   t.match(link, /^https:\/\/svc\.example\/auth\/link#svc_link_/);
@@ -87,7 +87,7 @@ t.test('an invitation of the operator creates an owner', async (t) => {
 
 t.test('people are listed, locked out, readmitted, and signed out', async (t) => {
   const { world, admin, asJson } = await startAdmin(t);
-  t.match((await admin('people', 'list')).stdout, 'There is nobody');
+  t.match((await admin('people', 'list')).stdout, 'No people');
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const ann = world.people.personByEmail('ann@x.org') ?? '';
   const session = await world.signedIn(ann);
@@ -103,7 +103,7 @@ t.test('people are listed, locked out, readmitted, and signed out', async (t) =>
   ]);
   t.equal(look(), 'accepted');
   const locked = await admin('people', 'disable', 'ann@x.org', '--reason', 'left');
-  t.match(locked, { code: 0, stdout: /is locked out; 1 session ended$/m });
+  t.match(locked, { code: 0, stdout: /is disabled; 1 session ended$/m });
   t.equal(look(), 'CREDENTIAL_REVOKED');
   t.match((await admin('people', 'list')).stdout, /disabled: left/);
   t.match(await admin('login-link', 'ann@x.org'), { code: 1, stderr: /locked out/ });
@@ -137,7 +137,7 @@ t.test(
     const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
     const { token } = await world.members.invitations.invite(offer);
     const { person } = await use(`#${token}`);
-    t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not proven\) +active/);
+    t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not verified\) +active/);
     const printed = await admin('login-link', 'bob@x.org');
     t.match(printed, { code: 1, stderr: `people/${person} joined by an invitation to it` });
     t.equal((await admin('login-link', person)).code, 0);
@@ -180,7 +180,7 @@ t.test('a key is revoked in an emergency, by name or id, whoever owns it', async
   t.match(await admin('revoke-key', 'k1'), revoked);
   t.match(await admin('revoke-key', 'k1'), {
     code: 0,
-    stdout: /k1 has already ended: it is revoked/,
+    stdout: /k1 has already ended \(revoked\)/,
   });
   t.equal((await admin('revoke-key', `${owner}/keys/k2`)).code, 0);
   t.match(world.host.findInstance('credential', 'k2'), {
@@ -238,7 +238,7 @@ t.test('a command repeated under the same request id gets the same answer', asyn
     t.same(JSON.parse(again.stdout), { ...shown, link: '', secretAvailable: false });
     t.match(
       again.stderr,
-      /The secret was in an earlier answer and cannot be shown again\..*another/s,
+      /The secret was in an earlier response and cannot be shown again\..*another/s,
     );
     t.match(await admin(...words, '--request-id', id), { code: 1, stdout: '' });
   }
@@ -315,21 +315,21 @@ t.test('an unanswered command is reported with the request id for its resend', a
   t.teardown(() => void cut.close());
   await once(cut, 'listening');
   const create = ['admin', 'project', 'create', 'web', '--owner', 'a@x.org', '--data', folder];
-  t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: o/ });
+  t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: a/ });
 });
 
 t.test('an invalid command line is rejected with the correct usage', async (t) => {
   const cases: [string[], RegExp][] = [
-    [[], /say what: project create/],
-    [['project'], /say one of: project create, project list/],
+    [[], /specify an action: project create/],
+    [['project'], /specify one of: project create, project list/],
     [['peple', 'list'], /did you mean "svc admin people list"/],
     [['nonsense'], /"svc help admin" lists them/],
     [['project', 'create'], /ID is missing/],
     [['project', 'create', 'web'], /--owner is missing/],
-    [['invite', 'web', 'a@x.org', '--role', 'BOSS'], /--role is one of VIEWER, EDITOR, OWNER/],
-    [['invite', 'web', 'a@x.org', '--rol', 'OWNER'], /did you mean --role/],
-    [['login-link', 'a', 'b'], /"b" is an unexpected argument/],
-    [['people', 'list', '--data'], /--data needs a value/],
+    [['invite', 'web', 'a@x.org', '--role', 'BOSS'], /--role must be one of VIEWER, EDITOR, OWNER/],
+    [['invite', 'web', 'a@x.org', '--rol', 'OWNER'], /Did you mean --role/],
+    [['login-link', 'a', 'b'], /Unexpected argument "b"/],
+    [['people', 'list', '--data'], /--data requires a value/],
   ];
   for (const [args, message] of cases) {
     t.match(
@@ -341,11 +341,11 @@ t.test('an invalid command line is rejected with the correct usage', async (t) =
   const folder = dataFolder(t);
   t.match(await svc(['admin', 'project', 'list', '--data', folder]), {
     code: 1,
-    stderr: `no service runs on ${folder}: start it ("svc serve", or "systemctl start svc" where it is installed), or pass --data`,
+    stderr: `no service is running on ${folder}. Start it ("svc serve", or "systemctl start svc" if it is installed), or pass --data`,
   });
   t.match(await svc(['admin', 'project', 'list'], { SVC_DATA: folder }), {
     code: 1,
-    stderr: `no service runs on ${folder}`,
+    stderr: `no service is running on ${folder}`,
   });
   const help = await svc(['help', 'admin']);
   t.match(help, { code: 0, stdout: /svc admin invite PROJECT EMAIL --role ROLE/ });
@@ -395,8 +395,8 @@ t.test(
     const { secret, session } = await world.signedIn(ann);
     const printed = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
     t.equal(printed.code, 0, printed.stderr);
-    t.match(printed.stdout, `line 1: ended people/${ann}/sessions/${session}`);
-    t.match(printed.stdout, /line 2: no valid secret/);
+    t.match(printed.stdout, `line 1: revoked people/${ann}/sessions/${session}`);
+    t.match(printed.stdout, /line 2: not a valid secret/);
     t.match(printed.stdout, /svc destinations rotate-secret/);
     t.notMatch(printed.stdout + printed.stderr, secret);
     t.match(world.host.findInstance('session', session)?.context, { endedReason: 'LEAKED' });

@@ -41,7 +41,7 @@ t.test('DUR-26: an embedded service is the only member', async (t) => {
   await start(t, folder);
   t.match(await svc(['admin', 'members', '--data', folder]), {
     code: 0,
-    stdout: 'This service is the only one: its streams are embedded\n',
+    stdout: 'This service runs alone: its streams are embedded\n',
   });
   const { stdout } = await svc(['admin', 'members', '--json', '--data', folder]);
   t.same(JSON.parse(stdout), { isAlone: true, members: [] });

@@ -26,7 +26,7 @@ t.test('embedded streams have one copy, in the data folder', async (t) => {
   t.match(stdout, /^STREAM +MESSAGES +SIZE +COPIES +LEADER +FOLLOWERS +CONSUMERS +SUBJECTS$/m);
   t.match(stdout, /^EVENTS +\d+ +- +1 of 1 +- +- +- +svc\.events\.\*\.\*$/m);
   t.match(stdout, /^DELIVERIES +0 /m);
-  t.match(stdout, /The streams are embedded: they are in the data folder\n$/);
+  t.match(stdout, /The streams are embedded in the data folder\n$/);
   const refused = await svc(['admin', 'streams', '--replicas', '3', '--data', folder]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /embedded in this process and have one copy: docs\/operations\/cluster/);

@@ -1,6 +1,7 @@
 /**
- * `svc alerts` against the whole service: rules from flags and documents, an edit on top of what is
- * there, and a saved rule that is looked at until it applies. What `svc record` leaves behind.
+ * `svc alerts` against the whole service: rules from flags and documents, an edit of an existing
+ * rule, and a saved rule that is polled until it is applied. Also the files that `svc record`
+ * creates.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,12 +22,12 @@ t.test('svc alerts', async (t) => {
   const save = ['alerts', 'save', '--name', 'Memory', ...condition, '5', '--severity', 'WARNING'];
   let id = '';
 
-  await t.test('a rule is made from flags, and applied when the command ends', async (t) => {
+  await t.test('a rule is created from flags and applied when the command ends', async (t) => {
     const ran = await svc(...save, '--for', '1m', '--vm', 'vm-1', '--label', 'team=core');
     t.equal(ran.code, 0, ran.stderr);
     id =
       /^rule +Memory \(projects\/alerts\/alertRules\/([0-9a-f-]+)\)$/m.exec(ran.stdout)?.[1] ?? '';
-    t.match(ran.stdout, /^notifies +nobody: shown in lists only; add --destination$/m);
+    t.match(ran.stdout, /^notifies +none: shown in lists only; add --destination$/m);
     t.notMatch(ran.stdout, /^state/m);
     t.match(ran.stdout, /^applied +APPLIED \(version 1\)$/m);
     t.match(ran.stderr, new RegExp(`^Saving rule ${id} \\(request \\S+, on version 0\\)$`, 'm'));
@@ -37,12 +38,12 @@ t.test('svc alerts', async (t) => {
     );
   });
 
-  await t.test('an edit keeps what is not named, and does not undo another', async (t) => {
+  await t.test('an edit keeps other fields and does not undo a concurrent edit', async (t) => {
     const edited = await svc('alerts', 'save', '--id', id, '--threshold', '0', '--pause');
-    t.match(edited.stdout, /^version +2\nstate +paused: not evaluated, nobody is notified$/m);
-    t.match(edited.stdout, /^note +its firing incidents are retired; no recovery is sent$/m);
+    t.match(edited.stdout, /^version +2\nstate +paused: not evaluated, no notifications$/m);
+    t.match(edited.stdout, /^note +its firing incidents are retired without a recovery$/m);
     const again = await svc('alerts', 'save', '--id', id, '--threshold', '0');
-    t.notMatch(again.stdout, /incidents are retired/, 'it was paused before');
+    t.notMatch(again.stdout, /incidents are retired/, 'the rule was already paused');
     const [rule] = (await svc('alerts', 'list', '--json')).json.rules;
     t.match(rule.spec, {
       displayName: 'Memory',
@@ -87,7 +88,7 @@ t.test('svc alerts', async (t) => {
   });
 
   await t.test(
-    'a rule that names a deleted destination is paused, and stripped of it',
+    'a rule that names a deleted destination is paused, without that destination',
     async (t) => {
       const hook = ['--kind', 'webhook', '--url', 'https://example.com/hook'];
       await svc('destinations', 'create', ...hook, '--name', 'Pager');
@@ -106,7 +107,7 @@ t.test('svc alerts', async (t) => {
       const paused = await svc('alerts', 'save', '--id', 'CPU on call', '--pause');
       t.match(paused, { code: 0, stdout: /^state +paused/m }, paused.stderr);
       const stripped = await svc('alerts', 'save', '--id', 'Disk on call', '--destination', '');
-      t.match(stripped, { code: 0, stdout: /^notifies +nobody/m }, stripped.stderr);
+      t.match(stripped, { code: 0, stdout: /^notifies +none/m }, stripped.stderr);
       const { rules } = (await svc('alerts', 'list', '--json')).json;
       const named = (id: string | undefined) =>
         rules.find(({ name }: { name: string }) => name.endsWith(id ?? '?')).spec.destinationNames;
@@ -115,7 +116,7 @@ t.test('svc alerts', async (t) => {
     },
   );
 
-  await t.test('an instance is shown with its path, kept or recomputed', async (t) => {
+  await t.test('an instance is shown with its recorded or recomputed path', async (t) => {
     const low = ['alerts', 'save', '--name', 'Low', ...condition, '0', '--severity', 'INFO'];
     const made = await svc(...low, '--for', '1h', '--all-vms', '--json');
     const rule = made.json.name.split('/').pop();
@@ -147,7 +148,7 @@ t.test('svc alerts', async (t) => {
     t.match(await svc('alerts', 'delete', name), { code: 4, stderr: /NOT_FOUND/ });
   });
 
-  await t.test('a rule is made from a document, whose misspelt field is not lost', async (t) => {
+  await t.test('a rule is created from a document, and a misspelt field is an error', async (t) => {
     const file = join(world.folder, 'rule.json');
     const spec = { displayName: 'File', metricId: 'memory_used_bytes', operator: 'LESS_THAN' };
     const rest = { threshold: 1, severity: 'INFO', allVms: true };
@@ -157,13 +158,13 @@ t.test('svc alerts', async (t) => {
     t.match(await svc('alerts', 'save', '--file', file), { code: 2, stderr: /thresold/ });
     t.match(await svc('alerts', 'save', '--file', `${file}.none`), {
       code: 2,
-      stderr: /cannot be read/,
+      stderr: /could not be read/,
     });
     const contradiction = await svc(...save, '--all-vms', '--vm', 'vm-1');
-    t.match(contradiction, { code: 2, stderr: /contradict each other/ });
+    t.match(contradiction, { code: 2, stderr: /cannot be combined/ });
   });
 
-  await t.test('a rule is made of a template, with flags on top', async (t) => {
+  await t.test('a rule is created from a template, with overriding flags', async (t) => {
     const listed = await svc('alerts', 'templates');
     t.match(listed.stdout, /^cpu +CPU is high +cpu_utilization_pct > 90 for 600 s$/m);
     t.match(listed.stdout, /^filesystem-usage: .* A missing reading is not 0% full\.$/m);
@@ -176,10 +177,10 @@ t.test('svc alerts', async (t) => {
     t.same(rules.at(-1).spec, spec);
     const wrong = ['alerts', 'save', '--template', 'disk', '--vm', 'vm-1'];
     t.match(await svc(...wrong), { code: 2, stderr: /one of cpu, guest-memory/ });
-    t.match(await svc(...made, '--id', id), { code: 2, stderr: /--template begins a rule/ });
+    t.match(await svc(...made, '--id', id), { code: 2, stderr: /--template starts a new rule/ });
   });
 
-  await t.test('saved is not applied: the exit code shows the difference', async (t) => {
+  await t.test('the exit code distinguishes saved from applied', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const headers = { 'content-type': 'application/json' };
     const pending = {
@@ -200,21 +201,21 @@ t.test('svc alerts', async (t) => {
     t.match(list.stdout, /^.* PENDING \(3 saved, 2 applied\) +3 /m, list.stderr);
   });
 
-  await t.test('incidents are listed, and none is said in words', async (t) => {
+  await t.test('incidents are listed, and an empty list has a message', async (t) => {
     const ran = await svc('incidents', 'list', '--state', 'FIRING', '--vm', 'vm-1', '--rule', id);
-    t.match(ran, { code: 0, stdout: 'There are no matching incidents\n' });
+    t.match(ran, { code: 0, stdout: 'No matching incidents\n' });
     t.match((await svc('incidents', 'list', '--json')).json, { incidents: [] });
   });
 
-  await t.test('a refusal says which flag is missing, or to be checked', async (t) => {
+  await t.test('a rejection names the flag that is missing or invalid', async (t) => {
     const rule = ['alerts', 'save', ...condition, '5', '--all-vms'];
     const lines: [string[], RegExp][] = [
-      [[...rule, '--name', 'x'], /\n {2}Give --severity INFO, WARNING or CRITICAL\n/],
-      [[...rule, '--severity', 'INFO'], /\n {2}Give --name\n/],
+      [[...rule, '--name', 'x'], /\n {2}Set --severity to INFO, WARNING or CRITICAL\n/],
+      [[...rule, '--severity', 'INFO'], /\n {2}Set --name\n/],
       [[...rule, '--severity', 'INFO', '--name', 'x'.repeat(500)], /\n {2}Check --name\n/],
       [
         [...rule.slice(0, -1), '--severity', 'INFO', '--name', 'x'],
-        /\n {2}Give --all-vms, or --vm NAME\n/,
+        /\n {2}Set --all-vms, or --vm NAME\n/,
       ],
     ];
     for (const [args, hint] of lines) {
@@ -227,7 +228,7 @@ t.test('svc alerts', async (t) => {
     t.match(query, { code: 1, stderr: /\n {2}Did you mean "cpu_utilization_pct"\?\n/ });
   });
 
-  await t.test('a preview prints what would have fired, and saves nothing', async (t) => {
+  await t.test('a preview prints the simulated firings and saves nothing', async (t) => {
     const before = (await svc('alerts', 'list', '--json')).json;
     const preview = ['alerts', 'preview', '--severity', 'INFO', '--all-vms'];
     const fires = await svc(...preview, ...condition, '0', '--history', '1h');
@@ -238,7 +239,7 @@ t.test('svc alerts', async (t) => {
     });
     t.match(await svc(...preview), {
       code: 2,
-      stderr: /begins with --template, --file, or --metric/,
+      stderr: /Start a rule with --template, --file, or --metric/,
     });
     const quiet = await svc(...preview, ...condition, '5', '--json');
     t.match(quiet.json, { queryStatus: 'OK', evaluatedSamples: '1', wouldHaveFired: [] });
@@ -248,18 +249,18 @@ t.test('svc alerts', async (t) => {
     t.match(seen.stdout, /^One +1 +FIRING +observed$/m);
     t.match(seen.stdout, /^Trace of One\nfrom .*\n(.*\n)*.* FIRING +OBSERVED +sustained$/m);
     const unseen = await svc(...preview, ...never, '--trace', 'vm-1', '--trace-label', 'a=b');
-    t.match(unseen.stdout, /^nothing known +One$/m);
+    t.match(unseen.stdout, /^no data +One$/m);
     t.match(unseen.stdout, /^Trace of One\n(.*\n)*.* IDLE +MISSING/m);
     t.match(await svc(...preview, ...condition, '0', '--trace-label', 'a=b'), {
       code: 2,
-      stderr: /--trace-label needs --trace/,
+      stderr: /--trace-label requires --trace/,
     });
     const refused = await svc(...preview, ...condition, '5', '--history', '8d');
     t.match(refused, { code: 1, stderr: /INVALID_FIELD: historySeconds is 691200/ });
     t.same((await svc('alerts', 'list', '--json')).json, before);
   });
 
-  await t.test('a replay prints what would have been sent, and saves nothing', async (t) => {
+  await t.test('a replay prints the simulated notifications and saves nothing', async (t) => {
     const url = 'https://example.com/hook';
     const kind = ['--kind', 'webhook', '--url', url, '--name', 'Hook'];
     const created = await svc('destinations', 'create', ...kind, '--json');
@@ -282,7 +283,7 @@ t.test('svc alerts', async (t) => {
     t.same((await svc('alerts', 'list', '--json')).json, before);
   });
 
-  await t.test('a preview that is not whole says so', async (t) => {
+  await t.test('an incomplete preview says so', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const preview = ['alerts', 'preview', ...condition, '5', '--severity', 'INFO', '--all-vms'];
     const args = [...preview, '--history', '2h', '--endpoint', gateway.url];
@@ -302,7 +303,7 @@ t.test('svc alerts', async (t) => {
       code: 0,
       stdout: /^query +PARTIAL\nhistory +COMPLETE\nsamples +90 evaluated of 120/,
     });
-    t.match(ran.stdout, /^note +the list below is not complete$/m);
+    t.match(ran.stdout, /^note +the list below is incomplete$/m);
     t.match(ran.stdout, /^vm-1 +20\d\d-\S+ +20\d\d-/m);
     t.match(JSON.parse(gateway.requests.at(-1)?.body ?? ''), {
       projectName: 'projects/alerts',
@@ -315,14 +316,14 @@ t.test('svc alerts', async (t) => {
   });
 });
 
-t.test('a recording is never written over, and one that came to nothing is not left', async (t) => {
+t.test('svc record never overwrites a recording, and removes an empty one', async (t) => {
   const world = await joinCliWorld(t, 'recording');
   const file = join(world.folder, 'taken.recording');
   const record = (data: string) =>
     world.svc(['record', file, '--for', '1s', '--data', data], { as: 'nobody' });
-  t.match(await record(join(world.folder, 'nowhere')), { stderr: /No service runs on/ });
-  t.notOk(existsSync(file), 'so that the same command can be run again');
+  t.match(await record(join(world.folder, 'nowhere')), { stderr: /No service is running on/ });
+  t.notOk(existsSync(file), 'the same command can be run again');
   writeFileSync(file, 'kept');
-  t.match(await record(world.folder), { code: 2, stderr: /already exists.*use another name/ });
+  t.match(await record(world.folder), { code: 2, stderr: /already exists.*Use another name/ });
   t.equal(readFileSync(file, 'utf8'), 'kept');
 });

@@ -1,6 +1,6 @@
 /**
- * `svc audit list` as an owner runs it: what was done in the project, by whom, and the refusal that
- * a job's correlation id stands for.
+ * `svc audit list` as run by an owner: actions in the project, their actors, and the refusal with a
+ * job's correlation id.
  */
 import t from 'tap';
 import { joinCliWorld } from '../support/cli-against-service.ts';
@@ -14,18 +14,18 @@ t.test('svc audit list', async (t) => {
   const { env } = await trustWorkflow(world, account);
   const list = (...args: string[]) => svc(['audit', 'list', ...args]);
 
-  await t.test('what was done is listed, newest first, with who did it', async (t) => {
+  await t.test('actions are listed newest first with their actors', async (t) => {
     const { code, stdout, stderr } = await list();
     t.equal(code, 0, stderr);
     t.match(stdout, /^time +who +did\n/);
     t.match(stdout, /owner@audit\.test +created the CI connection /);
     t.match(stdout, /owner@audit\.test +approved the CI verification /);
     t.match(stdout, /owner@audit\.test +created the service account /);
-    t.notMatch(stdout, /xstate|proofSubmitted|→ active/, 'sentences, and no step of a machine');
+    t.notMatch(stdout, /xstate|proofSubmitted|→ active/, 'sentences only, no machine steps');
     const steps = (await list('--steps')).stdout;
     t.match(steps, /^time +by +machine +instance +event +from → to +request id\n/);
     t.match(steps, /people\/\w+ \(owner@audit\.test\) +ciConnection +\w+ +xstate\.init +- → /);
-    t.match(steps, /ciVerification +\w+ +proofSubmitted /, 'steps that nobody caused, on request');
+    t.match(steps, /ciVerification +\w+ +proofSubmitted /, 'steps without an actor, on request');
     const { transitions } = (await list('--json', '--limit', '3')).json;
     t.equal(transitions.length, 3);
     const times = transitions.map(({ atUnixMs }: { atUnixMs: string }) => Number(atUnixMs));
@@ -35,7 +35,7 @@ t.test('svc audit list', async (t) => {
     );
   });
 
-  await t.test('one thing, or one machine, is asked for', async (t) => {
+  await t.test('the list can be filtered by resource or machine', async (t) => {
     const id = account.split('/').at(-1) ?? '';
     const machines = async (...filter: string[]) => {
       const ran = await list('--json', ...filter);
@@ -47,13 +47,13 @@ t.test('svc audit list', async (t) => {
       t.same(await machines('--instance', name), [`serviceAccount ${id}`], name);
     }
     t.match(await machines('--machine', 'membership', '--project', 'audit'), [/^membership /]);
-    t.match((await list('--instance', 'vms/none')).stdout, /^There are no matching acts\n$/);
+    t.match((await list('--instance', 'vms/none')).stdout, /^No matching actions\n$/);
     t.match(await list('--instance', id), { code: 2, stderr: /lacks the collection/ });
-    t.match(await list('--limit', '0'), { code: 2, stderr: /--limit is a whole number, 1 to/ });
+    t.match(await list('--limit', '0'), { code: 2, stderr: /--limit must be a whole number from 1 to/ });
     t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
   });
 
-  await t.test('who did it is asked for by name, and so is the thing', async (t) => {
+  await t.test('the list can be filtered by the names of actors and resources', async (t) => {
     const whole = (await list('--json')).json.transitions;
     const [{ by, byDisplayName }] = whole;
     t.match(by, /^people\//);
@@ -64,7 +64,7 @@ t.test('svc audit list', async (t) => {
     }
     const eve = (await svc(['members', 'invite', 'eve@audit.test', '--role', 'VIEWER'])).stdout;
     await svc(['login', '--link', '-'], { as: 'eve', input: eve });
-    for (const given of ['Eve', 'eve@audit.test', 'eve (eve@audit.test (not proven))']) {
+    for (const given of ['Eve', 'eve@audit.test', 'eve (eve@audit.test (not verified))']) {
       const { stdout } = await list('--by', given);
       t.match(stdout, /^\S+ +eve .* +joined the project as VIEWER$/m, given);
       t.notMatch(stdout, /owner@example/, given);
@@ -76,7 +76,7 @@ t.test('svc audit list', async (t) => {
       code: 4,
       stdout: '',
       stderr:
-        /Nobody called "owner@exmaple" is known here\n {2}"svc members list" and "svc service-accounts list" show/,
+        /No person or account named "owner@exmaple" was found\n {2}"svc members list" and "svc service-accounts list" show/,
     });
     const key = ['keys', 'create', '--service-account', account, '--name', 'k', '--json'];
     const made = (await svc([...key, '--capability', 'monitoring.write'])).json;
@@ -117,7 +117,7 @@ t.test('svc audit list', async (t) => {
       );
   });
 
-  await t.test('a refused job is found by its correlation id', async (t) => {
+  await t.test('a denied job is found by its correlation id', async (t) => {
     platform.job.claims = { ref: 'refs/heads/other' };
     const refused = await svc(['auth', 'ci', '--print'], { env });
     t.equal(refused.code, 3, refused.stderr);
@@ -142,7 +142,7 @@ t.test('svc audit list', async (t) => {
     });
   });
 
-  await t.test('who is not signed in, or uses a key, is refused with that reason', async (t) => {
+  await t.test('anonymous callers and keys are rejected with that reason', async (t) => {
     t.match(await svc(['audit', 'list'], { as: 'nobody' }), { code: 3, stderr: /svc login/ });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * `svc auth ci` against the whole service and a platform that behaves like GitHub's: what a child
- * process gets, what is masked and when, and what is asked again.
+ * `svc auth ci` against the whole service and a platform that behaves like GitHub's: the
+ * environment of the child process, masking, and retries.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,14 +33,14 @@ t.test('svc auth ci', async (t) => {
   const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci'));
 
   await t.test(
-    'it gets the token in its environment, and no right to ask for another',
+    'it gets the token in its environment, and no right to request another',
     async (t) => {
       const more = { SVC_SETUP_CODE: 'code', SVC_REEXEC: '1', OWN: 'kept', GITHUB_ENV: '/env' };
       const ran = await world.svc(['auth', 'ci', '--', 'tool', '--json', '--help'], {
         env: { ...env, ...more },
       });
       t.equal(ran.code, 0, ran.stderr);
-      t.equal(ran.stdout, '', 'standard output is the child’s');
+      t.equal(ran.stdout, '', 'standard output belongs to the child');
       t.strictSame(ran.child?.command, ['tool', '--json', '--help']);
       const { environment = {} } = ran.child ?? {};
       t.match(environment, { SVC_PROJECT: 'auth-ci', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
@@ -72,20 +72,23 @@ t.test('svc auth ci', async (t) => {
     },
   );
 
-  await t.test('its exit code is ours, and a command that is not there says so', async (t) => {
-    const run = (client: object) => world.svc(['auth', 'ci', '--', 'tool'], { env, client });
-    t.equal((await run({ runChild: async () => ({ exitCode: 42 }) })).code, 42);
-    const missing = { problem: 'spawn tool ENOENT', missing: true };
-    t.match(await run({ runChild: async () => missing }), {
-      code: 127,
-      stderr: /tool cannot be run/,
-    });
-    const denied = { problem: 'spawn tool EACCES', missing: false };
-    t.equal((await run({ runChild: async () => denied })).code, 126);
-  });
+  await t.test(
+    'the exit code of the command is returned, and a missing command is reported',
+    async (t) => {
+      const run = (client: object) => world.svc(['auth', 'ci', '--', 'tool'], { env, client });
+      t.equal((await run({ runChild: async () => ({ exitCode: 42 }) })).code, 42);
+      const missing = { problem: 'spawn tool ENOENT', missing: true };
+      t.match(await run({ runChild: async () => missing }), {
+        code: 127,
+        stderr: /tool could not be run/,
+      });
+      const denied = { problem: 'spawn tool EACCES', missing: false };
+      t.equal((await run({ runChild: async () => denied })).code, 126);
+    },
+  );
 
   await t.test(
-    'the program as a job runs it: output, exit code and signals go through',
+    'the program runs as in a job: output, exit code and signals pass through',
     async (t) => {
       const svc = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
       const script =
@@ -107,7 +110,7 @@ t.test('svc auth ci', async (t) => {
         timeout: 120_000,
         killSignal: 'SIGKILL',
       });
-      t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell reports it');
+      t.equal((await once(killed, 'close'))[0], 128 + 9, 'as in a shell');
     },
   );
 
@@ -126,18 +129,15 @@ t.test('svc auth ci', async (t) => {
     },
   );
 
-  await t.test(
-    'where the runner knows no masks, nothing that looks like one is printed',
-    async (t) => {
-      const ran = await world.svc(['auth', 'ci', '--print'], {
-        env: { ...env, GITHUB_ACTIONS: '' },
-      });
-      t.equal(ran.code, 0);
-      t.equal(ran.stderr, '');
-    },
-  );
+  await t.test('no mask is printed if the runner does not support masks', async (t) => {
+    const ran = await world.svc(['auth', 'ci', '--print'], {
+      env: { ...env, GITHUB_ACTIONS: '' },
+    });
+    t.equal(ran.code, 0);
+    t.equal(ran.stderr, '');
+  });
 
-  await t.test('it has to be said what the token is for', async (t) => {
+  await t.test('a command or --print is required', async (t) => {
     t.match(await world.svc(['auth', 'ci'], { env }), {
       code: 2,
       stderr: /Pass a command after --/,
@@ -159,7 +159,7 @@ t.test('svc auth ci', async (t) => {
     });
   }
 
-  await t.test('a verification without its setup id says where to find it', async (t) => {
+  await t.test('a verification without a setup id says where to find it', async (t) => {
     const job = { ...env, SVC_SETUP_CODE: 'code', SVC_SETUP_ID: '' };
     const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
     t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" printed it/ });
@@ -186,18 +186,18 @@ t.test('svc auth ci', async (t) => {
     },
   );
 
-  await t.test('nothing else is asked again, and the answer is not repeated', async (t) => {
+  await t.test('other statuses are not retried, and the response is not printed', async (t) => {
     for (const status of [400, 401, 403, 404, 429, 500]) {
       const before = platform.tokens.requests;
       platform.tokens.next.push({ kind: 'status', status, body: '{"value":"planted"}' });
       const ran = await print();
-      t.match(ran, { code: 1, stderr: new RegExp(`answered HTTP ${status}`) });
+      t.match(ran, { code: 1, stderr: new RegExp(`responded with HTTP ${status}`) });
       t.notMatch(ran.stderr, 'planted');
       t.equal(platform.tokens.requests - before, 1, `${status} once`);
     }
   });
 
-  await t.test('an endpoint that stays away ends after five tries', async (t) => {
+  await t.test('an unavailable endpoint is tried five times', async (t) => {
     const before = platform.tokens.requests;
     platform.tokens.behaviour = { kind: 'status', status: 503 };
     t.match(await print(), { code: 1, stderr: /HTTP 503/ });
@@ -205,18 +205,18 @@ t.test('svc auth ci', async (t) => {
     platform.tokens.behaviour = { kind: 'answer' };
   });
 
-  await t.test('an answer without a token is no token', async (t) => {
+  await t.test('exchange fails if the response has no token', async (t) => {
     for (const body of ['{}', 'no json', '{"value":1}', '{"value":"a b"}', '{"value":"x\\ny"}']) {
       platform.tokens.next.push({ kind: 'status', status: 200, body });
-      t.match(await print(), { code: 1, stderr: /There is no identity token in/ }, body);
+      t.match(await print(), { code: 1, stderr: /No identity token in/ }, body);
     }
   });
 
-  await t.test('AUTH-05: a job without the token permission is shown how to get it', async (t) => {
+  await t.test('AUTH-05: a job without the token permission gets instructions', async (t) => {
     const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '' };
     const ran = await world.svc(['auth', 'ci', '--print'], { env: bare });
     t.match(ran, { code: 1, stderr: /id-token: write/ });
-    t.match(ran.stderr, /fork's pull request/);
+    t.match(ran.stderr, /pull requests from forks/);
     const elsewhere = await world.svc(['auth', 'ci', '--print'], {
       env: { ...bare, GITHUB_ACTIONS: undefined },
     });
@@ -224,11 +224,11 @@ t.test('svc auth ci', async (t) => {
     const plain = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: 'http://tokens.example/?x=1' };
     t.match(await world.svc(['auth', 'ci', '--print'], { env: plain }), {
       code: 1,
-      stderr: /not an https address/,
+      stderr: /not an HTTPS address/,
     });
   });
 
-  await t.test('an exchange without an answer goes out again with a fresh assertion', async (t) => {
+  await t.test('an exchange without a response is retried with a fresh assertion', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const before = platform.tokens.requests;
     gateway.faults.push({ kind: 'lose answer' });
@@ -237,13 +237,13 @@ t.test('svc auth ci', async (t) => {
     t.equal(ran.code, 0, ran.stderr);
     t.equal(platform.tokens.requests - before, 2);
     const [first, second] = gateway.requests;
-    t.ok(first && second && first.body !== second.body, 'the first one is burned');
+    t.ok(first && second && first.body !== second.body, 'the first one is used up');
   });
 
   const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '', GITHUB_ACTIONS: undefined };
   const mint = () => world.platform.mint({ aud: env.SVC_AUDIENCE });
 
-  await t.test('a token in a variable is exchanged, and is not the child’s', async (t) => {
+  await t.test('a token in a variable is exchanged and hidden from the child', async (t) => {
     const job = { ...bare, SVC_ASSERTION: await mint() };
     const args = ['auth', 'ci', '--assertion-from', 'SVC_ASSERTION', '--', 'env'];
     const ran = await world.svc(args, { env: job });
@@ -258,7 +258,7 @@ t.test('svc auth ci', async (t) => {
     t.match(await world.svc(args, { env: bare, input: `${await mint()}\n` }), { code: 0 });
     t.match(await world.svc(args, { env: bare, input: '' }), {
       code: 1,
-      stderr: /no identity token/,
+      stderr: /No identity token/,
     });
   });
 
@@ -273,11 +273,11 @@ t.test('svc auth ci', async (t) => {
   });
 });
 
-t.test('the composite action exchanges with one bundled file, and installs nothing', async (t) => {
+t.test('the composite action exchanges with one bundled file and installs nothing', async (t) => {
   const world = await joinCliWorld(t, 'auth-ci-action');
   const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci-action'));
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  // All that a runner has of it: two files, and a Node. In npm's place: says that it was called.
+  // Everything that a runner has: two files and a Node. The fake npm reports that it was called.
   const checkout = t.testdir({
     'action.yml': readFileSync(join(root, 'action.yml'), 'utf8'),
     action: { 'exchange.cjs': readFileSync(join(root, 'action/exchange.cjs'), 'utf8') },
@@ -308,13 +308,13 @@ t.test('the composite action exchanges with one bundled file, and installs nothi
   t.notMatch(job.log, 'npm was called');
   const seen = /^sees (.*)$/m.exec(job.log)?.[1] ?? '';
   t.match(seen, 'SVC_API_KEY');
-  t.notMatch(seen, 'ACTIONS_ID_TOKEN_REQUEST', 'the script has no right to ask for another');
+  t.notMatch(seen, 'ACTIONS_ID_TOKEN_REQUEST', 'the script cannot request another token');
   const without = await run('svc monitoring vms');
   t.notOk(without.ok);
   t.match(without.log, /svc is not installed here: name its bin\/svc.js in the action's input svc/);
 });
 
-t.test('signals are listened for before the command runs', async (t) => {
+t.test('signal handlers are registered before the command runs', async (t) => {
   const started = join(t.testdir({}), 'started');
   const child = processPorts().runChild({
     command: ['touch', started],
@@ -325,5 +325,5 @@ t.test('signals are listened for before the command runs', async (t) => {
   });
   await t.rejects(child, { message: 'no signal can be heard' });
   await setTimeout(300);
-  t.notOk(existsSync(started), 'no command runs that nobody could stop');
+  t.notOk(existsSync(started), 'the command does not run before it can be stopped');
 });

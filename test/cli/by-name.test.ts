@@ -1,6 +1,6 @@
 /**
- * Everything that the command line takes an id for is taken by its name too, against the whole
- * service: a name that is one thing's alone means it, and one of several is refused with their ids.
+ * The command line accepts names wherever it accepts ids, against the whole service: a unique name
+ * resolves, and an ambiguous one is rejected with the candidates' ids.
  */
 import t, { type Test } from 'tap';
 import { type DemoWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
@@ -9,7 +9,7 @@ import { startReceiver } from '../support/receiver.ts';
 
 const RULE = ['--metric', 'memory_used_bytes', '--operator', '>', '--threshold', '5'];
 
-t.test('a name stands for the id', async (t) => {
+t.test('names resolve to ids', async (t) => {
   const world = await startCliWorld(t, {
     SVC_WEBHOOK_ALLOW: '127.0.0.1',
     SVC_WEBHOOK_ALLOW_HTTP: 'on',
@@ -18,15 +18,15 @@ t.test('a name stands for the id', async (t) => {
   t.equal(login.code, 0, login.stderr);
   const now = Math.floor(Date.now() / 1000);
   await writeReadings(world, [{ at: now - 30, memory: 9, index: 0 }]);
-  await t.test('of projects', (t) => projects(t, world));
-  await t.test('of destinations, rules and VMs', (t) => monitoring(t, world));
-  await t.test('two rules of one name are listed with their conditions', (t) =>
+  await t.test('names of projects', (t) => projects(t, world));
+  await t.test('names of destinations, rules and VMs', (t) => monitoring(t, world));
+  await t.test('two rules with the same name are listed with their conditions', (t) =>
     twinRules(t, world),
   );
-  await t.test('of VMs that are not there', (t) => unknownVms(t, world));
-  await t.test('of incidents', (t) => incidents(t, world));
+  await t.test('names of unknown VMs', (t) => unknownVms(t, world));
+  await t.test('names of incidents', (t) => incidents(t, world));
   await t.test('API-40: names stand for service accounts and keys', (t) => keys(t, world));
-  await t.test('of members, by mail address', (t) => members(t, world));
+  await t.test('members by mail address', (t) => members(t, world));
 });
 
 async function projects(t: Test, world: DemoWorld): Promise<void> {
@@ -39,7 +39,7 @@ async function projects(t: Test, world: DemoWorld): Promise<void> {
   }
   t.match(await called('Dmeo'), {
     code: 2,
-    stderr: /You are a member of no project "Dmeo"\n {2}Did you mean "Demo"\?/,
+    stderr: /You are not a member of a project "Dmeo"\n {2}Did you mean "Demo"\?/,
   });
   const withKey = await world.svc(['monitoring', 'vms', '--project', 'Web shop'], {
     env: { SVC_API_KEY: world.demo.apiKey },
@@ -81,7 +81,7 @@ async function monitoring(t: Test, world: DemoWorld): Promise<void> {
     const ran = await svc('destinations', 'show', 'Team');
     t.match(ran, {
       code: 2,
-      stderr: /"Team" is the name of 2 destinations: use the id of one\n/,
+      stderr: /"Team" is the name of 2 destinations\. Use the id of one\n/,
     });
     const ids = ran.stderr.match(/^ {2}dst_\w+ {2}Team$/gm) ?? [];
     t.equal(ids.length, 2);
@@ -90,7 +90,7 @@ async function monitoring(t: Test, world: DemoWorld): Promise<void> {
     const near = await svc('destinations', 'show', 'Nigth pager');
     t.match(near, {
       code: 4,
-      stderr: /no destination "Nigth pager".*\n {2}Did you mean "Night pager"\?/,
+      stderr: /No destination named "Nigth pager".*\n {2}Did you mean "Night pager"\?/,
     });
   });
 
@@ -135,7 +135,7 @@ async function twinRules(t: Test, world: DemoWorld): Promise<void> {
 
 async function unknownVms(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
-  await t.test('a misspelt VM is refused, and never an empty list', async (t) => {
+  await t.test('a misspelt VM is an error, never an empty list', async (t) => {
     const rule = ['--name', 'Typo', '--severity', 'INFO', ...RULE];
     const lines = [
       ['incidents', 'list', '--vm', 'vm-2'],
@@ -149,21 +149,21 @@ async function unknownVms(t: Test, world: DemoWorld): Promise<void> {
     for (const line of lines) {
       const ran = await svc(...line);
       t.match(ran, { code: 4, stdout: '' }, line.join(' '));
-      t.match(ran.stderr, /There is no VM "vm-2" in the project\n {2}Did you mean "vm-1"\?/);
+      t.match(ran.stderr, /No VM named "vm-2" in the project\n {2}Did you mean "vm-1"\?/);
     }
     t.match(await svc('incidents', 'list', '--vm', 'Onne'), { stderr: /Did you mean "One"\?/ });
     const retired = ['incidents', 'list', '--vm', '7b0c5a0e-6d2a-4a55-9a53-0123456789ab'];
-    t.match(await svc(...retired), { code: 0, stdout: 'There are no matching incidents\n' });
+    t.match(await svc(...retired), { code: 0, stdout: 'No matching incidents\n' });
   });
-  await t.test('a VM that is yet to come is enrolled by the id it will have', async (t) => {
+  await t.test('a future VM is enrolled by its id', async (t) => {
     const ran = await svc('vms', 'enrol', 'vm-2', '--datacenter', 'DC-1');
     t.match(ran, { code: 0, stdout: /^svc_enrol_/ }, ran.stderr);
     t.match(await svc('vms', 'unenrol', 'vm-2'), { code: 0 }, 'before it has reported');
     t.match(await svc('vms', 'unenrol', 'vm-3'), { code: 4, stderr: /has never been enrolled/ });
   });
-  await t.test('where a filter matches nothing, that is all that is said', async (t) => {
+  await t.test('a filter without matches prints only that', async (t) => {
     const none = await svc('alerts', 'instances', '--data-state', 'MISSING');
-    t.match(none, { code: 0, stdout: 'No alert instance matches\n' });
+    t.match(none, { code: 0, stdout: 'No matching alert instances\n' });
   });
 }
 
@@ -185,7 +185,7 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
       t.match(twins, /^ {2}inc_\w+ {2}Also full on One {2}started \d{4}-\S+T\S+$/m);
       await svc('alerts', 'delete', other.json.name);
       await until(
-        'it is retired',
+        'the incident is retired',
         async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
       );
       const shown = await svc('incidents', 'show', 'One');
@@ -196,7 +196,7 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
       t.match(
         both,
         { code: 1, stdout: /^Memory is full +One +inc_\w+ +done$/m },
-        'one of them is not there',
+        'one of them does not exist',
       );
       t.match(both.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
       const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
@@ -207,7 +207,7 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
     },
   );
 
-  await t.test('a key that may only read names by id what it may not list', async (t) => {
+  await t.test('a read-only key names by id what it may not list', async (t) => {
     const made = await svc('keys', 'create', '--name', 'reader', '--capability', 'monitoring.read');
     const env = { SVC_PROJECT: 'demo', SVC_API_KEY: made.stdout.trim() };
     const asKey = (...args: string[]) => world.svc(args, { as: 'nobody', env });
@@ -231,20 +231,16 @@ async function keys(t: Test, world: DemoWorld): Promise<void> {
     const rotated = await svc('keys', 'rotate', name, '--overlap', '0');
     t.match(rotated, { code: 0, stdout: secret }, `${name}: ${rotated.stderr}`);
   }
-  t.match(
-    await svc('keys', 'show', 'ci key'),
-    { stdout: /^state +ACTIVE$/m },
-    'the one that works',
-  );
+  t.match(await svc('keys', 'show', 'ci key'), { stdout: /^state +ACTIVE$/m }, 'the active key');
   await svc(...create, '--name', 'twin');
   await svc(...create, '--name', 'twin', '--service-account', 'Deploy bot');
   const twins = (await svc('keys', 'show', 'twin')).stderr;
   t.equal(
-    twins.match(/^ {2}\w+ {2}twin {2}ACTIVE {2}…\S{4} {2}made \d{4}-\S+T\S+$/gm)?.length,
+    twins.match(/^ {2}\w+ {2}twin {2}ACTIVE {2}…\S{4} {2}created \d{4}-\S+T\S+$/gm)?.length,
     2,
     twins,
   );
-  t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /There is no key/ });
+  t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /No key named/ });
 }
 
 async function members(t: Test, world: DemoWorld): Promise<void> {
@@ -267,7 +263,7 @@ async function members(t: Test, world: DemoWorld): Promise<void> {
     t.match(all.stdout, /tablet/);
     t.match(all.stdout, /laptop/);
     const asEve = await world.svc(['keys', 'show', 'laptop'], { as: 'eve', env });
-    t.match(asEve, { code: 4 }, 'a member finds their own alone');
+    t.match(asEve, { code: 4 }, 'a member finds only their own');
     t.match((await svc('keys', 'list', '--member', 'Eve@example.test')).stdout, /tablet/);
     const denied = await svc('keys', 'rotate', 'tablet');
     t.match(denied, { code: 3, stderr: /only for the member it belongs to/ });

@@ -1,6 +1,6 @@
 /**
- * The output of a refused job: each claim with MISSING and DIFFERENT, on the log and on the summary
- * page, what was expected to the owner alone, hints, and never a token.
+ * The output of a denied job: each claim with MISSING and DIFFERENT, in the log and on the summary
+ * page; expected values only for the owner; hints, and never a token.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { DenialCause } from '../../actors/ci/assertion.ts';
 import { joinCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
-/** All there are: a new one does not compile until the guide has it. */
+/** All causes: a new one does not compile until the guide covers it. */
 const causes: Readonly<Record<DenialCause, true>> = {
   PULL_REQUEST: true,
   CONTEXT_REFUSED: true,
@@ -22,7 +22,7 @@ const causes: Readonly<Record<DenialCause, true>> = {
   NO_PERMISSION_LEFT: true,
 };
 
-t.test('what a refused job is shown', async (t) => {
+t.test('output of a denied job', async (t) => {
   const world = await joinCliWorld(t, 'ci-refusals');
   const { env, account } = await trustWorkflow(world, await prepareAccount(world, 'ci-refusals'));
 
@@ -44,19 +44,19 @@ t.test('what a refused job is shown', async (t) => {
     return { shown, page };
   };
 
-  await t.test('what is different is marked, with what was expected', async (t) => {
+  await t.test('differing claims are marked with their expected values', async (t) => {
     const { shown, page } = await refused({ environment: 'prod', ref: 'refs/heads/x' });
-    t.match(shown, /^environment +prod +DIFFERENT: has to be absent$/m);
+    t.match(shown, /^environment +prod +DIFFERENT: must be absent$/m);
     t.match(shown, /^ref +refs\/heads\/x +DIFFERENT: expected refs\/heads\/main$/m);
-    t.match(shown, /^repository_id +74$/m, 'the claims that fit are shown too');
+    t.match(shown, /^repository_id +74$/m, 'matching claims are shown too');
     t.match(shown, /^ +cause: IDENTITY_MISMATCH$/m);
     const correlation = /^ +correlation: (\S+)$/m.exec(shown)?.[1] ?? '';
     t.match(correlation, /^\w{26}$/);
     t.match(page, correlation, 'and on the summary page');
-    t.match(page, '| `environment` | `prod` | **`DIFFERENT: has to be absent`** |');
+    t.match(page, '| `environment` | `prod` | **`DIFFERENT: must be absent`** |');
   });
 
-  await t.test('what is missing is marked', async (t) => {
+  await t.test('missing claims are marked', async (t) => {
     const { shown } = await refused({ runner_environment: undefined });
     t.match(shown, /^runner_environment +\(absent\) +MISSING$/m);
     t.match(shown, /^ +cause: CONTEXT_REFUSED$/m);
@@ -66,7 +66,7 @@ t.test('what a refused job is shown', async (t) => {
   });
 
   await t.test(
-    'CI-12: a caller who does not own the workflow is shown no expectation',
+    'CI-12: a caller who does not own the workflow sees no expected values',
     async (t) => {
       const { shown } = await refused({
         repository_id: '99',
@@ -89,19 +89,19 @@ t.test('what a refused job is shown', async (t) => {
       job_workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
     });
     t.match(shown, /cause: IDENTITY_RENAMED/);
-    t.match(shown, /was renamed: verify the workflow again/);
+    t.match(shown, /was renamed\. Verify the workflow again/);
   });
 
-  await t.test('a pull request is refused for good', async (t) => {
+  await t.test('a pull request is always denied', async (t) => {
     const { shown, page } = await refused(
       { event_name: 'pull_request', ref: 'refs/pull/1/merge', head_ref: 'x', base_ref: 'main' },
       { GITHUB_EVENT_NAME: 'pull_request' },
     );
-    t.match(shown, /Pull requests are always refused, from forks and from branches/);
-    t.match(page, /> Pull requests are always refused/);
+    t.match(shown, /Pull requests are always denied, from forks and from branches/);
+    t.match(page, /> Pull requests are always denied/);
   });
 
-  await t.test('names that others chose cannot steer the log or the page', async (t) => {
+  await t.test('foreign names cannot manipulate the log or the page', async (t) => {
     const claims = { actor: 'x`|<b>', ref: 'refs/heads/\u001b[31m\n::error::x' };
     const { shown, page } = await refused(claims);
     t.notOk((shown + page).includes('\u001b'));
@@ -109,7 +109,7 @@ t.test('what a refused job is shown', async (t) => {
     t.match(page, "| `actor` | `x'\\|<b>` |  |");
   });
 
-  await t.test('another audience is a token that does not hold', async (t) => {
+  await t.test('a token for another audience is invalid', async (t) => {
     const { shown } = await refused(
       {},
       { SVC_AUDIENCE: 'https://elsewhere.example/projects/ci-refusals' },

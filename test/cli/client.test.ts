@@ -1,6 +1,6 @@
 /**
- * Behaviour common to all client commands: the command line, where the service is and who calls,
- * how faults are reported, and the completion scripts.
+ * Behaviour common to all client commands: the command line, the endpoint and the caller, reporting
+ * of faults, and the completion scripts.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -18,20 +18,20 @@ t.test('client commands', async (t) => {
   await world.signIn();
   const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'client' };
 
-  await t.test('a command line that will not do is refused with what was meant', async (t) => {
+  await t.test('an invalid command line is rejected with a suggestion', async (t) => {
     const lines: [string[], RegExp][] = [
-      [['monitoring'], /^svc monitoring: say what: vms, show, query, promql$/m],
-      [['monitoring', 'vm'], /"vm" is not one of its actions: did you mean "svc monitoring vms"\?/],
-      [['monitoring', 'vms', '--projct', 'x'], /--projct is unknown: did you mean --project\?/],
-      [['monitoring', 'vms', 'x'], /"x" is an unexpected argument/],
+      [['monitoring'], /^svc monitoring: specify an action: vms, show, query, promql$/m],
+      [['monitoring', 'vm'], /"vm" is not an action: did you mean "svc monitoring vms"\?/],
+      [['monitoring', 'vms', '--projct', 'x'], /--projct is unknown\. Did you mean --project\?/],
+      [['monitoring', 'vms', 'x'], /Unexpected argument "x"/],
       [['monitoring', 'vms', '--json=yes'], /--json takes no value/],
-      [['monitoring', 'vms', '--project', '--json'], /--project needs a value: PROJECT/],
+      [['monitoring', 'vms', '--project', '--json'], /--project requires a value: PROJECT/],
       [['monitoring', 'vms', '--project', 'a', '--project', 'b'], /--project is given twice/],
-      [['monitoring', 'vms', '--timeout', 'soon'], /--timeout is a duration such as 90s/],
+      [['monitoring', 'vms', '--timeout', 'soon'], /--timeout must be a duration such as 90s/],
       [['monitoring', 'vms', '--project', 'a b'], /"a b" is not a project/],
       [['monitoring', 'query'], /VM is missing/],
-      [['monitoring', 'query', 'v', '--start', 'noon'], /--start is a time such as 08:00, 2026-/],
-      [['incidents', 'list', '--state', 'OPEN'], /--state is one of FIRING, RECOVERED, RETIRED/],
+      [['monitoring', 'query', 'v', '--start', 'noon'], /--start must be a time such as 08:00, 2026-/],
+      [['incidents', 'list', '--state', 'OPEN'], /--state must be one of FIRING, RECOVERED, RETIRED/],
       [['service-accounts', 'create', '--name', 'x'], /either --template or --capability/],
       [['keys', 'revoke', 'svc_sk_x_y'], /never by its secret$/m],
     ];
@@ -41,7 +41,7 @@ t.test('client commands', async (t) => {
     }
   });
 
-  await t.test('help for an action that there is not says so, as the action does', async (t) => {
+  await t.test('help for an unknown action reports it like the action itself', async (t) => {
     const help = await world.svc(['help', 'alerts', 'lsit']);
     const run = await world.svc(['alerts', 'lsit']);
     t.match(help, { code: 2, stdout: '', stderr: /did you mean "svc alerts list"\?/ });
@@ -56,7 +56,7 @@ t.test('client commands', async (t) => {
     });
   });
 
-  await t.test('a secret on the command line is refused, and not repeated', async (t) => {
+  await t.test('a secret on the command line is rejected and not repeated', async (t) => {
     for (const flag of ['--key', '--api-key', '--token', '--secret', '--setup-code']) {
       for (const args of [[flag, 'svc_sk_planted'], [`${flag}=svc_sk_planted`]]) {
         const ran = await world.svc(['monitoring', 'vms', ...args]);
@@ -67,20 +67,24 @@ t.test('client commands', async (t) => {
   });
 
   await t.test(
-    'the service is found by flag, variable or session, and only confidentially',
+    'the endpoint comes from a flag, a variable or the session, and must be confidential',
     async (t) => {
       const none = { SVC_ENDPOINT: undefined };
-      t.match(await world.svc(['whoami'], { env: none }), { code: 0 }, 'the session knows where');
+      t.match(
+        await world.svc(['whoami'], { env: none }),
+        { code: 0 },
+        'the session has the endpoint',
+      );
       const nobody = { as: 'nobody', env: { ...withKey, ...none } };
       t.match(await world.svc(['monitoring', 'vms'], nobody), {
         code: 2,
-        stderr: /address of the service is not known/,
+        stderr: /address of the service is not set/,
       });
       const flag = ['monitoring', 'vms', '--endpoint'];
       t.match(await world.svc([...flag, world.endpoint], nobody), { code: 0 });
       t.match(await world.svc([...flag, 'http://monitoring.example'], nobody), {
         code: 2,
-        stderr: /plain http: anybody on the network path/,
+        stderr: /uses plain HTTP, so the credential could be read/,
       });
       t.match(await world.svc([...flag, 'https://a.example/path'], nobody), { code: 2 });
       const elsewhere = await world.svc(['whoami', '--endpoint', 'https://other.example']);
@@ -88,9 +92,7 @@ t.test('client commands', async (t) => {
     },
   );
 
-  await t.test(
-    'exit codes differ by fault: 3 not admitted, 4 not found, 5 no answer',
-    async (t) => {
+  await t.test('exit codes differ by fault: 3 denied, 4 not found, 5 no response', async (t) => {
       const { svc } = world;
       t.match(await svc(['monitoring', 'vms'], { as: 'nobody' }), {
         code: 3,
@@ -98,7 +100,7 @@ t.test('client commands', async (t) => {
       });
       t.match(await svc(['keys', 'list'], { as: 'nobody', env: withKey }), {
         code: 3,
-        stderr: /no key can do this/,
+      stderr: /Keys cannot do this/,
       });
       const typo = { SVC_API_KEY: `${world.demo.apiKey.slice(0, -1)}!` };
       const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
@@ -107,7 +109,7 @@ t.test('client commands', async (t) => {
       const nowhere = { ...withKey, SVC_PROJECT: undefined };
       t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
         code: 2,
-        stderr: /project is not known: set --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
+      stderr: /project is not set\. Use --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
       });
       const foreign = ['monitoring', 'vms', '--project', 'client-other'];
       t.match(await svc(foreign, { env: withKey }), {
@@ -120,9 +122,9 @@ t.test('client commands', async (t) => {
       });
       t.match(away, {
         code: 5,
-        stderr: /nothing answers there \(ECONNREFUSED\)\n {2}Nothing was ch/,
+      stderr: /connection refused or host unreachable \(ECONNREFUSED\)\n {2}Nothing was ch/,
       });
-      t.match(away.stderr, /"systemctl status svc"\),\n {2}and its address: --endpoint or SVC_E/);
+    t.match(away.stderr, /"systemctl status svc"\),\n {2}and check its address: --endpoint or SVC_E/);
       for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
         const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
         const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });
@@ -131,8 +133,7 @@ t.test('client commands', async (t) => {
           t.notMatch(stdout + stderr, /hunter2/, 'a password in an address is not repeated');
         }
       }
-    },
-  );
+  });
 
   await t.test('a program reads the fault as JSON', async (t) => {
     const ran = await world.svc(['service-accounts', 'show', 'none', '--json']);
@@ -141,20 +142,20 @@ t.test('client commands', async (t) => {
     t.equal(ran.stdout, '');
   });
 
-  await t.test('a session file that others may read is not used', async (t) => {
+  await t.test('a session file readable by others is not used', async (t) => {
     const path = join(world.homeOf('owner'), '.config/svc/session.json');
     t.equal(statSync(path).mode & 0o777, 0o600);
     t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
     const text = readFileSync(path, 'utf8');
     chmodSync(path, 0o640);
     const refused = await world.svc(['whoami']);
-    t.match(refused, { code: 1, stderr: /others may read it \(mode 0640, not 0600\)/ });
+    t.match(refused, { code: 1, stderr: /other users can read it \(mode 0640, not 0600\)/ });
     chmodSync(path, 0o600);
     chmodSync(join(path, '..'), 0o770);
-    t.match(await world.svc(['whoami']), { code: 1, stderr: /others may write its folder/ });
+    t.match(await world.svc(['whoami']), { code: 1, stderr: /other users can write to its folder/ });
     chmodSync(join(path, '..'), 0o700);
     writeFileSync(path, '{"endpoint": 1}');
-    t.match(await world.svc(['whoami']), { code: 1, stderr: /is not a session file/ });
+    t.match(await world.svc(['whoami']), { code: 1, stderr: /is not a valid session file/ });
     writeFileSync(path, text);
     t.equal((await world.svc(['whoami'])).code, 0);
     const xdg = join(world.folder, 'xdg');
@@ -165,7 +166,7 @@ t.test('client commands', async (t) => {
 
   await t.test('completion', (t) => completion(t, world));
 
-  await t.test('no secret was printed, but those that were asked for', async (t) => {
+  await t.test('only requested secrets were printed', async (t) => {
     const secret = /svc_session_\w+/.exec(
       readFileSync(join(world.homeOf('owner'), '.config/svc/session.json'), 'utf8'),
     )?.[0];
@@ -198,7 +199,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   await t.test('API-40: bash completes the names that the service has', async (t) => {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
-    // What the script would start, with what it was started with.
+    // The command line that the script would run.
     const asked = join(folder, 'asked');
     const text = `#!/bin/sh\necho "$@" >> ${asked}\nprintf 'Night pager\\nNight shift\\n'\n`;
     writeFileSync(join(folder, 'svc'), text, { mode: 0o755 });
@@ -214,7 +215,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     ]);
     t.strictSame(completeIn(path, 'destinations', 'show', '--pro'), ['--project']);
   });
-  await t.test('every script knows every action, and an unknown shell is refused', async (t) => {
+  await t.test('every script covers every action, and an unknown shell is rejected', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { stdout } = await world.svc(['completion', shell]);
       for (const word of ['service-accounts', 'approve', 'promql', '--everywhere'.slice(2)]) {
@@ -225,21 +226,21 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 }
 
-t.test('what would do follows the facts of a refusal, not its reason alone', (t) => {
+t.test('hints follow the metadata of a refusal, not only its reason', (t) => {
   const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
     refusalOf(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
   const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
   t.match(denied, /svc audit list --correlation c-1$/);
   t.match(hintOf('MISSING_CAPABILITY', { role: 'VIEWER' }), /another role: svc members role$/);
   const capability = hintOf('MISSING_CAPABILITY', { capability: 'monitoring.write' });
-  t.match(capability, /within what its owner is granted: here monitoring\.write is missing/);
+  t.match(capability, /Missing here: monitoring\.write/);
   t.match(hintOf('CREDENTIAL_REVOKED'), /the successor of the key/);
   const ofTheAction = { CREDENTIAL_REVOKED: 'Ask for another link' };
   t.equal(hintOf('CREDENTIAL_REVOKED', {}, ofTheAction), 'Ask for another link');
   t.match(
     hintOf('NOT_FOUND'),
-    /has no resource with that name/,
-    'else what the catalogue explains',
+    /has no resource of that name/,
+    'otherwise the explanation of the catalogue',
   );
   t.end();
 });

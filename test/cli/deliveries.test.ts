@@ -1,6 +1,6 @@
 /**
  * `svc deliveries` against the whole service: a firing that an endpoint answered with 500, listed
- * and shown with its attempt and answer, and without that to a key that may only read.
+ * and shown with its attempt and response, but without the response for a read-only key.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,22 +48,22 @@ t.test('svc deliveries', async (t) => {
   });
   const id = delivery.name.slice(delivery.name.lastIndexOf('/') + 1);
 
-  await t.test('the list says how far each is, and is narrowed', async (t) => {
+  await t.test('the list shows the state of each delivery and can be filtered', async (t) => {
     const hook = destination.name.slice(destination.name.lastIndexOf('/') + 1);
     const list = await svc('deliveries', 'list', '--destination', hook);
     const row = `^\\S+ +Memory +One +FIRING +WAITING +Pager +- +1 +\\S+ +${id}$`;
     t.match(list.stdout, new RegExp(row, 'm'));
     t.match(delivery, { vmName: 'projects/deliveries/vms/vm-1', vmDisplayName: 'One' });
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
-    t.equal(none.stdout, 'There are no matching deliveries\n');
+    t.equal(none.stdout, 'No matching deliveries\n');
     const recent = await svc('deliveries', 'list', '--since', '1h', '--until', '0s');
     t.match(recent.stdout, new RegExp(row, 'm'), recent.stderr);
     const older = await svc('deliveries', 'list', '--until', '1h');
-    t.equal(older.stdout, 'There are no matching deliveries\n');
+    t.equal(older.stdout, 'No matching deliveries\n');
     t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });
   });
 
-  await t.test('one is shown with its attempts and what was answered', async (t) => {
+  await t.test('a delivery is shown with its attempts and responses', async (t) => {
     const shown = await until('the answer is kept', async () => {
       const ran = await svc('deliveries', 'show', id);
       return ran.stdout.includes('out of order') ? ran : undefined;
@@ -75,7 +75,7 @@ t.test('svc deliveries', async (t) => {
     );
     t.match(shown.stdout, /^next attempt +\S+$/m);
     t.match(shown.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
-    t.match(shown.stdout, /^answer of \S+ +The pager is out of order$/m);
+    t.match(shown.stdout, /^response at \S+ +The pager is out of order$/m);
     t.match(await svc('deliveries', 'show', 'dlv_none'), { code: 4, stderr: /NOT_FOUND/ });
   });
 });

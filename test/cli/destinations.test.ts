@@ -1,6 +1,6 @@
 /**
- * `svc destinations` against the whole service: a webhook with its secret, a chat whose URL is on no
- * command line, and mail whose recipient confirms with a browser.
+ * `svc destinations` against the whole service: a webhook with its secret, a chat whose URL never
+ * appears on a command line, and mail whose recipient confirms with a browser.
  */
 import t from 'tap';
 import { joinCliWorld, startCliWorld } from '../support/cli-against-service.ts';
@@ -30,7 +30,7 @@ t.test('svc destinations', async (t) => {
   let hook = '';
 
   await t.test(
-    'a webhook: its secret alone on standard output, and what to do with it',
+    'a webhook prints its secret alone on standard output, with instructions on standard error',
     async (t) => {
       const ran = await svc(
         'create',
@@ -43,7 +43,7 @@ t.test('svc destinations', async (t) => {
       );
       t.equal(ran.code, 0, ran.stderr);
       t.match(ran.stdout, /^whsec_[0-9A-Za-z+/=]{44}\n$/);
-      t.match(ran.stderr, /Give the secret to the receiver/);
+      t.match(ran.stderr, /Store the secret at the receiver/);
       t.match(ran.stderr, /^kind +webhook$/m);
       t.notMatch(ran.stderr, /\/hook/, 'no URL');
       hook = idOf(ran);
@@ -54,34 +54,31 @@ t.test('svc destinations', async (t) => {
     },
   );
 
-  await t.test(
-    'a test message arrives, signed; then with both secrets of a rotation',
-    async (t) => {
-      const tested = await svc('test', hook);
-      t.match(tested, { code: 0, stdout: /^dlv_\w+\n$/ });
-      t.equal(tested.stderr, `See the outcome: svc deliveries show ${tested.stdout}`);
-      await until('it arrived', () => receiver.received[0]);
-      const rotated = await svc('rotate-secret', hook, '--overlap', '1h');
-      t.match(rotated, { code: 0, stdout: /^whsec_/, stderr: /^old secret until +\d{4}-/m });
-      await svc('test', hook);
-      await until('another arrived', () => receiver.received[1]);
-      const [first, second] = receiver.received;
-      t.equal(first?.headers['webhook-signature']?.split(' ').length, 1);
-      t.equal(second?.headers['webhook-signature']?.split(' ').length, 2);
-      if (second) receiver.verify(second, rotated.stdout.trim());
-      const at0 = await svc('rotate-secret', hook, '--overlap', '0', '--json');
-      t.match(at0.json, {
-        secretAvailable: true,
-        destination: { secretOverlapEndsUnix: undefined },
-      });
-      t.match(await svc('rotate-secret', hook, '--overlap', '25h'), {
-        code: 1,
-        stderr: /overlapSeconds/,
-      });
-    },
-  );
+  await t.test('test messages are signed, and during a rotation with both secrets', async (t) => {
+    const tested = await svc('test', hook);
+    t.match(tested, { code: 0, stdout: /^dlv_\w+\n$/ });
+    t.equal(tested.stderr, `See the outcome: svc deliveries show ${tested.stdout}`);
+    await until('it arrived', () => receiver.received[0]);
+    const rotated = await svc('rotate-secret', hook, '--overlap', '1h');
+    t.match(rotated, { code: 0, stdout: /^whsec_/, stderr: /^old secret until +\d{4}-/m });
+    await svc('test', hook);
+    await until('another arrived', () => receiver.received[1]);
+    const [first, second] = receiver.received;
+    t.equal(first?.headers['webhook-signature']?.split(' ').length, 1);
+    t.equal(second?.headers['webhook-signature']?.split(' ').length, 2);
+    if (second) receiver.verify(second, rotated.stdout.trim());
+    const at0 = await svc('rotate-secret', hook, '--overlap', '0', '--json');
+    t.match(at0.json, {
+      secretAvailable: true,
+      destination: { secretOverlapEndsUnix: undefined },
+    });
+    t.match(await svc('rotate-secret', hook, '--overlap', '25h'), {
+      code: 1,
+      stderr: /overlapSeconds/,
+    });
+  });
 
-  await t.test('paused, it sends nothing, and says why', async (t) => {
+  await t.test('a paused destination sends nothing and shows the reason', async (t) => {
     const paused = await svc('pause', hook, '--reason', 'Night shift has no pager');
     t.match(paused.stdout, /^state +PAUSED\nwhy +Night shift has no pager$/m, paused.stderr);
     t.match(await svc('test', hook), {
@@ -93,10 +90,10 @@ t.test('svc destinations', async (t) => {
     t.match(await svc('resume', hook), { code: 1, stderr: /INVALID_STATE: It is not paused/ });
   });
 
-  await t.test('how long it waits for further incidents is shown, and changed', async (t) => {
-    t.match((await svc('show', hook)).stdout, /^waits +no: a message for each incident$/m);
+  await t.test('the group wait is shown and can be changed', async (t) => {
+    t.match((await svc('show', hook)).stdout, /^group wait +none: one message per incident$/m);
     const changed = await svc('update', hook, '--group-wait', '1m');
-    t.match(changed.stdout, /^waits +60 s for further incidents of the rule$/m, changed.stderr);
+    t.match(changed.stdout, /^group wait +60 s for further incidents of the rule$/m, changed.stderr);
     t.match(await svc('update', hook, '--group-wait', '6m'), {
       code: 1,
       stderr: /groupWaitSeconds/,
@@ -112,7 +109,7 @@ t.test('svc destinations', async (t) => {
       receiver.answer(500);
       await svc('test', hook);
       await until(
-        'it fails',
+        'the delivery fails',
         async () => /^failing since +\d{4}-/m.test(await shown()) || undefined,
       );
       t.match(await shown(), /^last delivery +WAITING \d{4}-/m);
@@ -125,7 +122,7 @@ t.test('svc destinations', async (t) => {
     },
   );
 
-  await t.test('the URL of a chat comes by standard input, and is never shown', async (t) => {
+  await t.test('the URL of a chat is read from standard input and never shown', async (t) => {
     const asArgument = await svc('create', '--kind', 'slack', '--name', 'Team', '--url', SLACK);
     t.match(asArgument, { code: 2, stderr: /is a secret/ });
     const args = ['destinations', 'create', '--kind', 'slack', '--name', 'Team', '--url', '-'];
@@ -150,7 +147,7 @@ t.test('svc destinations', async (t) => {
     t.notOk(world.printed.some((text) => text.includes('aSecretOfSlack')));
   });
 
-  await t.test('mail goes to who has confirmed', async (t) => {
+  await t.test('mail is sent to confirmed recipients only', async (t) => {
     const stranger = await svc(
       'create',
       '--kind',
@@ -166,7 +163,7 @@ t.test('svc destinations', async (t) => {
     const id = idOf(ran);
     t.match(await svc('test', id), { code: 1, stderr: /none has confirmed/ });
     await until('the mail came', () => server.mails[0]);
-    t.match(await svc('verify', id), { code: 0, stderr: /^1 mail is on its way$/m });
+    t.match(await svc('verify', id), { code: 0, stderr: /^Sending 1 mail$/m });
     await until('another came', () => server.mails[1]);
     const [mail] = server.mails.slice(-1);
     const link = new URL(/^http\S+$/m.exec(mail ? bodyOf(mail) : '')?.[0] ?? '');
@@ -185,7 +182,7 @@ t.test('svc destinations', async (t) => {
   });
 });
 
-t.test('without a mail server, mail is refused with what to set', async (t) => {
+t.test('without a mail server, mail is rejected with the setting to change', async (t) => {
   const world = await joinCliWorld(t, 'no-mail');
   const owner = world.emailOf('owner');
   await world.svc(['admin', 'project', 'create', 'no-mail', '--owner', owner]);

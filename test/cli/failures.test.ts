@@ -1,6 +1,6 @@
 /**
- * What went wrong with deliveries, asked for from the command line: the deliveries themselves, the
- * last error of each destination, the notices, and what the operator sees in the log and the metrics.
+ * Delivery failures on the command line: the deliveries, the last error of each destination,
+ * notices, and the operator's log and metrics.
  */
 import t from 'tap';
 import { startCliWorld } from '../support/cli-against-service.ts';
@@ -9,7 +9,7 @@ import { startReceiver } from '../support/receiver.ts';
 
 const PROJECT = { SVC_PROJECT: 'acme' };
 
-t.test('failures of deliveries can be asked for', async (t) => {
+t.test('delivery failures can be listed', async (t) => {
   const [broken, gone] = [await startReceiver(t), await startReceiver(t)];
   const world = await startCliWorld(t, {
     SVC_WEBHOOK_ALLOW: '127.0.0.1',
@@ -29,7 +29,7 @@ t.test('failures of deliveries can be asked for', async (t) => {
     ids.push(destination.name.slice(destination.name.lastIndexOf('/') + 1));
   }
   const [pager = '', oldPager = ''] = ids;
-  t.match(await svc('deliveries', 'list', '--failed'), { stdout: 'No delivery has failed\n' });
+  t.match(await svc('deliveries', 'list', '--failed'), { stdout: 'No failed deliveries\n' });
   await svc('destinations', 'test', oldPager);
   await until('one was sent', async () => {
     const { stdout } = await svc('deliveries', 'list', '--status', 'SENT');
@@ -50,7 +50,7 @@ t.test('failures of deliveries can be asked for', async (t) => {
       t.match(head, /^failed +destination +error +state +rule +VM +event /);
       t.match(first, /^\d{4}-\S+ +Old pager +The endpoint answered 410.* +FAILED.* +TEST /);
       t.match(second, /^\d{4}-\S+ +Pager +The endpoint answered 500 +WAITING +TEST .* \d{4}-/);
-      t.equal(end, '', 'what was sent is not among them');
+      t.equal(end, '', 'accepted deliveries are excluded');
       const { deliveries } = (await svc('deliveries', 'list', '--failed', '--json')).json;
       t.match(deliveries, [{ destinationDisplayName: 'Old pager' }, { state: 'WAITING' }]);
       t.match(await svc('deliveries', 'list', '--failed', '--status', 'SENT'), { code: 2 });

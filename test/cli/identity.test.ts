@@ -1,7 +1,6 @@
 /**
- * Keys, service accounts, members and projects from the command line, against the whole service: a
- * secret once, what is printed when it is lost, and what the answers look like to people and
- * programs.
+ * Keys, service accounts, members and projects from the command line, against the whole service:
+ * secrets shown once, instructions for a lost secret, and output for people and programs.
  */
 import t, { type Test } from 'tap';
 import { type CliWorld, startSeparateCliWorld } from '../support/cli-against-service.ts';
@@ -14,7 +13,7 @@ t.test('identities from the command line', async (t) => {
   await world.signIn();
   await t.test('service accounts', (t) => accounts(t, world));
   await t.test('keys', (t) => keys(t, world));
-  await t.test('a secret that is lost', (t) => lostSecrets(t, world));
+  await t.test('lost secrets', (t) => lostSecrets(t, world));
   await t.test('members', (t) => members(t, world));
 
   await t.test('projects are listed with the role in each', async (t) => {
@@ -28,7 +27,7 @@ t.test('identities from the command line', async (t) => {
     });
   });
 
-  await t.test('what can get in', (t) => waysIn(t, world));
+  await t.test('credentials with access', (t) => waysIn(t, world));
 
   await t.test('a key printed once is printed nowhere else', async (t) => {
     const secrets = world.printed.join('').match(/svc_(pk|sk|inv)_\w+/g) ?? [];
@@ -67,41 +66,41 @@ async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
   t.match((await svc(['credentials', '--all'])).stdout, /found .*REVOKED: LEAKED/);
 
   const sessions = await svc(['sessions', 'list']);
-  t.match(sessions.stdout, /^session +signed in by +with .*\n\w+ .* this one$/m);
+  t.match(sessions.stdout, /^session +signed in by +client .*\n\w+ .* this one$/m);
   const { json } = await svc(['sessions', 'list', '--json']);
   t.match(json.sessions, [{ current: true }]);
   t.equal((await svc(['sessions', 'end', secret])).code, 2, 'never by a secret');
 }
 
 async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
-  await t.test('templates are listed with what they grant', async (t) => {
+  await t.test('templates are listed with their permissions', async (t) => {
     const ran = await svc(['service-accounts', 'templates']);
     t.match(ran.stdout, /^metrics-scraper +Metrics scraper +monitoring\.read /m);
   });
 
-  await t.test('an account is made, changed, disabled, enabled and deleted', async (t) => {
+  await t.test('an account is created, changed, disabled, enabled and deleted', async (t) => {
     const create = ['service-accounts', 'create', '--name', 'Deploy', '--template'];
     const { name } = (await svc([...create, 'alert-manager', '--json'])).json;
     t.match(name, /^projects\/identity\/serviceAccounts\/\w+$/);
     const id = name.split('/').at(-1);
     const act = (...args: string[]) => svc(['service-accounts', ...args]);
-    t.match((await act('show', id)).stdout, /^may do +monitoring\.read monitoring\.write$/m);
+    t.match((await act('show', id)).stdout, /^permissions +monitoring\.read monitoring\.write$/m);
     const narrowed = await act('update', id, '--capability', 'monitoring.read');
-    t.match(narrowed.stdout, /^may do +monitoring\.read$/m);
-    t.match(narrowed.stdout, /^name +Deploy$/m, 'what is not named stays');
-    t.match((await act('update', id, '--capability', 'none')).stdout, /^may do +nothing$/m);
+    t.match(narrowed.stdout, /^permissions +monitoring\.read$/m);
+    t.match(narrowed.stdout, /^name +Deploy$/m, 'other fields stay unchanged');
+    t.match((await act('update', id, '--capability', 'none')).stdout, /^permissions +nothing$/m);
     const disabled = await act('disable', id, '--reason', 'Leaked');
     t.match(disabled.stdout, /^state +DISABLED\ndisabled +Leaked$/m);
-    t.match((await act('show', id)).stdout, /^disabled +Leaked$/m, 'who comes later sees why');
+    t.match((await act('show', id)).stdout, /^disabled +Leaked$/m, 'later readers see the reason');
     const enabled = await act('enable', name);
     t.match(enabled.stdout, /^state +ACTIVE$/m);
     t.notMatch(enabled.stdout, /Leaked/);
     t.match((await act('list')).stdout, new RegExp(`^Deploy +ACTIVE .*${id}$`, 'm'));
     t.match((await act('delete', id)).stdout, `Deleted ${name}`);
-    t.match((await act('list')).stdout, 'There are no service accounts in this project');
+    t.match((await act('list')).stdout, 'No service accounts in this project');
   });
 
-  await t.test('under one request id nothing is made twice', async (t) => {
+  await t.test('one request id creates nothing twice', async (t) => {
     const requestId = '0c7d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a01';
     const args = ['--name', 'Once', '--template', 'metrics-scraper', '--request-id', requestId];
     const create = ['service-accounts', 'create', '--json', ...args];
@@ -122,7 +121,7 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
   const { svc } = world;
   const create = ['keys', 'create', '--name', 'Scraper', '--capability', 'monitoring.read'];
 
-  await t.test('the secret is alone on standard output, the rest beside it', async (t) => {
+  await t.test('the secret is alone on standard output, the rest on standard error', async (t) => {
     const ran = await svc([...create, '--lifetime', '30d']);
     t.match(ran.stdout, /^svc_pk_\w+\n$/);
     t.match(ran.stderr, /^last four +…\w{4}$/m);
@@ -130,7 +129,7 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     const env = { SVC_API_KEY: ran.stdout.trim(), SVC_PROJECT: 'identity' };
     t.match(await svc(['monitoring', 'vms'], { as: 'nobody', env }), { code: 0 });
     const human = await svc(['members', 'list'], { as: 'nobody', env });
-    t.match(human, { code: 3, stderr: /no key can do this/ });
+    t.match(human, { code: 3, stderr: /Keys cannot do this/ });
   });
 
   await t.test('a key is listed, rotated, shown and revoked', async (t) => {
@@ -146,15 +145,15 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     const old = await svc(['keys', 'show', name]);
     t.match(old.stdout, /^state +ROTATING$/m);
     t.match(old.stdout, new RegExp(`^successor +${rotated.key.name}$`, 'm'));
-    t.match(old.stdout, /^works until +\d{4}-\S+, WITHIN A DAY$/m);
+    t.match(old.stdout, /^valid until +\d{4}-\S+, WITHIN A DAY$/m);
     const everywhere = await svc(['keys', 'list', '--service-account', '-']);
     t.match(
       everywhere.stdout,
       new RegExp(` ${id} +${account.split('/').at(-1)}$`, 'm'),
-      'with its account',
+      'listed with its account',
     );
     const listed = (await svc(['keys', 'list', ...of])).stdout;
-    t.match(listed, /^name .* works until +warning .* key$/m);
+    t.match(listed, /^name .* valid until +warning .* key$/m);
     const soon = new Date(Date.now() + 2 * 3_600_000).getTime();
     const ends = new RegExp(` ROTATING .* (\\S+) +WITHIN A DAY +never +${id}$`, 'm').exec(listed);
     const endMs = Date.parse(ends?.[1] ?? '');
@@ -162,25 +161,29 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     t.match(listed, new RegExp(` ACTIVE .*Z? +never +${rotated.key.name.split('/').at(-1)}$`, 'm'));
     const revoked = await svc(['keys', 'revoke', name, '--reason', 'Not needed']);
     t.match(revoked.stdout, /^revoked +Not needed$/m);
-    t.match(revoked.stdout, /^can do now +nothing: it has ended$/m);
+    t.match(revoked.stdout, /^can do now +nothing \(it has ended\)$/m);
     t.notMatch(revoked.stdout, /works until/);
-    t.notMatch((await svc(['keys', 'list', ...of])).stdout, id, 'those that work');
+    t.notMatch((await svc(['keys', 'list', ...of])).stdout, id, 'only active keys');
     t.match(
       (await svc(['keys', 'list', ...of, '--all'])).stdout,
       new RegExp(`REVOKED .* ended +never +${id}$`, 'm'),
     );
     await svc(['service-accounts', 'update', account, '--capability', 'none']);
     const idle = await svc(['keys', 'show', rotated.key.name]);
-    t.match(idle.stdout, /^can do now +nothing: see its owner$/m, 'it works, and may do nothing');
+    t.match(
+      idle.stdout,
+      /^can do now +nothing \(see its owner\)$/m,
+      'the key is active but has no permissions',
+    );
   });
 
-  await t.test('a key whose end is near says so', async (t) => {
+  await t.test('a key that expires soon is marked', async (t) => {
     const { stdout } = await svc([...create, '--lifetime', '12h', '--json']);
     t.match(JSON.parse(stdout).key, { expiryWarning: 'WITHIN_1_DAY' });
     t.match((await svc(['keys', 'list'])).stdout, /^Scraper .*WITHIN A DAY +never +\w+$/m);
   });
 
-  await t.test('what a key may not be is refused by the service, in its words', async (t) => {
+  await t.test('invalid keys are rejected with the message of the service', async (t) => {
     t.match(await svc([...create, '--lifetime', '400d']), { code: 1, stderr: /INVALID_FIELD/ });
     const unknown = ['keys', 'create', '--name', 'x', '--capability', 'everything'];
     t.match(await svc(unknown), { code: 1, stderr: /INVALID_FIELD/ });
@@ -191,7 +194,9 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
   const gateway = await startGateway(t, world.endpoint);
   const create = ['keys', 'create', '--name', 'Lost', '--capability', 'monitoring.read'];
 
-  await t.test('a creation whose answer is lost prints what it made and what to do', async (t) => {
+  await t.test(
+    'a creation whose response is lost prints the result and the next step',
+    async (t) => {
     const requestId = '5a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a02';
     const args = [...create, '--request-id', requestId];
     const first = await world.svc(args);
@@ -201,19 +206,21 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
     t.notOk(second.stderr.includes(first.stdout.trim()));
     const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(second.stderr)?.[1] ?? '';
     t.match(await world.svc(revoke.split(' ')), { code: 0, stdout: /^state +REVOKED$/m });
-    t.match(await world.svc(create), { code: 0, stdout: /^svc_pk_/ }, 'then another is made');
+      t.match(
+        await world.svc(create),
+        { code: 0, stdout: /^svc_pk_/ },
+        'then another one is created',
+      );
     const other = await world.svc([...args, '--lifetime', '1d']);
     t.match(other, { code: 1, stderr: /REQUEST_ID_REUSED/ });
-  });
+    },
+  );
 
-  await t.test(
-    'a rotation that was not answered goes out again by itself, as it was',
-    async (t) => {
+  await t.test('a rotation without a response is resent unchanged', async (t) => {
       const { key } = (await world.svc([...create, '--json'])).json;
       await world.svc(['login', '--link', '-', '--endpoint', gateway.url], {
         as: 'behind',
-        input: (await world.svc(['admin', 'login-link', 'owner@identity.test', '--json'])).json
-          .link,
+      input: (await world.svc(['admin', 'login-link', 'owner@identity.test', '--json'])).json.link,
       });
       gateway.faults.push({ kind: 'lose answer', path: 'RotateKey' });
       const rotate = ['keys', 'rotate', key.name];
@@ -231,15 +238,14 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
       t.match(
         await world.svc(rotate),
         { code: 0, stdout: /^svc_pk_/ },
-        'the old key rotates again',
-      );
-    },
+      'the old key can be rotated again',
   );
+  });
 }
 
 async function members(t: Test, world: CliWorld): Promise<void> {
   const { svc } = world;
-  await t.test('somebody is invited, comes, gets another role, and leaves', async (t) => {
+  await t.test('a person is invited, joins, gets another role, and leaves', async (t) => {
     const invited = await svc(['members', 'invite', 'new@identity.test', '--role', 'VIEWER']);
     t.match(invited.stdout, /^http:\S+#svc_inv_\w+\n$/, 'the link is alone on standard output');
     const listed = await svc(['members', 'list', '--invitations']);
@@ -255,7 +261,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     t.notMatch(denied.stderr, /credential/);
     const used = await svc(['login', '--link', '-'], { as: 'late', input: invited.stdout });
     t.match(used, { code: 3, stderr: /CREDENTIAL_REVOKED/ });
-    t.match(used.stderr, /A link works once.*ask for another/);
+    t.match(used.stderr, /A link works once.*Request another/);
     t.notMatch(used.stderr, /successor/);
     const { members: rows } = (await svc(['members', 'list', '--json'])).json;
     const { name } = rows.find(({ role }: { role: string }) => role === 'VIEWER');
@@ -268,7 +274,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     t.notMatch(outside.stderr, /credential belongs/);
   });
 
-  await t.test('an invitation is taken back', async (t) => {
+  await t.test('an invitation is withdrawn', async (t) => {
     const invite = ['members', 'invite', 'late@identity.test', '--role', 'VIEWER', '--json'];
     const { link, invitation } = (await svc(invite)).json;
     t.match(await svc(['members', 'uninvite', invitation.name.split('/').at(-1)]), { code: 0 });
@@ -276,7 +282,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     t.equal(login.code, 3, login.stderr);
   });
 
-  await t.test('the last owner stays', async (t) => {
+  await t.test('the last owner cannot leave', async (t) => {
     const { members: rows } = (await svc(['members', 'list', '--json'])).json;
     t.match(await svc(['members', 'remove', rows[0].name]), {
       code: 1,

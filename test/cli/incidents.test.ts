@@ -1,6 +1,6 @@
 /**
- * `svc incidents`, against the whole service: a rule that fires on
- * stored readings, and a person who looks at it and acts. And the window's chart by itself.
+ * `svc incidents` against the whole service: a rule that fires on stored readings, and a person who
+ * acts on it. Also the window chart on its own.
  */
 import t from 'tap';
 import { windowChart } from '../../src/cli/monitoring/window-chart.ts';
@@ -21,7 +21,7 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   const svc = (...args: string[]) => world.svc(['incidents', ...args], { env });
   const rule = ['--name', 'Memory', '--metric', 'memory_used_bytes', '--severity', 'CRITICAL'];
   const condition = ['--operator', 'GREATER_THAN', '--threshold', '5', '--for', '90s'];
-  // As is left of a template whose threshold was lowered: what breaches never recovers.
+  // As in a template whose threshold was lowered: a breaching value never recovers.
   condition.push('--recovery-threshold', '80', '--recovery-for', '2m');
   const link = 'https://runbooks.example.com/memory';
   const runbook = ['--runbook', 'Restart it.', '--runbook-url', link, '--label', 'team=web'];
@@ -36,7 +36,7 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   });
   const id = incident.name.slice(incident.name.lastIndexOf('/') + 1);
 
-  await t.test('show prints what is known, then what has happened', async (t) => {
+  await t.test('show prints the facts and then the timeline', async (t) => {
     const { code, stdout, stderr } = await svc('show', id);
     t.equal(code, 0, stderr);
     t.match(stdout, /^state +FIRING$/m);
@@ -45,9 +45,9 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^data +OBSERVED$/m);
     t.match(stdout, /^runbook +Restart it\.\nrunbook link +https:\S+\/memory$/m);
     t.match(stdout, /^labels +\{?team="?web/m);
-    t.match(stdout, /^time +what +by +fields$/m);
+    t.match(stdout, /^time +event +by +fields$/m);
     t.match(stdout, / sustained +evaluator +Fired: memory_used_bytes above 5 B for 90 s, since /);
-    t.match(stdout, / sustained .* value=\S+/, 'and the fields of each step');
+    t.match(stdout, / sustained .* value=\S+/, 'with the fields of each step');
     t.match((await svc('show', id, '--json')).json, {
       name: incident.name,
       timeline: [{ event: 'sustained' }],
@@ -61,21 +61,21 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^ 5 B \|-{10,}$/m, 'the threshold');
     t.match(stdout, /^ +\+-+~+-+$/m, 'the gap below');
     t.match(stdout, /^recovery +past 5 B for 120 s$/m);
-    t.match(stdout, /^decided again +AGREES$/m);
+    t.match(stdout, /^re-evaluated +AGREES$/m);
     t.match(stdout, /^\S+ +10 B +yes$/m);
     t.match((await svc('explain', id, '--json')).json, {
       condition: { threshold: 5 },
       recomputation: { status: 'AGREES' },
     });
   });
-  await t.test('ack takes notice, with a note', async (t) => {
+  await t.test('ack acknowledges with a note', async (t) => {
     const { code, stdout, stderr } = await svc('ack', id, '--note', 'on it');
     t.equal(code, 0, stderr);
     t.match(stderr, /^Acknowledging \S+ \(request \S+\)$/m);
     t.match(stdout, /^attention +acknowledged by First owner: on it$/m);
     t.match((await svc('list')).stdout, /acknowledged by First owner: on it/);
   });
-  await t.test('snooze asks for silence, unsnooze ends it', async (t) => {
+  await t.test('snooze suppresses notifications, and unsnooze resumes them', async (t) => {
     const snoozed = await svc('snooze', id, '--for', '2h');
     t.match(snoozed, {
       code: 0,
@@ -88,12 +88,12 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(unsnoozed.stdout, / snoozed +First owner +Snoozed until /);
     t.match(await svc('snooze', id, '--for', '8d'), {
       code: 2,
-      stderr: /--for is at most 7d, until \d{4}-\d\d-\d\dT/,
+      stderr: /--for allows at most 7d, until \d{4}-\d\d-\d\dT/,
     });
     t.match(await svc('snooze', id, '--until', '2999-01-01T00:00:00Z'), { code: 2 });
     t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });
   });
-  await t.test('a key may read, and not act', async (t) => {
+  await t.test('a key may read but not act', async (t) => {
     const key = { ...env, SVC_API_KEY: world.demo.apiKey };
     const asKey = (...args: string[]) =>
       world.svc(['incidents', ...args], { as: 'nobody', env: key });
@@ -102,31 +102,31 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   });
   await t.test('several are acknowledged or snoozed at once, each with its result', async (t) => {
     const done = await svc('ack', id, 'inc_none', '--note', 'ours');
-    t.equal(done.code, 1, 'one of them is not there');
+    t.equal(done.code, 1, 'one of them does not exist');
     t.match(done.stdout, new RegExp(`^Memory +One +${id} +done$`, 'm'));
     t.match(done.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
     t.match(await svc('snooze', id, 'Memroy', '--for', '1h'), {
       code: 4,
       stdout: '',
       stderr:
-        /no firing incident "Memroy" in the project: none of the others was acted on\n {2}Did you mean "Memory"/,
+        /No firing incident named "Memroy" in the project\. No incidents were changed\n {2}Did you mean "Memory"/,
     });
     t.match(
       (await svc('show', id)).stdout,
       /acknowledged by First owner: on it/,
-      'the first stays',
+      'the first incident is unchanged',
     );
     const snoozed = await svc('snooze', id, 'Memory', '--for', '1h', '--json');
-    t.match(snoozed, { code: 0, json: { name: incident.name } }, 'twice the same one');
+    t.match(snoozed, { code: 0, json: { name: incident.name } }, 'the same one twice');
     t.match(await svc('ack'), { code: 2, stderr: /INCIDENT is missing/ });
     const list = async (...filter: string[]) => (await svc('list', ...filter, '--json')).json;
     t.match(await list('--severity', 'CRITICAL'), { incidents: [{ name: incident.name }] });
     t.same((await list('--severity', 'INFO')).incidents, []);
-    t.same((await list('--attention')).incidents, [], 'it is snoozed');
+    t.same((await list('--attention')).incidents, [], 'the incident is snoozed');
     t.match((await svc('list')).stdout, / snoozed until \S+, acknowledged by First owner/);
     t.same((await list('--datacenter', 'nowhere')).incidents, []);
   });
-  await t.test('overview counts it, and a VM is shown with its telemetry', async (t) => {
+  await t.test('overview counts the incident, and a VM is shown with its telemetry', async (t) => {
     const overview = await world.svc(['overview'], { env });
     t.match(overview, {
       code: 0,
@@ -138,12 +138,12 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     const shown = await world.svc(['monitoring', 'show', vms[0].name, '--json'], { env });
     t.match(shown, { code: 0, json: { name: vms[0].name, expanded: { available: Boolean } } });
   });
-  await t.test('an incident that is not there is said not to be', async (t) => {
+  await t.test('an unknown incident is reported', async (t) => {
     t.match(await svc('show', 'inc_none'), { stderr: /NOT_FOUND|There is no/ });
   });
 });
 
-t.test('windowChart draws what was observed, and nothing between', async (t) => {
+t.test('windowChart draws observations and nothing between them', async (t) => {
   const at = (seconds: number) => seconds * 1000;
   const sample = (seconds: number, value: number) => {
     return { atMs: at(seconds), value, breaches: value > 90 };

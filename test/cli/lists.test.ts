@@ -1,6 +1,6 @@
 /**
- * How lists look: on a terminal within its width, with relative times and colours; in a pipe in full.
- * Against the whole service, with names as long as people give them.
+ * Formatting of lists: on a terminal within its width, with relative times and colours; in a pipe
+ * in full. Against the whole service, with realistic long names.
  */
 import t from 'tap';
 import {
@@ -111,25 +111,30 @@ t.test('lists against the service', async (t) => {
     },
   );
 
-  await t.test('ids of people, rules, VMs and accounts are in their own lists alone', async (t) => {
-    const { rules } = JSON.parse((await svc('alerts', 'list', '--json')).stdout);
-    const { serviceAccounts } = JSON.parse(
-      (await svc('service-accounts', 'list', '--json')).stdout,
-    );
-    const account = serviceAccounts.find(({ displayName }: Named) => displayName.startsWith('Dep'));
-    const own = new Map([
-      ['people/', 'none of them'],
-      [lastPart(rules[0].name), 'alerts list'],
-      ['vm-1', 'monitoring vms'],
-      [lastPart(account.name), 'service-accounts list'],
-    ]);
-    for (const list of LISTS.slice(0, -1)) {
-      const { stdout } = await svc(...list.split(' '));
-      for (const [id, home] of own) {
-        t.equal(stdout.includes(id), list === home, `${id} in ${list}:\n${stdout}`);
+  await t.test(
+    'ids of people, rules, VMs and accounts appear only in their own lists',
+    async (t) => {
+      const { rules } = JSON.parse((await svc('alerts', 'list', '--json')).stdout);
+      const { serviceAccounts } = JSON.parse(
+        (await svc('service-accounts', 'list', '--json')).stdout,
+      );
+      const account = serviceAccounts.find(({ displayName }: Named) =>
+        displayName.startsWith('Dep'),
+      );
+      const own = new Map([
+        ['people/', 'none of them'],
+        [lastPart(rules[0].name), 'alerts list'],
+        ['vm-1', 'monitoring vms'],
+        [lastPart(account.name), 'service-accounts list'],
+      ]);
+      for (const list of LISTS.slice(0, -1)) {
+        const { stdout } = await svc(...list.split(' '));
+        for (const [id, home] of own) {
+          t.equal(stdout.includes(id), list === home, `${id} in ${list}:\n${stdout}`);
+        }
       }
-    }
-  });
+    },
+  );
 
   await t.test(
     'API-41: a pipe gets every column in full, with dates and without colour',
@@ -165,17 +170,17 @@ t.test('API-41: times are relative, and minor columns are dropped in order', (t)
   const columns = [long('name'), 'state', minor('by'), minor('id'), 'empty'];
   const rows = [['n'.repeat(50), stateCell('FIRING'), 'somebody', 'i'.repeat(26), '']];
   const [head = '', row = ''] = listing(screen, columns, rows, '').split('\n');
-  t.match(head, /^name +state +by$/, 'the last minor one goes first, an empty one always');
+  t.match(
+    head,
+    /^name +state +by$/,
+    'the last minor column is dropped first, and an empty one always',
+  );
   t.match(row, /^n+… +FIRING +somebody$/);
   t.ok(row.length <= 60);
   t.equal(listing(screen, columns, [], 'None'), 'None\n');
   const texts = ['word '.repeat(30).trim()];
   const wrapped = listing(screen, ['at', sentences('what')], [['now', ...texts]], '').split('\n');
-  t.match(
-    wrapped.slice(1, -1),
-    [/^now {2}word/, /^ {5}word/, /^ {5}word/],
-    'sentences go on below',
-  );
+  t.match(wrapped.slice(1, -1), [/^now {2}word/, /^ {5}word/, /^ {5}word/], 'sentences wrap');
   t.ok(wrapped.every(({ length }) => length <= 60));
   t.equal(wrapped.join(' ').match(/word/g)?.length, 30);
   t.end();

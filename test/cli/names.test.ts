@@ -1,7 +1,7 @@
 /**
- * Every text that a caller can set, found in the descriptors, is refused when it would break a line
- * or show one name as another. A new field of a method that changes something is either such a text,
- * with a request here, or an id that is checked by its own form.
+ * Every text that a caller can set, found in the descriptors, is rejected if it would break a line
+ * or make one name look like another. A new field of a mutating method is either such a text, with
+ * a request here, or an id that is validated by its own format.
  */
 import { type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -11,17 +11,17 @@ import { policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 
-/** Ids, names of resources, addresses of the web, words of closed sets, proofs: each has its form. */
+/** Ids, resource names, web addresses, words of closed sets, proofs: each has its own format. */
 const OF_A_FORM =
   /^(name|names|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
 const NOT_HERE = new Set([
-  // Answered, and not read of a request.
+  // Part of responses, and not read from requests.
   ...['destination.pausedReason', 'destination.host', 'destination.lastFour'],
   ...['destination.lastDelivery.name', 'destination.lastDelivery.error'],
   'destination.lastError.error',
-  // What a guest says it runs, for later versions.
+  // Reported by a guest, for later versions.
   'system',
-  // Read by what reads the address of an invitation, where there is a mail server.
+  // Parsed by the parser of invitation addresses, if there is a mail server.
   ...['destination.email.recipients.address', 'email.recipients.address'],
 ]);
 
@@ -48,7 +48,7 @@ const named = (collection: string, more: object) => ({
   ...more,
 });
 
-/** A request of the method that is sound but for this text. */
+/** A request of the method that is valid except for this text. */
 const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   'SaveAlertRule spec.displayName': (displayName) => save({ displayName }),
   'SaveAlertRule spec.runbookText': (runbookText) => save({ runbookText }),
@@ -97,7 +97,7 @@ const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   }),
 };
 
-/** Each is one thing that a name must not have. */
+/** Each has one forbidden property. */
 const BAD: Readonly<Record<string, string>> = {
   'a carriage return': 'a\rb',
   'a NUL': 'a\0b',
@@ -112,7 +112,7 @@ const BAD: Readonly<Record<string, string>> = {
   'a tag': 'a\u{e0041}b',
 };
 
-t.test('every text of every method that changes something is one of those here', (t) => {
+t.test('every text of every mutating method is listed here', (t) => {
   const found = [AlertService, AutomationService, ProjectService].flatMap(({ methods }) =>
     methods
       .filter((method) => getOption(method, policy).mutation)
@@ -126,7 +126,7 @@ t.test('every text of every method that changes something is one of those here',
   t.end();
 });
 
-t.test('a text that breaks lines, or shows one name as another, is refused', async (t) => {
+t.test('a text that breaks lines or imitates another name is rejected', async (t) => {
   const world = await startRpcWorld(t, () => ({ projectCreation: 'people' }));
   const person = await world.signedInAs('demo', 'OWNER');
   let requests = 10;
@@ -141,7 +141,7 @@ t.test('a text that breaks lines, or shows one name as another, is refused', asy
   }
 });
 
-/** Paths of the strings of a message, those of its parts after a dot. */
+/** Paths of the strings in a message; nested ones after a dot. */
 function* textFields(message: DescMessage, before = ''): Generator<string> {
   for (const field of message.fields) {
     const path = before + field.localName;

@@ -1,6 +1,6 @@
 /**
- * Retries of client commands: waits as long as the service asks, one
- * request id for all attempts of a change, and an uncertain change that is reported.
+ * Retries of client commands: they wait as long as the service asks, all attempts of a change share
+ * one request id, and an uncertain change is reported.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -9,7 +9,7 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { joinDemoWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
-/** A clock on which waiting takes no time; `waits` has how long it would have been, ms. */
+/** A clock on which waiting takes no time; `waits` records the delays, ms. */
 function impatientClock() {
   const waits: number[] = [];
   const clock = {
@@ -23,7 +23,7 @@ function impatientClock() {
   return { clock, waits };
 }
 
-t.test('what is sent again', async (t) => {
+t.test('retries of client commands', async (t) => {
   const world = await joinDemoWorld(t, 'retries');
   const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'retries' };
   const gateway = await startGateway(t, world.endpoint);
@@ -36,16 +36,16 @@ t.test('what is sent again', async (t) => {
     ...(retryAfter && { headers: { 'retry-after': retryAfter } }),
   });
 
-  await t.test('a read waits as long as Retry-After asks, and is sent again', async (t) => {
+  await t.test('a read waits for Retry-After and is then retried', async (t) => {
     const { clock, waits } = impatientClock();
     gateway.faults.push(busy(429, '2'), busy(503, '3'));
     const ran = await world.svc(['monitoring', 'vms'], { env, client: { clock } });
     t.equal(ran.code, 0, ran.stderr);
     t.strictSame(waits, [2_000, 3_000]);
-    t.match(ran.stderr, /the same request is sent again/);
+    t.match(ran.stderr, /retrying the same request/);
   });
 
-  await t.test('a wait that is too long, and too many of them, are reported instead', async (t) => {
+  await t.test('too long or too many waits are reported instead', async (t) => {
     const { clock, waits } = impatientClock();
     const body = '{"code":"resource_exhausted","message":"Too much"}';
     const headers = { 'content-type': 'application/json', 'retry-after': '3600' };
@@ -56,11 +56,11 @@ t.test('what is sent again', async (t) => {
     gateway.faults.push(...Array.from({ length: 4 }, () => busy(503, '1')));
     const often = await world.svc(['monitoring', 'vms'], { env, client: { clock } });
     t.match(often, { code: 5 });
-    t.equal(waits.length, 3, 'four tries in all');
+    t.equal(waits.length, 3, 'four attempts in total');
     t.equal(gateway.faults.length, 0);
   });
 
-  await t.test('a change whose answer is lost goes out again under its request id', async (t) => {
+  await t.test('a change whose response is lost is retried with its request id', async (t) => {
     const { clock } = impatientClock();
     gateway.faults.push({ kind: 'lose answer', path: 'SaveAlertRule' });
     const save = [
@@ -77,9 +77,9 @@ t.test('what is sent again', async (t) => {
     t.match(ran.stdout, /^version +1$/m, ran.stderr);
     const [first, second, third] = sent('SaveAlertRule');
     t.equal(third, undefined);
-    t.ok(first && second && first.body === second.body, 'the very same request');
+    t.ok(first && second && first.body === second.body, 'the identical request');
     const rules = await world.svc(['alerts', 'list', '--json'], { env });
-    t.equal(rules.json.rules.length, 1, 'and nothing was done twice');
+    t.equal(rules.json.rules.length, 1, 'and nothing was applied twice');
   });
 
   await t.test('an uncertain change is reported with the request id for its resend', async (t) => {
@@ -99,25 +99,22 @@ t.test('what is sent again', async (t) => {
     t.match(again, { code: 0, stdout: /^version +1$/m });
   });
 
-  await t.test(
-    'a service that went away with a change is not said to have changed nothing',
-    async (t) => {
-      const { clock } = impatientClock();
-      const server = createServer((socket) => {
-        socket.once('data', () => {
-          server.close();
-          socket.destroy();
-        });
-      }).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      const there = { ...withKey, SVC_ENDPOINT: `http://127.0.0.1:${port}` };
-      const args = ['alerts', 'save', '--name', 'C', '--metric', 'load_1m', '--operator', '>'];
-      const rest = ['--threshold', '1', '--severity', 'INFO', '--all-vms'];
-      const ran = await world.svc([...args, ...rest], { env: there, client: { clock } });
-      t.match(ran, { code: 5, stderr: /ECONNREFUSED\)\n {2}To send the same request again, add:/ });
-      const gone = await world.svc([...args, ...rest], { env: there, client: { clock } });
-      t.match(gone, { code: 5, stderr: /ECONNREFUSED\)\n {2}Nothing was changed\. Check that/ });
-    },
-  );
+  await t.test('a change interrupted by a stopping service is reported as uncertain', async (t) => {
+    const { clock } = impatientClock();
+    const server = createServer((socket) => {
+      socket.once('data', () => {
+        server.close();
+        socket.destroy();
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const there = { ...withKey, SVC_ENDPOINT: `http://127.0.0.1:${port}` };
+    const args = ['alerts', 'save', '--name', 'C', '--metric', 'load_1m', '--operator', '>'];
+    const rest = ['--threshold', '1', '--severity', 'INFO', '--all-vms'];
+    const ran = await world.svc([...args, ...rest], { env: there, client: { clock } });
+    t.match(ran, { code: 5, stderr: /ECONNREFUSED\)\n {2}To send the same request again, add:/ });
+    const gone = await world.svc([...args, ...rest], { env: there, client: { clock } });
+    t.match(gone, { code: 5, stderr: /ECONNREFUSED\)\n {2}Nothing was changed\. Check that/ });
+  });
 });

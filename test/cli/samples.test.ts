@@ -1,4 +1,4 @@
-/** `svc samples write`: readings of any source from a CSV, with a collector's key. */
+/** `svc samples write`: writes readings of any source from a CSV, with a collector key. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -22,7 +22,7 @@ t.test('SRC-10: svc samples write --csv stores readings once, at their own times
   const write = (...args: string[]) => svc(['samples', 'write', ...args], { env });
   const first = await write('--csv', file);
   t.equal(first.code, 0, first.stderr);
-  t.equal(first.stdout, '3 readings are stored; 0 rows were there before\n');
+  t.equal(first.stdout, '3 readings stored; 0 rows were already stored\n');
   t.same((await write('--csv', file, '--json')).json, { accepted: 3, duplicates: 0, rejected: [] });
 
   const list = ['monitoring', 'vms', '--project', 'samples', '--json'];
@@ -38,11 +38,11 @@ t.test('SRC-10: svc samples write --csv stores readings once, at their own times
 
   writeFileSync(file, `time,svc_vm_cpu_seconds_total\n${now + 3600},1\n${now},2`);
   const ahead = await write('--csv', file, '--vm', 'xen-3');
-  t.equal(ahead.code, 1, 'a refused reading is an exit code');
+  t.equal(ahead.code, 1, 'a rejected reading sets the exit code');
   t.match(ahead, { stdout: /^1 readings/, stderr: /1 +xen-3 +the row +CLOCK_AHEAD/ });
 
   t.match(await write('--csv', file), { code: 2, stderr: /Row 1 has no VM/ });
-  t.match(await write('--csv', join(folder, 'none.csv')), { code: 1, stderr: /cannot be read/ });
+  t.match(await write('--csv', join(folder, 'none.csv')), { code: 1, stderr: /could not be read/ });
   writeFileSync(file, 'time,vm,state\n1,x,asleep');
   t.match(await write('--csv', file), { code: 2, stderr: /line 2: "asleep" is no state/ });
   const reader = { env: { ...env, SVC_API_KEY: demo.apiKey }, input: lines.join('\n') };

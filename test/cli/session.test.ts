@@ -1,6 +1,6 @@
 /**
- * Signing in from the command line: by a link, by a browser that the test plays, what the listener
- * on the loopback lets in, how a session is kept when its secret changes, and the ways out.
+ * Signing in from the command line: with a link, or with a browser played by the test; what the
+ * loopback listener accepts, how a session is stored when its secret changes, and signing out.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -22,7 +22,7 @@ t.test('svc login, logout and whoami', async (t) => {
   await t.test('by the browser', (t) => byBrowser(t, world));
 
   await t.test(
-    'whoami prints the person and the projects; with several it asks for one',
+    'whoami prints the person and the projects; with several projects, commands require one',
     async (t) => {
       const ran = await world.svc(['whoami'], { as: 'linked' });
       t.match(ran.stdout, /^email +owner@session\.test$/m);
@@ -35,25 +35,25 @@ t.test('svc login, logout and whoami', async (t) => {
       const keys = await world.svc(['keys', 'list'], { as: 'linked' });
       t.match(keys, {
         code: 2,
-        stderr: /several projects: set --project to one of session, session-other/,
+        stderr: /several projects\. Set --project to one of session, session-other/,
       });
     },
   );
 
-  await t.test('info prints the service and what it offers', async (t) => {
+  await t.test('info prints the service and its features', async (t) => {
     const ran = await world.svc(['info'], { as: 'linked' });
     t.match(ran.stdout, /^version +\S+$/m);
     t.match(ran.stdout, /^sampling interval +\d+ s$/m);
     t.match(ran.stdout, /^sends email +(yes|no)$/m);
     const { json } = await world.svc(['info', '--json'], { as: 'linked' });
-    t.ok(ran.stdout.includes(json.version), 'as the service says it');
+    t.ok(ran.stdout.includes(json.version), 'as reported by the service');
   });
 
-  await t.test('a session whose secret has changed is kept with the new one', async (t) => {
+  await t.test('a session with a changed secret is stored with the new one', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const path = join(world.homeOf('linked'), '.config/svc/session.json');
     const before = JSON.parse(readFileSync(path, 'utf8'));
-    // The real session, at another address: that of the gateway.
+    // The real session, at the address of the gateway.
     writeSession(path, { ...before, endpoint: gateway.url });
     const set = `${before.cookieName}=svc_session_new; Path=/; HttpOnly`;
     const answer = { kind: 'answer', status: 200, body: '{"name":"people/p"}' } as const;
@@ -72,12 +72,12 @@ t.test('svc login, logout and whoami', async (t) => {
     t.equal(
       JSON.parse(readFileSync(path, 'utf8')).secret,
       'svc_session_new',
-      'an empty one is none',
+      'an empty name counts as absent',
     );
     writeSession(path, before);
   });
 
-  await t.test('a new secret that another command was given is used at once', async (t) => {
+  await t.test('a new secret received by another command is used at once', async (t) => {
     const homeFolder = world.homeOf('linked');
     const path = join(homeFolder, '.config/svc/session.json');
     const before = JSON.parse(readFileSync(path, 'utf8'));
@@ -90,7 +90,7 @@ t.test('svc login, logout and whoami', async (t) => {
     writeSession(path, before);
   });
 
-  await t.test('logging out ends the session there and forgets it here', async (t) => {
+  await t.test('logging out ends the session at the service and deletes it locally', async (t) => {
     const path = join(world.homeOf('linked'), '.config/svc/session.json');
     const { cookieName, secret } = JSON.parse(readFileSync(path, 'utf8'));
     t.match(await world.svc(['logout'], { as: 'linked' }), { code: 0, stdout: /^Signed out at/ });
@@ -104,7 +104,7 @@ t.test('svc login, logout and whoami', async (t) => {
       },
       body: '{}',
     });
-    t.equal(answer.status, 401, 'the session opens nothing any more');
+    t.equal(answer.status, 401, 'the session is no longer valid');
     t.match(await world.svc(['logout'], { as: 'linked' }), { code: 3, stderr: /not signed in/ });
   });
 
@@ -115,16 +115,19 @@ t.test('svc login, logout and whoami', async (t) => {
     t.match(await world.svc(['whoami'], { as: 'browsing' }), { code: 3, stderr: /svc login/ });
   });
 
-  await t.test('a service that is away does not keep anybody signed in here', async (t) => {
+  await t.test('logging out works locally while the service is unreachable', async (t) => {
     await world.signIn();
     const path = join(world.homeOf('owner'), '.config/svc/session.json');
     const session = JSON.parse(readFileSync(path, 'utf8'));
     writeSession(path, { ...session, endpoint: 'http://127.0.0.1:9' });
     const ran = await world.svc(['logout']);
-    t.match(ran, { code: 5, stderr: /gave no answer: .*\n {2}Signed out on this machine only\. / });
+    t.match(ran, {
+      code: 5,
+      stderr: /did not respond: .*\n {2}Signed out only on this machine\. /,
+    });
     t.match(
       ran.stderr,
-      /The session goes on at http:\/\/127\.0\.0\.1:9 until it ends; to end it\n/,
+      /The session at http:\/\/127\.0\.0\.1:9 stays valid until it expires\. To end it,\n/,
     );
     t.match(ran.stderr, /"svc logout --everywhere" or "svc sessions end SESSION"\n$/);
     t.notOk(existsSync(path));
@@ -135,10 +138,10 @@ async function byLink(t: Test, world: CliWorld): Promise<void> {
   const made = await world.svc(['admin', 'login-link', 'owner@session.test', '--json']);
   const { link } = made.json;
 
-  await t.test('a link that was not copied whole is refused before it is sent', async (t) => {
+  await t.test('an incompletely copied link is rejected before it is sent', async (t) => {
     for (const text of [link.slice(0, -1), 'svc_link_1_2', 'https://x.example/', '']) {
       const ran = await world.svc(['login', '--link', '-'], { as: 'linked', input: text });
-      t.match(ran, { code: 2, stderr: /not one of this service/ }, text.slice(0, 20));
+      t.match(ran, { code: 2, stderr: /The link is not valid/ }, text.slice(0, 20));
       t.notOk(ran.stderr.includes(link.slice(-40)));
     }
   });
@@ -161,7 +164,7 @@ async function byLink(t: Test, world: CliWorld): Promise<void> {
 }
 
 async function byBrowser(t: Test, world: CliWorld): Promise<void> {
-  /** Starts `svc login`; the address that it asks to open, and how it ends. */
+  /** Starts `svc login`; returns the address that it wants to open, and its outcome. */
   async function begin(
     as: string,
     options: object = {},
@@ -178,7 +181,7 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
     return { url: new URL(await opened.promise), ended };
   }
 
-  await t.test('who is signed in there confirms, and the command is signed in', async (t) => {
+  await t.test('the signed-in user confirms, and the command is signed in', async (t) => {
     const { url, ended } = await begin('browsing');
     t.equal(url.origin + url.pathname, `${world.endpoint}/auth/cli`);
     const browser = await signedInBrowser(world);
@@ -191,12 +194,12 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
     t.match(ran, { code: 0, stdout: /^Signed in at http:\S+ as (?!people\/)\S/ }, ran.stderr);
     const secret = new URL(back).searchParams.get('code') ?? '';
     t.notOk((ran.stdout + ran.stderr).includes(secret));
-    await t.rejects(fetch(back), 'nobody listens any more');
+    await t.rejects(fetch(back), 'the listener is closed');
     const code = await world.svc(['login', '--link', '-'], { as: 'thief', input: secret });
-    t.equal(code.code, 3, 'the code is used up, and was good for nothing without its verifier');
+    t.equal(code.code, 3, 'the code is used up, and was useless without its verifier');
   });
 
-  await t.test('a code that is stolen on its way is good for nothing', async (t) => {
+  await t.test('an intercepted code is useless', async (t) => {
     const { url, ended } = await begin('robbed');
     const browser = await signedInBrowser(world);
     const confirmed = await browser.post('/auth/cli', Object.fromEntries(url.searchParams));
@@ -208,7 +211,7 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
     await ended;
   });
 
-  await t.test('the listener takes its own state alone, at its own name', async (t) => {
+  await t.test('the listener accepts only its own state and host name', async (t) => {
     const { url, ended } = await begin('listening');
     const port = Number(url.searchParams.get('port'));
     const state = url.searchParams.get('state') ?? '';
@@ -217,20 +220,20 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
     t.equal(await get(`/?state=${state}`), 404, 'without a code');
     t.equal(await get(`/other?state=${state}&code=x`), 404);
     t.equal(await get(`/?state=${state}&code=x`, { host: `evil.example:${port}` }), 404);
-    t.equal(await get(`/?state=${state}&code=not-a-code`), 200, 'the page says how it ended');
-    t.match(await ended, { code: 3 }, 'a code of nobody is refused by the service');
+    t.equal(await get(`/?state=${state}&code=not-a-code`), 200, 'the page shows the outcome');
+    t.match(await ended, { code: 3 }, 'the service rejects an unknown code');
   });
 
-  await t.test('nobody comes back, and the command gives up', async (t) => {
+  await t.test('the command gives up if the browser does not return', async (t) => {
     const clock = new VirtualClock(0);
     const { ended } = await begin('waiting', { clock });
     await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(5 * 60_000);
-    t.match(await ended, { code: 3, stderr: /No browser came back within 5 minutes/ });
+    t.match(await ended, { code: 3, stderr: /The browser did not return within 5 minutes/ });
   });
 }
 
-/** A browser with the session of the owner. */
+/** A browser with the owner's session. */
 async function signedInBrowser(world: CliWorld) {
   const made = await world.svc(['admin', 'login-link', 'owner@session.test', '--json']);
   const token = /svc_link_\w+/.exec(made.json.link)?.[0] ?? '';
@@ -249,7 +252,7 @@ async function signedInBrowser(world: CliWorld) {
   return { post };
 }
 
-/** `fetch` does not let the Host header be chosen. */
+/** `fetch` cannot set the Host header. */
 function statusOf(options: { port: number; path: string; headers: object }): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request({ host: '127.0.0.1', ...options, headers: { ...options.headers } });

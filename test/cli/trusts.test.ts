@@ -1,5 +1,5 @@
 /**
- * `svc trusts`: a workflow is verified, reviewed claim by claim and approved as it was reviewed; an
+ * `svc trusts`: a workflow is verified, reviewed claim by claim and approved as reviewed; an
  * approved trust is changed, disabled and deleted, and its tokens follow at once.
  */
 import t from 'tap';
@@ -19,7 +19,7 @@ t.test('svc trusts', async (t) => {
   const audience = /^audience +(\S+)$/m.exec(started.stderr)?.[1] ?? '';
   const job = { ...platform.jobEnvironment, SVC_AUDIENCE: audience };
 
-  await t.test('the step goes to standard output, the code beside it', async (t) => {
+  await t.test('the step goes to standard output, the code to standard error', async (t) => {
     t.match(started.stdout, /^- name: /);
     t.notOk(started.stdout.includes(code));
     t.match(code, /^svc_pair_/);
@@ -27,7 +27,7 @@ t.test('svc trusts', async (t) => {
     t.match(again.stdout, new RegExp(`^Deploy workflow +AWAITING_PROOF .*${setupId}$`, 'm'));
   });
 
-  await t.test('a verification needs its code, and says so', async (t) => {
+  await t.test('a verification without its code is rejected with instructions', async (t) => {
     const args = ['auth', 'ci', '--verify', '--setup-id', setupId];
     t.match(await svc(args, { env: job }), { code: 2, stderr: /SVC_SETUP_CODE is empty/ });
     t.match(await svc(['auth', 'ci', '--verify'], { env: job }), {
@@ -38,14 +38,14 @@ t.test('svc trusts', async (t) => {
     t.match(await svc(child, { env: { ...job, SVC_SETUP_CODE: code } }), { code: 2 });
   });
 
-  await t.test('nothing is approved before it was observed', async (t) => {
+  await t.test('a verification cannot be approved before an observation', async (t) => {
     const ran = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
-    t.match(ran, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
+    t.match(ran, { code: 1, stderr: /Nothing to approve: the verification is AWAITING_PROOF/ });
     const early = await svc(['trusts', 'approve', setupId, '--digest', 'abc']);
-    t.match(early, { code: 1, stderr: /nothing to approve: the verification is AWAITING_PROOF/ });
+    t.match(early, { code: 1, stderr: /Nothing to approve: the verification is AWAITING_PROOF/ });
   });
 
-  await t.test('a refused proof is shown to whoever reviews', async (t) => {
+  await t.test('a rejected proof is shown in the review', async (t) => {
     t.notMatch((await svc(['trusts', 'review', setupId])).stdout, 'refused');
     platform.job.claims = { event_name: 'pull_request' };
     const env = { ...job, SVC_SETUP_CODE: code, SVC_SETUP_ID: setupId };
@@ -53,7 +53,7 @@ t.test('svc trusts', async (t) => {
     platform.job.claims = {};
     const { stdout } = await svc(['trusts', 'review', setupId]);
     t.match(stdout, /^refused +PULL_REQUEST \(event_name\) at \S.*$/m);
-    t.match(stdout, `github (${platform.url})`, 'which issuer was meant');
+    t.match(stdout, `github (${platform.url})`, 'the intended issuer');
   });
 
   await t.test(
@@ -69,7 +69,7 @@ t.test('svc trusts', async (t) => {
     },
   );
 
-  await t.test('an approval shows each claim and asks; no is no', async (t) => {
+  await t.test('an approval shows each claim and asks; anything but yes cancels it', async (t) => {
     const no = await svc(['trusts', 'approve', setupId], { answers: ['y'] });
     t.match(no, { code: 1, stdout: '', stderr: /Not approved/ });
     t.match(no.stderr, /^repository_id +74 +yes$/m);
@@ -77,7 +77,10 @@ t.test('svc trusts', async (t) => {
     const program = await svc(['trusts', 'approve', setupId]);
     t.match(program, { code: 2, stderr: /--digest is missing/ });
     const stale = await svc(['trusts', 'approve', setupId, '--digest', 'f'.repeat(64)]);
-    t.match(stale, { code: 1, stderr: /not those of the digest: review them again/ });
+    t.match(stale, {
+      code: 1,
+      stderr: /The claims changed since you reviewed them\. Review them again/,
+    });
   });
 
   const review = (await svc(['trusts', 'review', setupId, '--json'])).json;
@@ -93,26 +96,23 @@ t.test('svc trusts', async (t) => {
   t.match(exported, { SVC_TRUST: /^projects\/trusts\/ciConnections\//, SVC_AUDIENCE: audience });
   const env: Readonly<Record<string, string>> = { ...job, ...exported };
 
-  await t.test(
-    'an approval whose answer did not come is sent again, also at a terminal',
-    async (t) => {
-      const again = await svc(['trusts', 'approve', setupId, ...approvalId], { answers: [] });
-      t.match(again, { code: 0, stdout: approved.stdout });
-      const other = [...approve, '--request-id', '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a05'];
-      t.match(
-        await svc(other),
-        { code: 1, stderr: /INVALID_STATE/ },
-        'which one it is is not guessed',
-      );
-      t.match(await svc(approve), { code: 1, stderr: /nothing to approve: .* APPROVED/ });
-    },
-  );
+  await t.test('an approval without a response is resent, also on a terminal', async (t) => {
+    const again = await svc(['trusts', 'approve', setupId, ...approvalId], { answers: [] });
+    t.match(again, { code: 0, stdout: approved.stdout });
+    const other = [...approve, '--request-id', '7a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a05'];
+    t.match(
+      await svc(other),
+      { code: 1, stderr: /INVALID_STATE/ },
+      'an ambiguous name is rejected',
+    );
+    t.match(await svc(approve), { code: 1, stderr: /Nothing to approve: .* APPROVED/ });
+  });
 
   const trust = env.SVC_TRUST ?? '';
   const id = trust.split('/').at(-1) ?? '';
   const exchange = () => svc(['auth', 'ci', '--print'], { env });
 
-  await t.test('a trust is listed and shown with what it binds', async (t) => {
+  await t.test('a trust is listed and shown with its bound claims', async (t) => {
     t.match((await svc(['trusts', 'list'])).stdout, /octo-org\/octo-repo +never /m);
     t.equal((await exchange()).code, 0);
     t.match(
@@ -124,7 +124,7 @@ t.test('svc trusts', async (t) => {
     t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
     const byName = await svc(['trusts', 'show', 'deploy workflow']);
     t.equal(byName.stdout, shown.stdout, byName.stderr);
-    t.notMatch(shown.stdout, /refus/, 'nothing was refused');
+    t.notMatch(shown.stdout, /refus/, 'no exchange was denied');
   });
 
   await t.test('DASH-18: a refused exchange is listed with the differing claim', async (t) => {
@@ -138,7 +138,7 @@ t.test('svc trusts', async (t) => {
     t.match(stdout, /^\d{4}-\S+ +IDENTITY_MISMATCH +ref DIFFERENT +[0-9A-Z]{26}$/m);
   });
 
-  await t.test('an edit of permissions ends the tokens given out before', async (t) => {
+  await t.test('an edit of permissions invalidates issued tokens', async (t) => {
     const token = (await exchange()).stdout.trim();
     const read = { as: 'job', env: { SVC_API_KEY: token, SVC_PROJECT: 'trusts' } };
     t.match(await svc(['monitoring', 'vms'], read), { code: 0 });
@@ -146,17 +146,17 @@ t.test('svc trusts', async (t) => {
       code: 0,
       stdout: /Other name/,
     });
-    t.match(await svc(['monitoring', 'vms'], read), { code: 0 }, 'a name is no permission');
+    t.match(await svc(['monitoring', 'vms'], read), { code: 0 }, 'a name is not a permission');
     const wider = ['--capability', 'monitoring.read', '--capability', 'monitoring.write'];
     t.equal((await svc(['trusts', 'update', id, ...wider])).code, 0);
     t.match(await svc(['monitoring', 'vms'], read), { code: 3, stderr: /TOKEN_EPOCH/ });
   });
 
   await t.test(
-    'disabling stops exchanges, enabling lets them again, deleting is for good',
+    'disabling stops exchanges, enabling allows them again, deleting is permanent',
     async (t) => {
       t.match(await svc(['trusts', 'disable', id, '--reason', 'Leak']), {
-        stdout: /^state +DISABLED\ndisabled because +Leak$/m,
+        stdout: /^state +DISABLED\ndisable reason +Leak$/m,
       });
       t.match(await exchange(), { code: 3, stderr: /cause: CONNECTION_DISABLED/ });
       t.match(await svc(['trusts', 'enable', id]), { stdout: /^state +ENABLED$/m });

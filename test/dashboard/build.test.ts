@@ -1,6 +1,6 @@
 /**
- * The build of the dashboard: what reaches the browser, how large it is, and under which licences.
- * Sizes are those of `gzip -9`, in KiB.
+ * The build of the dashboard: what reaches the browser, its size, and its licenses. Sizes are those
+ * of `gzip -9`, in KiB.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,27 +34,33 @@ t.test(
   },
 );
 
-t.test('no page waits for more than 65 KB of scripts; all together have at most 176', async (t) => {
-  for (const [page, chunks] of Object.entries(pages)) {
-    const awaited = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
-    t.ok(packed(awaited) <= 65, `${page}: ${packed(awaited)} KB`);
-  }
-  const scripts = names.filter((name) => name.endsWith('.js'));
-  t.ok(packed(scripts) <= 176, `${packed(scripts)} KB`);
-});
+t.test(
+  'no page loads more than 65 KB of scripts, and all together have at most 176 KB',
+  async (t) => {
+    for (const [page, chunks] of Object.entries(pages)) {
+      const awaited = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
+      t.ok(packed(awaited) <= 65, `${page}: ${packed(awaited)} KB`);
+    }
+    const scripts = names.filter((name) => name.endsWith('.js'));
+    t.ok(packed(scripts) <= 176, `${packed(scripts)} KB`);
+  },
+);
 
-t.test('every name has a digest of the content, and every file both packed forms', async (t) => {
-  for (const name of names) t.match(name, /^[\w-]+-[A-Z0-9]{8}\.(js|css|svg)$/);
-  const there = names.flatMap((name) => [name, `${name}.br`, `${name}.gz`]);
-  t.same(
-    readdirSync(join(folder, 'dashboard')).sort(),
-    [...there, 'LICENSES.txt', 'manifest.json'].sort(),
-  );
-  const again = await buildDashboard({ folder: join(folder, 'again') });
-  t.same(again.manifest, manifest);
-});
+t.test(
+  'file names contain a content digest, and each file has both compressed forms',
+  async (t) => {
+    for (const name of names) t.match(name, /^[\w-]+-[A-Z0-9]{8}\.(js|css|svg)$/);
+    const there = names.flatMap((name) => [name, `${name}.br`, `${name}.gz`]);
+    t.same(
+      readdirSync(join(folder, 'dashboard')).sort(),
+      [...there, 'LICENSES.txt', 'manifest.json'].sort(),
+    );
+    const again = await buildDashboard({ folder: join(folder, 'again') });
+    t.same(again.manifest, manifest);
+  },
+);
 
-t.test('what is built in from packages is under MIT or ISC, with its text', async (t) => {
+t.test('bundled packages are under MIT or ISC, with their license texts', async (t) => {
   const inputs = Object.values(metafile.outputs).flatMap((file) => Object.keys(file.inputs));
   const packages = new Set(
     inputs.flatMap((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),

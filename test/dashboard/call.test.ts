@@ -1,6 +1,7 @@
 /**
- * Calls of the dashboard: reads are repeated, mutations never by themselves; what is not known stays
- * not known until the same bytes got a definite answer. The network is a function, time is virtual.
+ * Calls of the dashboard: reads are retried, mutations never automatically; an unknown outcome
+ * stays unknown until the same bytes got a definite response. The network is a function, time is
+ * virtual.
  */
 import t from 'tap';
 import { type CallPorts, createCaller } from '../../src/dashboard/data/call.ts';
@@ -31,12 +32,12 @@ function memory(): RequestIdStore {
   };
 }
 
-/** A caller whose requests are answered in turn, and what it sent. */
+/** A caller with scripted responses, and the requests that it sent. */
 function callerAnswering(...answers: readonly Answer[]) {
   return callerOfTab(memory(), answers);
 }
 
-/** The same in a tab that may have had others before: a reload makes another caller. */
+/** The same in a tab with earlier callers: a reload creates a new caller. */
 function callerOfTab(tab: RequestIdStore, answers: readonly Answer[]) {
   const sent: Sent[] = [];
   const events: string[] = [];
@@ -80,10 +81,10 @@ function refusal(status: number, code: string, reason: string, retryAfter?: stri
   return Response.json({ code, message: 'because', details }, { status, headers });
 }
 
-/** Lets everything run that waits for nothing but promises. */
+/** Lets everything run that waits only for promises. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('a read goes to the path of its method, as JSON', async (t) => {
+t.test('a read is sent as JSON to the path of its method', async (t) => {
   const { caller, sent } = callerAnswering(ok({ name: 'projects/p', role: 'OWNER' }));
   const project = await caller.read('ProjectService', 'getProject', { name: 'projects/p' });
   t.equal(project.role, 'OWNER');
@@ -93,7 +94,7 @@ t.test('a read goes to the path of its method, as JSON', async (t) => {
   });
 });
 
-t.test('a read is repeated while the service cannot be reached, after growing waits', async (t) => {
+t.test('a read is retried with growing delays while the service is unreachable', async (t) => {
   const { caller, sent, clock, events } = callerAnswering(
     new TypeError('fetch failed'),
     new TypeError('fetch failed'),
@@ -113,7 +114,7 @@ t.test('a read is repeated while the service cannot be reached, after growing wa
   t.same(waits, [1_000, 1]);
   await clock.advance(999);
   await settle();
-  t.equal(sent.length, 1, 'not before its time');
+  t.equal(sent.length, 1, 'not before it is due');
   await clock.advance(1);
   await settle();
   await clock.advance(2_000);
@@ -122,7 +123,7 @@ t.test('a read is repeated while the service cannot be reached, after growing wa
   t.same(events, ['lost', 'lost', 'reached']);
 });
 
-t.test('waits before another attempt', async (t) => {
+t.test('delays between attempts', async (t) => {
   const error = (retryAfterMs?: number): RpcError =>
     new RpcError({ code: 'unavailable', reason: 'NOT_READY', message: '', retryAfterMs });
   const cases = [
@@ -138,7 +139,7 @@ t.test('waits before another attempt', async (t) => {
   }
 });
 
-t.test('a read that is refused is not repeated, and has the reason', async (t) => {
+t.test('a rejected read is not retried and carries the reason', async (t) => {
   const { caller, sent } = callerAnswering(refusal(404, 'not_found', 'NOT_FOUND'));
   await t.rejects(caller.read('ProjectService', 'getProject', { name: 'x' }), {
     name: 'RpcError',
@@ -149,7 +150,7 @@ t.test('a read that is refused is not repeated, and has the reason', async (t) =
   t.equal(sent.length, 1);
 });
 
-t.test('a read waits for a sign-in, then is sent again', async (t) => {
+t.test('a read waits for a sign-in and is then resent', async (t) => {
   const { caller, sent, events, signIn } = callerAnswering(
     refusal(401, 'unauthenticated', 'CREDENTIAL_EXPIRED'),
     ok({ name: 'projects/p' }),
@@ -162,7 +163,7 @@ t.test('a read waits for a sign-in, then is sent again', async (t) => {
   t.equal(sent.length, 2);
 });
 
-t.test('a read that nobody waits for any more stops, and its reason is the abort', async (t) => {
+t.test('an aborted read stops with the reason of the abort', async (t) => {
   const { caller, sent } = callerAnswering(new TypeError('fetch failed'));
   const gone = new AbortController();
   const reading = caller.read('ProjectService', 'getProject', {}, { signal: gone.signal });
@@ -172,17 +173,17 @@ t.test('a read that nobody waits for any more stops, and its reason is the abort
   t.equal(sent.length, 1);
 });
 
-t.test('a request sends each position that no later answer includes', async (t) => {
+t.test('a request sends each position that no later response includes', async (t) => {
   const { caller, sent } = callerAnswering(ok({}, 'first'), ok({}, 'second'), ok({}));
   for (let i = 0; i < 3; i += 1) await caller.read('ProjectService', 'getSelf', {});
   t.same(
     sent.map(({ positions }) => positions),
     [null, 'first', 'second'],
-    'the answer to a request that sent a position includes it',
+    'the response to a request that sent a position includes it',
   );
 });
 
-t.test('positions of calls that went on at once are all sent', async (t) => {
+t.test('positions of concurrent calls are all sent', async (t) => {
   const { caller, sent } = callerAnswering(ok({}, 'one'), ok({}, 'two'), ok({}));
   await Promise.all([
     caller.read('ProjectService', 'getSelf', {}),
@@ -193,7 +194,7 @@ t.test('positions of calls that went on at once are all sent', async (t) => {
 });
 
 t.test(
-  'a mutation whose answer is lost is not known, and is sent again as the same bytes',
+  'a mutation whose response is lost is unknown, and is resent with the same bytes',
   async (t) => {
     const { caller, sent, clock } = callerAnswering(
       new TypeError('fetch failed'),
@@ -210,9 +211,9 @@ t.test(
     t.match(mutation.state.value, { kind: 'unknown', error: { reason: 'NO_CONNECTION' } });
     await clock.advance(60_000);
     await settle();
-    t.equal(sent.length, 1, 'never by itself');
+    t.equal(sent.length, 1, 'never automatically');
     t.equal(await mutation.send('another'), false);
-    t.equal(sent.length, 1, 'no other change while one is not known');
+    t.equal(sent.length, 1, 'no other change while the outcome of one is unknown');
     t.equal(await mutation.sendAgain(), false);
     t.equal(mutation.state.value.kind, 'unknown', 'NOT_READY decides nothing');
     t.equal(await mutation.sendAgain(), true);
@@ -222,11 +223,11 @@ t.test(
   },
 );
 
-t.test('a creation whose answer is missing keeps its id over a reload', async (t) => {
+t.test('a creation without a response keeps its id across a reload', async (t) => {
   const tab = memory();
   const service = { projectName: 'projects/p', destination: { displayName: 'Pager' } };
   const ids: string[] = [];
-  /** A page of the tab sends it once; the id that it had. */
+  /** A page of the tab sends it once; returns its id. */
   const create = async (answer: Answer, request: typeof service): Promise<string> => {
     const { caller } = callerOfTab(tab, [answer]);
     const { requestId, send } = caller.prepare('AlertService', 'createDestination', request);
@@ -237,12 +238,12 @@ t.test('a creation whose answer is missing keeps its id over a reload', async (t
   const lost = new TypeError('fetch failed');
   const first = await create(lost, service);
   t.equal(await create(refusal(503, 'unavailable', 'NOT_READY'), service), first);
-  t.equal(await create(ok({}), service), first, 'the same, until there is an answer');
-  t.not(await create(lost, service), first, 'then it would be another one');
+  t.equal(await create(ok({}), service), first, 'the same id until there is a response');
+  t.not(await create(lost, service), first, 'this would be a different request');
   const other = { ...service, destination: { displayName: 'Chat' } };
-  t.equal(new Set([...ids, await create(lost, other)]).size, 3, 'as something else is');
+  t.equal(new Set([...ids, await create(lost, other)]).size, 3, 'like any other request');
   const refused = await create(refusal(400, 'failed_precondition', 'INVALID_STATE'), other);
-  t.not(await create(lost, other), refused, 'what was refused is over');
+  t.not(await create(lost, other), refused, 'a rejected request is finished');
   t.notOk(
     [...Array(tab.length).keys()].some((i) => tab.getItem(tab.key(i) ?? '')?.includes('Chat')),
   );
@@ -251,10 +252,14 @@ t.test('a creation whose answer is missing keeps its id over a reload', async (t
   const acknowledge = () => caller.prepare('AlertService', 'acknowledgeIncident', { name: 'i' });
   const one = acknowledge();
   await t.rejects(one.send());
-  t.not(acknowledge().requestId, one.requestId, 'what is done again makes nothing twice');
+  t.not(
+    acknowledge().requestId,
+    one.requestId,
+    'repeating a completed change creates nothing twice',
+  );
 });
 
-t.test('a mutation that is refused is known, and the next one has an id of its own', async (t) => {
+t.test('a rejected mutation has a known outcome, and the next one has a new id', async (t) => {
   const { caller, sent } = callerAnswering(
     refusal(400, 'failed_precondition', 'INVALID_STATE'),
     ok({}),
@@ -270,7 +275,7 @@ t.test('a mutation that is refused is known, and the next one has an id of its o
   t.not(ids[0], ids[1]);
 });
 
-t.test('a mutation of somebody signed out opens the dialog and keeps its bytes', async (t) => {
+t.test('a mutation of a signed-out user opens the dialog and keeps its bytes', async (t) => {
   const { caller, sent, events } = callerAnswering(
     refusal(401, 'unauthenticated', 'CREDENTIAL_REVOKED'),
     ok({}),
@@ -281,11 +286,11 @@ t.test('a mutation of somebody signed out opens the dialog and keeps its bytes',
   t.equal(await mutation.send(undefined), false);
   t.equal(mutation.state.value.kind, 'unknown');
   t.ok(events.includes('ended'));
-  t.equal(sent.length, 1, 'signing in does not send it: the person does');
+  t.equal(sent.length, 1, 'the user sends it, not the sign-in');
   t.equal(await mutation.sendAgain(), true);
 });
 
-t.test('an error without a reason of the service', async (t) => {
+t.test('errors without a reason from the service', async (t) => {
   const cases = [
     { why: 'a page of a proxy', body: 'Bad gateway', reason: 'BAD_ANSWER' },
     { why: 'nothing', body: null, reason: 'BAD_ANSWER' },

@@ -1,6 +1,6 @@
 /**
- * Drawing charts: nothing is drawn through a gap, a value alone is a dot, an absent reading is no
- * zero, and the browser's own clock moves nothing. The answers are as the API writes them.
+ * Charts: no line crosses a gap, a single value is a dot, an absent reading is not zero, and the
+ * browser's own clock shifts nothing. Responses are formatted as by the API.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -20,7 +20,7 @@ const START = 1_763_900_000;
 
 type Value = number | null;
 
-/** An answer of one series with a value, or none, for each step. */
+/** A response with one series, and a value or none for each step. */
 function answerOf(values: readonly Value[], more: Partial<HistoryAnswer> = {}): HistoryAnswer {
   const points = values.flatMap((value, i) =>
     value === null ? [] : [{ timeUnix: String(START + i * 30), value }],
@@ -49,14 +49,14 @@ function qualityWith(gaps: { startUnix: string; endUnix: string; reason: string 
   };
 }
 
-t.test('each absent step is null, and zero stays zero', (t) => {
+t.test('absent steps are null, and zero stays zero', (t) => {
   const { columns, times } = historyData(answerOf([0, null, null, 7]), 'cpu');
   t.same(columns[0]?.values, [0, null, null, 7]);
   t.same(times, [START, START + 30, START + 60, START + 90]);
   t.end();
 });
 
-t.test('values without a neighbour are dots, at the edges too', (t) => {
+t.test('values without neighbours are dots, also at the edges', (t) => {
   const cases = [
     { values: [1, null, 2, null, 3], lone: [0, 2, 4] },
     { values: [1, 2, null, 3], lone: [3] },
@@ -70,7 +70,7 @@ t.test('values without a neighbour are dots, at the edges too', (t) => {
   t.end();
 });
 
-t.test('every value is drawn: in a line with a neighbour, or as a dot', (t) => {
+t.test('every value is drawn, in a line or as a dot', (t) => {
   fc.assert(
     fc.property(fc.array(fc.option(fc.double({ noNaN: true })), { minLength: 1 }), (values) => {
       const column = historyData(answerOf(values), 'cpu').columns[0];
@@ -85,7 +85,7 @@ t.test('every value is drawn: in a line with a neighbour, or as a dot', (t) => {
   t.end();
 });
 
-t.test("the answer's own bounds and step hold, whatever was asked for", (t) => {
+t.test('bounds and step come from the response, whatever was requested', (t) => {
   const answer = answerOf([1, 2, 3], { stepSeconds: 900, endTimeUnix: String(START + 1_800) });
   answer.series[0]?.points.forEach((point, i) => {
     point.timeUnix = String(START + i * 900);
@@ -97,7 +97,7 @@ t.test("the answer's own bounds and step hold, whatever was asked for", (t) => {
   t.end();
 });
 
-t.test('a point outside the bounds is left out', (t) => {
+t.test('a point outside the bounds is dropped', (t) => {
   const answer = answerOf([1, 2]);
   answer.series[0]?.points.push({ timeUnix: String(START + 600), value: 9 });
   answer.series[0]?.points.push({ timeUnix: String(START - 600), value: 9 });
@@ -105,7 +105,7 @@ t.test('a point outside the bounds is left out', (t) => {
   t.end();
 });
 
-t.test('lowest and highest are there only where the answer has them', (t) => {
+t.test('minimum and maximum exist only if the response has them', (t) => {
   t.equal(historyData(answerOf([1, 2]), 'cpu').columns[0]?.least, undefined);
   const answer = answerOf([1, null, 3]);
   answer.series[0]?.points.forEach((point) => {
@@ -116,7 +116,7 @@ t.test('lowest and highest are there only where the answer has them', (t) => {
   t.end();
 });
 
-t.test('a VM that went stale: the last reading has its own time, and the gap its reason', (t) => {
+t.test('a stale VM shows the time of its last reading and the reason of the gap', (t) => {
   const gap = {
     startUnix: String(START + 30),
     endUnix: String(START + 9_999),
@@ -125,12 +125,12 @@ t.test('a VM that went stale: the last reading has its own time, and the gap its
   const data = historyData(answerOf([5, 6, null, null, null], qualityWith([gap])), 'cpu');
   t.same(data.last, { timeUnix: START + 30, value: 6 });
   t.same(data.gaps, [{ startUnix: START + 30, endUnix: START + 120, reason: 'NO_SAMPLES' }]);
-  t.equal(gapAt(data.gaps, START + 30), undefined, 'the last reading is none');
+  t.equal(gapAt(data.gaps, START + 30), undefined, 'there is no last reading');
   t.equal(gapAt(data.gaps, START + 60)?.reason, 'NO_SAMPLES');
   t.end();
 });
 
-t.test('a gap that begins within a step: the last reading is not after it began', (t) => {
+t.test('the last reading is not later than a gap that begins within its step', (t) => {
   const gap = {
     startUnix: String(START + 19),
     endUnix: String(START + 9_999),
@@ -142,12 +142,12 @@ t.test('a gap that begins within a step: the last reading is not after it began'
   t.same(
     late.last,
     { timeUnix: START + 30, value: 6 },
-    'a reading that is not there yet is no gap',
+    'a reading that is not due yet is not a gap',
   );
   t.end();
 });
 
-t.test('the age of the readings has no gaps: it is known while there are none', (t) => {
+t.test('the age of readings has no gaps, because it is known without readings', (t) => {
   const gap = { startUnix: String(START), endUnix: String(START + 60), reason: 'NO_SAMPLES' };
   const answer = answerOf([1, 31, 61], qualityWith([gap]));
   for (const series of answer.series) series.metricId = 'telemetry_age_seconds';
@@ -155,7 +155,7 @@ t.test('the age of the readings has no gaps: it is known while there are none', 
   t.end();
 });
 
-t.test('a series is named by its mount, else by its labels', (t) => {
+t.test('a series is named by its mount, or else by its labels', (t) => {
   const cases = [
     { labels: {}, name: '' },
     { labels: { device: 'vda' }, name: 'vda' },
@@ -170,14 +170,14 @@ t.test('a series is named by its mount, else by its labels', (t) => {
   t.end();
 });
 
-t.test('an answer without a series has times, and no value', (t) => {
+t.test('a response without series has times but no values', (t) => {
   const data = historyData(answerOf([null, null], { series: [] }), 'cpu');
   t.match(data, { columns: [], last: undefined });
   t.equal(data.times.length, 2);
   t.end();
 });
 
-t.test('the smallest step with at most 720 points is asked for', (t) => {
+t.test('the smallest step with at most 720 points is requested', (t) => {
   const cases = [
     { hours: 0.25, step: 30 },
     { hours: 5.99, step: 30 },
@@ -198,30 +198,30 @@ t.test('the smallest step with at most 720 points is asked for', (t) => {
   t.end();
 });
 
-t.test('ranges of the address', (t) => {
+t.test('ranges in the address', (t) => {
   const now = 1_764_000_000.7;
   const of = (query: string) => parseRange(new URLSearchParams(query), now);
   t.same(of(''), { startUnix: 1_763_996_400, endUnix: 1_764_000_000, isLive: true });
   t.match(of('range=6h'), { startUnix: 1_763_978_400, isLive: true });
   t.same(of('from=100&to=200'), { startUnix: 100, endUnix: 200, isLive: false });
   t.match(of('range=nonsense'), { startUnix: 1_763_996_400 });
-  t.match(of('from=200&to=100'), { isLive: true }, 'backwards means nothing');
+  t.match(of('from=200&to=100'), { isLive: true }, 'a reversed range is invalid');
   t.match(of('from=1e3&to=2e3'), { isLive: true });
   t.match(of('from=0&to=1000000'), { startUnix: 395_200 }, 'at most seven days');
   t.end();
 });
 
-t.test('axes: positions and values are each other back, marks are round', (t) => {
+t.test('positions and values convert both ways, and tick marks are round', (t) => {
   const scale = { from: 100, to: 200, fromPx: 50, toPx: 850 };
   t.equal(position(scale, 150), 450);
   t.equal(valueAt(scale, 450), 150);
   t.equal(valueAt(scale, -40), 100, 'never beyond the ends');
-  t.equal(position({ ...scale, to: 100 }, 100), 450, 'one time alone stands in the middle');
+  t.equal(position({ ...scale, to: 100 }, 100), 450, 'a single time is in the middle');
   t.same(roundMarks(0, 100, 4, 'percent'), [0, 50, 100]);
   t.same(roundMarks(0.1, 0.42, 4, 'load'), [0.1, 0.2, 0.3, 0.4]);
   const [kibibyte, gibibyte] = [1024, 1024 ** 3];
   const rates = roundMarks(57_000, 104_000, 4, 'bytes_per_second');
-  t.same(rates, [60 * kibibyte, 80 * kibibyte, 100 * kibibyte], 'round as they are written');
+  t.same(rates, [60 * kibibyte, 80 * kibibyte, 100 * kibibyte], 'round in their displayed unit');
   const sizes = roundMarks(1.2 * gibibyte, 1.285 * gibibyte, 5, 'bytes');
   t.same(
     sizes.map((size) => formatReading(size, 'bytes', { locale: 'en', timeZone: 'UTC' })),
@@ -231,13 +231,16 @@ t.test('axes: positions and values are each other back, marks are round', (t) =>
   t.end();
 });
 
-t.test('the value axis holds every value with air, and a share stays within 0 to 100', (t) => {
-  t.same(domainOf([0, 100], 'percent'), [0, 100]);
-  const [least, greatest] = domainOf([20, 40], 'bytes');
-  t.ok(least < 20 && greatest > 40);
-  t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values are no empty axis');
-  t.end();
-});
+t.test(
+  'the value axis covers all values with a margin, and percentages stay within 0 to 100',
+  (t) => {
+    t.same(domainOf([0, 100], 'percent'), [0, 100]);
+    const [least, greatest] = domainOf([20, 40], 'bytes');
+    t.ok(least < 20 && greatest > 40);
+    t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values still have an axis');
+    t.end();
+  },
+);
 
 const CONDITION = {
   metricId: 'cpu',
@@ -252,7 +255,7 @@ function sampleAt(seconds: number, value: number) {
   return { observedUnixMs: String(seconds * 1_000), value, breaches: value > 90 };
 }
 
-t.test('the window: each gap ends the line, also one that the run tolerates', (t) => {
+t.test('each gap in the window ends the line, even a tolerated one', (t) => {
   const gap = (from: number, to: number, tolerated: boolean) => ({
     startUnixMs: String(from * 1_000),
     endUnixMs: String(to * 1_000),
@@ -281,7 +284,7 @@ t.test('the window: each gap ends the line, also one that the run tolerates', (t
   t.end();
 });
 
-t.test('the window holds both thresholds, also far from its samples', (t) => {
+t.test('the window covers both thresholds, even far from its samples', (t) => {
   const data = windowData({
     condition: { ...CONDITION, recoveryThreshold: 20 },
     samples: [sampleAt(0, 95)],
@@ -291,14 +294,14 @@ t.test('the window holds both thresholds, also far from its samples', (t) => {
   t.end();
 });
 
-t.test('a window without samples, because silence fired it, can be drawn', (t) => {
+t.test('a window without samples, fired by missing data, can be drawn', (t) => {
   const data = windowData({ condition: CONDITION, samples: [], gaps: [] });
   t.same(data.marks, []);
   t.ok(data.endMs > data.startMs && data.greatest > data.least);
   t.end();
 });
 
-t.test('the slider goes to the nearest step; of steps at one time to the last', (t) => {
+t.test('the slider selects the nearest step, and the last of simultaneous steps', (t) => {
   const steps = [0, 100, 100, 100, 300];
   t.equal(nearestStep(steps, 40), 0);
   t.equal(nearestStep(steps, 120), 3);

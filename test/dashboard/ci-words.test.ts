@@ -1,6 +1,6 @@
 /**
- * The words of keyless CI: every code by which a proof or an exchange can be refused has a sentence,
- * and what changed between two observations is found by value, absence included.
+ * Texts of keyless CI: every refusal code of a proof or an exchange has a sentence, and changes
+ * between two observations are found by value, including absent ones.
  */
 import t from 'tap';
 import type { DenialCause } from '../../actors/ci/assertion.ts';
@@ -13,7 +13,7 @@ type Code =
   | 'BAD_ASSERTION'
   | `BAD_ASSERTION ${AssertionFault | 'REPLAYED' | 'BEFORE_RESTORE'}`;
 
-/** The compiler names a code that is missing here. */
+/** The compiler reports a code that is missing here. */
 const codes: Readonly<Record<Code, true>> = {
   PULL_REQUEST: true,
   CONTEXT_REFUSED: true,
@@ -46,7 +46,7 @@ t.test('DASH-18: every refusal code has a sentence, and every sentence a code', 
   t.end();
 });
 
-t.test('a code that a newer service has is shown as it is, or as its reason', (t) => {
+t.test('an unknown code is shown as is, or by its reason', (t) => {
   t.equal(refusalText('TOO_NEW'), 'TOO_NEW');
   t.equal(refusalText('BAD_ASSERTION TOO_NEW'), refusalText('BAD_ASSERTION'));
   t.end();

@@ -1,6 +1,6 @@
 /**
- * The path of an incident, as its slider goes through it. The oracle is the machine itself, run over
- * the events up to each step; what it records reaches the page through the messages of the API.
+ * The path of an incident, as its slider steps through it. The oracle is the machine itself, run
+ * over the events up to each step; its records reach the page through API messages.
  */
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
@@ -31,14 +31,17 @@ import { tries } from '../support/tries.ts';
 const NAME = 'alertInstance';
 const START_MS = Date.UTC(2026, 10, 23, 12);
 
-/** A step that the host recorded: the event as it was committed, and the states around it. */
+/** A step recorded by the host: the event as committed, and the states before and after. */
 interface Recorded {
   readonly event: MachineEvent;
   readonly from: StateValueJson | null;
   readonly to: StateValueJson;
 }
 
-/** Runs the machine over events; what a state does not take is not recorded, as in the host. */
+/**
+ * Runs the machine over events. As in the host, events that a state does not accept are not
+ * recorded.
+ */
 function run(events: readonly MachineEvent[]): Recorded[] {
   let { snapshot } = firstTransition(alertInstanceMachine, { at: START_MS });
   const recorded: Recorded[] = [
@@ -58,7 +61,7 @@ function run(events: readonly MachineEvent[]): Recorded[] {
   return recorded;
 }
 
-/** As ListTransitions answers them in the browser. */
+/** As returned by ListTransitions in the browser. */
 function answered(recorded: readonly Recorded[]): Transition[] {
   return recorded.map(({ event, from, to }, i) => {
     const by = { kind: 'service', name: 'evaluator' } as const;
@@ -91,7 +94,7 @@ async function drawnLayout(): Promise<Layout> {
   return toJson(MachineLayoutSchema, message, { alwaysEmitImplicit: true }) as unknown as Layout;
 }
 
-/** An event with all that it says. */
+/** An event with all its fields. */
 type Sent = MachineEvent & Readonly<Record<string, unknown>>;
 
 type Kind = 'run' | 'fire' | 'recover' | 'missing' | 'observed' | 'acknowledge' | 'snooze' | 'fail';
@@ -101,7 +104,7 @@ const kind = fc.constantFrom<Kind>(
   ...(['acknowledge', 'snooze', 'fail'] as const),
 );
 
-/** What evaluator and people send at the `i`th minute; the machine refuses what cannot be. */
+/** Events of the evaluator and people in minute `i`; the machine rejects impossible ones. */
 function eventsAt(one: Kind, i: number): readonly Sent[] {
   const eventMs = START_MS + (i + 1) * 60_000;
   const at = eventMs + 800;
@@ -109,7 +112,7 @@ function eventsAt(one: Kind, i: number): readonly Sent[] {
   const fired = { at, eventMs, startedMs, value: 95, notify: true, repeatIntervalMs: 0 };
   const events: Readonly<Record<Kind, readonly Sent[]>> = {
     run: [{ type: 'breachStarted', at, eventMs }],
-    // The commit that fires records the run too, within one millisecond.
+    // The commit that fires also records the run, within one millisecond.
     fire: [
       { type: 'breachStarted', at, eventMs: startedMs },
       { type: 'sustained', incidentId: `i${i}`, ...fired },
@@ -140,7 +143,7 @@ t.test(
         const steps = recordedSteps(answered(recorded));
         if (firing < 0) return steps.length === 0;
         const shown = markingsOf(layout, steps).map(({ current }) => current.toSorted());
-        // The incident: what its commit recorded of the run, and all until its end.
+        // The incident: the part of the run in its commit, and everything until its end.
         const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
         const { at } = (recorded[firing] as Recorded).event;
         const first = recorded.findIndex(({ event, from }) => event.at === at && from !== null);
@@ -151,11 +154,11 @@ t.test(
       }),
       { numRuns: tries(500, 400) },
     );
-    t.ok(longest > 5, 'incidents of many steps were among them');
+    t.ok(longest > 5, 'some incidents had many steps');
   },
 );
 
-t.test('DASH-10: three steps of one commit have three times of observation', (t) => {
+t.test('DASH-10: three steps of one commit have three observation times', (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'acknowledge', 'recover']))));
   t.same(
     steps.map((step) => [step.event, timeOf(step) - START_MS]),
@@ -165,7 +168,7 @@ t.test('DASH-10: three steps of one commit have three times of observation', (t)
       ['acknowledged', 120_800],
       ['recovered', 180_000],
     ],
-    'and what no observation decided, where it was decided',
+    'steps without an observation are placed at their decision',
   );
   t.same(new Set(steps.slice(0, 2).map(({ decidedMs }) => decidedMs)).size, 1);
   t.equal(stepAt(steps, START_MS), 0, 'before the first step: the first');
@@ -186,7 +189,7 @@ function sample(seconds: number, value: number) {
   return { observedUnixMs: String(START_MS + seconds * 1_000), value, breaches: value > 90 };
 }
 
-t.test('DASH-10: the chart has the kept samples, then those still stored, each once', (t) => {
+t.test('DASH-10: the chart has the kept samples and then those still stored, each once', (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'recover']))));
   const explanation = {
     window: [sample(30, 95), sample(60, 96)],
@@ -211,11 +214,11 @@ t.test('DASH-10: the chart has the kept samples, then those still stored, each o
     recoveredMs: START_MS + 120_000,
   });
   const after7Days = recordedWindow(explanation as never, steps, undefined);
-  t.same(after7Days?.samples, explanation.window, 'after seven days the kept ones alone');
+  t.same(after7Days?.samples, explanation.window, 'after seven days, only the kept samples');
   t.end();
 });
 
-t.test('at most a day is recomputed, and nothing that is not stored any more', (t) => {
+t.test('at most one day is recomputed, and nothing beyond the retention', (t) => {
   const incident = { startedUnix: String(START_MS / 1_000) };
   const hour = 3_600_000;
   t.same(stretchOf(incident, START_MS + hour), {
@@ -230,7 +233,7 @@ t.test('at most a day is recomputed, and nothing that is not stored any more', (
   t.end();
 });
 
-t.test('around the decision is a part of the axis, also of an incident of days', (t) => {
+t.test('the decision is a part of the axis, even for an incident of several days', (t) => {
   const whole = { startMs: START_MS, endMs: START_MS + 86_400_000 };
   const window = { condition: CONDITION, samples: [], gaps: [] };
   const firedMs = START_MS + 3_660_000;
@@ -258,7 +261,7 @@ t.test(
     t.same(
       range(nowUnix - 600),
       { startUnix: nowUnix - 2_400, endUnix: nowUnix },
-      'open: half an hour before it until now',
+      'open incident: from half an hour before until now',
     );
     t.same(
       range(nowUnix - 3 * day, nowUnix - 2 * day),

@@ -1,4 +1,4 @@
-/** State of loaded data: live, stale, failed or refused; and which rows a page paints. */
+/** State of loaded data: live, stale, failed or denied; and which rows a page renders. */
 import t from 'tap';
 import { matchKey } from '../../src/dashboard/components/shortcuts.ts';
 import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';
@@ -62,7 +62,7 @@ t.test('a value that could not be refreshed stays, with its time and the reason'
   stop();
 });
 
-t.test('while a read is being repeated its value is stale already', async (t) => {
+t.test('a value is stale while its read is being retried', async (t) => {
   let isAway = false;
   const { loader, clock } = loaderOf(async ({ onRetry }) => {
     if (!isAway) return 'value';
@@ -79,7 +79,7 @@ t.test('while a read is being repeated its value is stale already', async (t) =>
   stop();
 });
 
-t.test('what is shown instead of a value', (t) => {
+t.test('states without a value', (t) => {
   const base = { isLoading: false, retryMs: undefined };
   const had = { ...base, value: 'v', loadedMs: 1 };
   const none = { ...base, value: undefined, loadedMs: undefined };
@@ -97,7 +97,7 @@ t.test('what is shown instead of a value', (t) => {
   t.end();
 });
 
-t.test('a hidden page asks for nothing, and loads when it is seen again', async (t) => {
+t.test('a hidden page sends no requests, and loads when it becomes visible', async (t) => {
   let asked = 0;
   const { loader, clock, show } = loaderOf(async () => {
     asked += 1;
@@ -115,10 +115,10 @@ t.test('a hidden page asks for nothing, and loads when it is seen again', async 
   stop();
   await clock.advance(600_000);
   await settle();
-  t.equal(asked, 2, 'a page that was left asks for nothing either');
+  t.equal(asked, 2, 'a page that was left sends no requests either');
 });
 
-t.test('what is about to change is asked for more often, by the last answer', async (t) => {
+t.test('the polling interval depends on the last response', async (t) => {
   const answers = ['ENDING', 'OVER', 'OVER'];
   let asked = 0;
   const load = async () => answers[asked++] ?? '';
@@ -137,7 +137,7 @@ t.test('what is about to change is asked for more often, by the last answer', as
   stop();
 });
 
-t.test('an answer that comes after a newer question is dropped', async (t) => {
+t.test('a response that arrives after a newer request is dropped', async (t) => {
   const answers: ((value: string) => void)[] = [];
   const { loader } = loaderOf(() => new Promise<string>((resolve) => answers.push(resolve)));
   const stop = loader.start();
@@ -150,7 +150,7 @@ t.test('an answer that comes after a newer question is dropped', async (t) => {
   stop();
 });
 
-t.test('a list goes on over short pages until it has enough', async (t) => {
+t.test('a list continues over short pages until it has enough rows', async (t) => {
   const pages = [
     { items: [], nextPageToken: 'a' },
     { items: [1], nextPageToken: 'b' },
@@ -169,7 +169,7 @@ t.test('a list goes on over short pages until it has enough', async (t) => {
   t.same(all, { items: [1, 2, 3, 4], nextPageToken: '', isSearchStopped: false });
 });
 
-t.test('a list of empty pages stops after ten, and can go on', async (t) => {
+t.test('a list of empty pages stops after ten and can be continued', async (t) => {
   let asked = 0;
   const loadPage = async () => {
     asked += 1;
@@ -181,7 +181,7 @@ t.test('a list of empty pages stops after ten, and can go on', async (t) => {
   t.match(await loadPages(loadPage, 50, first), { items: ['found'], isSearchStopped: false });
 });
 
-t.test('of a long table only the rows on the screen are painted', (t) => {
+t.test('only the visible rows of a long table are rendered', (t) => {
   const view = { rowCount: 10_000, rowPx: 40, screenPx: 800 };
   t.same(visibleRows({ ...view, topPx: -300 }), {
     first: 0,
@@ -204,12 +204,12 @@ t.test('of a long table only the rows on the screen are painted', (t) => {
   t.end();
 });
 
-t.test('keys are found alone and in pairs', (t) => {
+t.test('keys match alone and in pairs', (t) => {
   const keys = [{ keys: 'j' }, { keys: 'g i' }, { keys: 'g v' }, { keys: 'j' }];
   t.same(matchKey(keys, undefined, 'j'), { found: 3 }, 'the newest wins');
   t.same(matchKey(keys, undefined, 'g'), { begins: 'g' });
   t.same(matchKey(keys, 'g', 'v'), { found: 2 });
-  t.same(matchKey(keys, 'g', 'j'), { found: 3 }, 'a pair that is none: the key counts alone');
+  t.same(matchKey(keys, 'g', 'j'), { found: 3 }, 'an unknown pair: the key counts alone');
   t.equal(matchKey(keys, undefined, 'x'), undefined);
   t.end();
 });

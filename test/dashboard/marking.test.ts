@@ -1,6 +1,6 @@
 /**
- * Marks on the drawing of a machine. The machine itself is the oracle: every step of every machine
- * is walked, and the drawing must show the states that it is in and the arrows that it took.
+ * Marks on the diagram of a machine. The machine itself is the oracle: every step of every machine
+ * is walked, and the diagram must show the current states and the transitions taken.
  */
 
 import { create, toJson } from '@bufbuild/protobuf';
@@ -37,11 +37,11 @@ async function layoutOf(definition: MachineDefinition): Promise<Layout> {
 interface Walked {
   readonly name: string;
   readonly layout: Layout;
-  /** Events that the machine took. */
+  /** Events accepted by the machine. */
   readonly edges: readonly Edge[];
-  /** The same as steps of an instance. */
+  /** The same events as steps of an instance. */
   readonly steps: readonly Step[];
-  /** By the states that they begin in: see `placeOf`. */
+  /** Grouped by their initial states; see `placeOf`. */
   readonly stepsFrom: ReadonlyMap<string, readonly Step[]>;
 }
 
@@ -58,7 +58,7 @@ const machines: readonly Walked[] = await Promise.all(
 );
 
 for (const { name, layout, edges } of machines) {
-  t.test(`${name}: each step marks the states it leads to and the arrows it takes`, (t) => {
+  t.test(`${name}: each step marks the resulting states and the transitions taken`, (t) => {
     const ids = new Set(layout.states.map(({ id }) => id));
     const wrong = edges.filter((edge) => {
       const step = stepOf(name, edge);
@@ -90,10 +90,10 @@ function sameMembers(a: readonly string[] | undefined, b: readonly string[]): bo
   return a !== undefined && new Set(a).symmetricDifference(new Set(b)).size === 0;
 }
 
-t.test('DASH-04: a drawing shows a machine’s current and past states along any path', (t) => {
+t.test('DASH-04: a diagram shows a machine’s current and past states along any path', (t) => {
   fc.assert(
     fc.property(
-      // Not the machine itself: a counterexample is printed, and its edges are thousands.
+      // Not the machine itself: counterexamples are printed, and it has thousands of edges.
       fc.nat({ max: machines.length - 1 }),
       fc.array(fc.nat(), { maxLength: 30 }),
       (index, picks) => {
@@ -111,7 +111,7 @@ t.test('DASH-04: a drawing shows a machine’s current and past states along any
   t.end();
 });
 
-/** Steps that follow on each other: each begins with the states in which the last one ended. */
+/** Consecutive steps: each starts in the states in which the previous one ended. */
 function pathThrough({ steps, stepsFrom }: Walked, picks: readonly number[]): Step[] {
   const path: Step[] = [];
   let possible: readonly Step[] = steps;
@@ -128,23 +128,23 @@ function placeOf(states: readonly string[]): string {
   return states.toSorted().join(' ');
 }
 
-t.test('the step that creates an instance enters it by its starts', async (t) => {
+t.test('the step that creates an instance enters it through its initial states', async (t) => {
   const definition = machineDefinitions.get('alertInstance') as MachineDefinition;
   const layout = await layoutOf(definition);
   const step = { event: '', fromStates: [], toStates: ['alertInstance.sustaining.observed'] };
-  // Not by the start of the machine: that leads to idle.
+  // Not through the initial state of the machine, which leads to idle.
   t.same(markingsOf(layout, [step])[0]?.taken, [startId('alertInstance.sustaining')]);
   const idle = { ...step, toStates: ['alertInstance.idle'] };
   t.same(markingsOf(layout, [idle])[0]?.taken, [startId('')]);
 });
 
-t.test('texts are painted in the room that the layout made for them', (t) => {
+t.test('texts fit into the space reserved by the layout', (t) => {
   const { NAME_SIZE, LABEL_SIZE, LINE, HEADER, START_RADIUS } = room;
   t.same(painted, { NAME_SIZE, LABEL_SIZE, LINE, HEADER, START_RADIUS });
   t.end();
 });
 
-t.test('a timer is called by its delay', (t) => {
+t.test('a timer is named by its delay', (t) => {
   t.equal(
     eventName('xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed'),
     'after snoozeEnd',

@@ -1,9 +1,9 @@
-/** Which page a path means, and the path of a page. */
+/** The page of a path, and the path of a page. */
 import t from 'tap';
 import { matchPath, pathOf } from '../../src/dashboard/router/match.ts';
 import { routes } from '../../src/dashboard/routes.ts';
 
-t.test('the first row of the table that matches a path decides its page', async (t) => {
+t.test('the first row of the table that matches a path selects its page', async (t) => {
   const cases: readonly (readonly [string, string | undefined, object?])[] = [
     ['/projects/demo', 'overview'],
     ['/projects/demo/incidents/01K', 'incident', { incident: '01K' }],
@@ -21,7 +21,7 @@ t.test('the first row of the table that matches a path decides its page', async 
   }
 });
 
-t.test('the path of a page leads to the page, whatever is in its parameters', async (t) => {
+t.test('the path of a page leads to that page, whatever its parameters contain', async (t) => {
   for (const { path, page } of routes) {
     const names = path.split('/').filter((part) => part.startsWith(':'));
     const parameters = Object.fromEntries(names.map((name) => [name.slice(1), 'a /%?#é']));

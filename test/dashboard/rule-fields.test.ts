@@ -1,4 +1,7 @@
-/** A rule and its form, without a browser: both ways, what cannot be read, and what differs. */
+/**
+ * A rule and its form, without a browser: conversion in both directions, invalid input, and
+ * differences.
+ */
 import t from 'tap';
 import {
   blankRule,
@@ -37,7 +40,7 @@ t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
   const { recoveryThreshold: _, recoverySeconds: __, ...without } = spec;
   const chosen = { ...without, allVms: false, vmNames: ['projects/p/vms/a'], threshold: 0 };
   const back = specOf(fieldsOf(chosen, 'percent'), 'percent');
-  t.same(back, chosen, 'what is absent stays absent, and zero is a threshold');
+  t.same(back, chosen, 'absent fields stay absent, and zero is a threshold');
   t.notOk(back && 'recoveryThreshold' in back);
   const bytes = { ...spec, threshold: 1.5 * 2 ** 30, recoveryThreshold: 1000, enabled: false };
   t.same(specOf(fieldsOf(bytes, 'bytes'), 'bytes'), bytes);
@@ -113,11 +116,15 @@ t.test('DASH-16: two forms differ only in fields with another meaning', async (t
   t.same(differing({}), []);
   t.same(differing({ sustainedSeconds: '600 s', threshold: '90.50 %' }), []);
   t.same(differing({ labels: 'tier=1\n\nteam = a=b' }), []);
-  t.same(differing({ repeatIntervalSeconds: '0' }), [], 'empty is never');
-  t.same(differing({ vmNames: ['projects/p/vms/a'] }), [], 'all VMs: those chosen do not count');
+  t.same(differing({ repeatIntervalSeconds: '0' }), [], 'empty means never');
+  t.same(
+    differing({ vmNames: ['projects/p/vms/a'] }),
+    [],
+    'with all VMs, the selection is ignored',
+  );
   t.same(differing({ threshold: '91', displayName: 'Other' }), ['displayName', 'threshold']);
   t.same(differing({ recoveryThreshold: '' }), ['recoveryThreshold']);
   t.same(differing({ recoverySeconds: '0' }), ['recoverySeconds'], 'zero is not absent');
-  t.same(differing({ threshold: 'ninety' }), ['threshold'], 'what cannot be read differs');
+  t.same(differing({ threshold: 'ninety' }), ['threshold'], 'unparsable input differs');
   t.same(differing({ allVms: false, vmNames: ['projects/p/vms/a'] }), ['allVms', 'vmNames']);
 });

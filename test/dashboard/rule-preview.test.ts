@@ -1,6 +1,6 @@
 /**
- * The preview of a rule before it is drawn: how far back it looks, where the stretches of a lane stand,
- * what is counted, at which times the readings of a trace stand, and the steps of a threshold.
+ * Data of the rule preview: its range, the segments of a lane, its counts, the times of traced
+ * readings, and the steps of a threshold.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -19,7 +19,7 @@ import {
 const HOUR = 3_600;
 const WEEK = 604_800;
 
-t.test('DASH-19: a preview looks back in round lengths, up to half a million samples', (t) => {
+t.test('DASH-19: a preview covers round durations of up to half a million samples', (t) => {
   for (const [vms, seconds] of [
     [0, WEEK],
     [1, WEEK],
@@ -38,14 +38,14 @@ t.test('DASH-19: a preview looks back in round lengths, up to half a million sam
       return (vms * rangeAtOnce(vms)) / 30 <= 500_000 && rangeOnRequest(vms) >= rangeAtOnce(vms);
     }),
   );
-  t.equal(rangeOnRequest(400), WEEK, 'on request the whole week');
-  t.equal(rangeOnRequest(500), 3 * 24 * HOUR, 'as far as the service looks');
+  t.equal(rangeOnRequest(400), WEEK, 'the whole week on request');
+  t.equal(rangeOnRequest(500), 3 * 24 * HOUR, 'limited by the service');
   t.end();
 });
 
 type Segment = readonly [state: 'IDLE' | 'SUSTAINING' | 'FIRING', isMissing: boolean, end: number];
 
-/** Segments that follow each other from 0, ends in ms. */
+/** Consecutive segments from 0, with ends in ms. */
 function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstance> = {}) {
   return {
     vmName: 'projects/p/vms/v',
@@ -66,7 +66,7 @@ function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstanc
 
 const whole = { startMs: 0, endMs: 1_000 };
 
-t.test('DASH-19: a line has a stretch for each state and none where data is missing', (t) => {
+t.test('DASH-19: a line has a segment for each state and none where data is missing', (t) => {
   const lane = instanceOf([
     ['IDLE', false, 200],
     ['SUSTAINING', false, 400],
@@ -84,7 +84,7 @@ t.test('DASH-19: a line has a stretch for each state and none where data is miss
   t.end();
 });
 
-t.test('of the time before the listed segments nothing is drawn but that', (t) => {
+t.test('the time before the listed segments is only marked as unlisted', (t) => {
   const lane = { ...instanceOf([['IDLE', false, 1_000]]), segmentsTruncated: true };
   const [first] = lane.segments;
   const cut = { ...lane, segments: first ? [{ ...first, startUnixMs: '500' }] : [] };
@@ -95,7 +95,7 @@ t.test('of the time before the listed segments nothing is drawn but that', (t) =
   t.end();
 });
 
-t.test('DASH-19: a line has no more stretches than pixels, whatever its segments', (t) => {
+t.test('DASH-19: a line has no more segments than pixels', (t) => {
   const state = fc.constantFrom('IDLE' as const, 'SUSTAINING' as const, 'FIRING' as const);
   const segments = fc.array(fc.tuple(state, fc.boolean(), fc.integer({ min: 1, max: 50 })), {
     maxLength: 300,
@@ -143,7 +143,7 @@ t.test('DASH-19: gaps after the first reading and runs that did not fire are cou
     state: 'FIRING',
   });
   t.equal(firstKnownMs(lane), 100_000);
-  t.equal(firstKnownMs(instanceOf([['IDLE', true, 100]])), undefined, 'nothing is known of it');
+  t.equal(firstKnownMs(instanceOf([['IDLE', true, 100]])), undefined, 'there is no data for it');
   const quiet = instanceOf([['IDLE', false, 1_000]]);
   const gap = instanceOf([
     ['IDLE', false, 10],
@@ -183,7 +183,7 @@ t.test('DASH-19: readings are drawn at their observation times, and no line cros
   const data = traceData(trace, 0, { unit: 'percent', reason: 'none' });
   t.same(data.times, [0, 50, 100, 130, 160, 190, 345, 500, 600, 700]);
   t.same(data.columns[0]?.values, [null, null, 0, 2, null, 3, null, 4, null, null]);
-  t.same(data.columns[0]?.lone, [5, 7], 'a value alone is a dot');
+  t.same(data.columns[0]?.lone, [5, 7], 'a single value is a dot');
   t.same(
     data.gaps.map(({ startUnix, endUnix }) => [startUnix, endUnix]),
     [
@@ -195,14 +195,14 @@ t.test('DASH-19: readings are drawn at their observation times, and no line cros
   );
   t.same(data.last, { timeUnix: 500, value: 4 });
   const later = traceData(trace, 100_000, { unit: 'percent', reason: 'none' });
-  t.equal(later.times[0], 100, 'what was before is left out');
+  t.equal(later.times[0], 100, 'earlier readings are dropped');
   const none = traceData({ ...trace, samples: [] }, 0, { unit: '', reason: '' });
   t.same(none.columns, []);
   t.equal(none.last, undefined);
   t.end();
 });
 
-t.test('a threshold moves in round steps, about a hundred on the chart', (t) => {
+t.test('a threshold moves in round steps, about a hundred per chart', (t) => {
   t.equal(limitStep({ least: 0, greatest: 100 }), 1);
   t.equal(limitStep({ least: 12, greatest: 98 }), 1);
   t.equal(limitStep({ least: 0, greatest: 5 }), 0.1);
@@ -210,7 +210,7 @@ t.test('a threshold moves in round steps, about a hundred on the chart', (t) => 
   const domain = { least: 0, greatest: 100 };
   t.equal(roundedLimit(90.4, domain), 90);
   t.equal(limitAfterKey('ArrowUp', 90, domain), 91);
-  t.equal(limitAfterKey('ArrowDown', 92.5, domain), 92, 'from between two steps to the next');
+  t.equal(limitAfterKey('ArrowDown', 92.5, domain), 92, 'from between two steps to the next one');
   t.equal(limitAfterKey('PageUp', 90, domain), 100);
   t.equal(limitAfterKey('PageDown', 90, domain), 80);
   t.equal(limitAfterKey('ArrowRight', 0.2, { least: 0, greatest: 8 }), 0.3);

@@ -1,4 +1,4 @@
-/** A session's end and return: what waits goes on for the same person, and for nobody else. */
+/** The end of a session and its return: pending calls continue for the same user only. */
 import t from 'tap';
 import { openDraft } from '../../src/dashboard/data/draft.ts';
 import { createSession, sessionState, signInPath } from '../../src/dashboard/data/session.ts';
@@ -12,7 +12,7 @@ function sessionWithEvents() {
   return { session, events };
 }
 
-t.test('what waited for a sign-in goes on when the same person is back', async (t) => {
+t.test('pending calls continue when the same user is back', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   const waiting = Promise.all([session.ended(), session.ended()]);
@@ -23,7 +23,7 @@ t.test('what waited for a sign-in goes on when the same person is back', async (
   t.same(events, []);
 });
 
-t.test('another person gets a fresh page, and nothing that waited is sent', async (t) => {
+t.test('another user gets a fresh page, and nothing pending is sent', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   let went = false;
@@ -37,7 +37,7 @@ t.test('another person gets a fresh page, and nothing that waited is sent', asyn
   sessionState.value = 'active';
 });
 
-t.test('other tabs are woken once for each session', (t) => {
+t.test('other tabs are woken once per session', (t) => {
   const { session, events } = sessionWithEvents();
   session.answered();
   session.answered();
@@ -49,7 +49,7 @@ t.test('other tabs are woken once for each session', (t) => {
   t.end();
 });
 
-t.test('the sign-in leads back to the page with its filters', (t) => {
+t.test('the sign-in returns to the page with its filters', (t) => {
   t.equal(
     signInPath('/projects/p/vms?search=web&state=RUNNING'),
     '/auth/sign-in?return=%2Fprojects%2Fp%2Fvms%3Fsearch%3Dweb%26state%3DRUNNING',
@@ -81,13 +81,13 @@ t.test('a draft survives a reload, without its secrets', (t) => {
   reopened.discard();
   t.equal(store.kept.size, 0);
   reopened.keep();
-  t.equal(store.kept.size, 0, 'nor is it kept by who hears of it late');
+  t.equal(store.kept.size, 0, 'a late subscriber does not store it either');
   t.equal(reopened.isTyped(), false);
   t.equal(openDraft(store, 'destination', initial).isTyped(), false);
   t.end();
 });
 
-t.test('a draft that cannot be read begins afresh', (t) => {
+t.test('an unreadable draft starts empty', (t) => {
   const store = memoryStore();
   store.setItem('svc-draft:rule', '{broken');
   const draft = openDraft(store, 'rule', { a: 1 });
@@ -96,7 +96,7 @@ t.test('a draft that cannot be read begins afresh', (t) => {
   t.end();
 });
 
-t.test('a full store loses the draft and not the form', (t) => {
+t.test('a full store loses the draft but not the form', (t) => {
   const full = {
     ...memoryStore(),
     setItem: () => {

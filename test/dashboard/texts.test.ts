@@ -1,6 +1,6 @@
 /**
- * Texts: every reason of the service has words and a next step, numbers and times are written as
- * people read them, and ages count by the server's clock.
+ * Texts: every reason of the service has an explanation and a next step, numbers and times are
+ * formatted for people, and ages use the server's clock.
  */
 import t from 'tap';
 import { DELIVERY_REASONS } from '../../machines/delivery/delivery.ts';
@@ -24,28 +24,31 @@ import { errorCatalogue } from '../../src/platform/errors.ts';
 const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER'];
 const BERLIN = { locale: 'en-GB', timeZone: 'Europe/Berlin' };
 
-t.test('every reason of the service has words and a next step, and no other', (t) => {
-  const reasons = [...Object.keys(errorCatalogue), ...LOCAL_REASONS];
-  t.same(Object.keys(explanations).sort(), reasons.sort());
-  for (const [reason, { what, next }] of Object.entries(explanations)) {
-    t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
-    t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
-  }
-  t.end();
-});
+t.test(
+  'every reason of the service has an explanation and a next step, and there are no others',
+  (t) => {
+    const reasons = [...Object.keys(errorCatalogue), ...LOCAL_REASONS];
+    t.same(Object.keys(explanations).sort(), reasons.sort());
+    for (const [reason, { what, next }] of Object.entries(explanations)) {
+      t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
+      t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
+    }
+    t.end();
+  },
+);
 
-t.test('every reason for which a notification is not sent has a name', (t) => {
+t.test('every reason for not sending a notification has a name', (t) => {
   t.same(Object.keys(unsentNames).sort(), [...DELIVERY_REASONS].sort());
   t.end();
 });
 
-t.test('a reason that a newer service has is shown as it is', (t) => {
+t.test('an unknown reason is shown as is', (t) => {
   const error = new RpcError({ code: 'aborted', reason: 'TOO_NEW', message: 'Do this' });
   t.same(explain(error), { what: 'TOO_NEW', next: 'Do this' });
   t.end();
 });
 
-t.test('readings are written with their unit', (t) => {
+t.test('readings are formatted with their unit', (t) => {
   const cases = [
     { value: 93.24, unit: 'percent', text: '93.2 %' },
     { value: 0, unit: 'percent', text: '0 %' },
@@ -91,7 +94,7 @@ t.test('durations and ages', (t) => {
   t.end();
 });
 
-t.test('times have their zone, and their day where it is not today', (t) => {
+t.test('times have their zone, and their date if it is not today', (t) => {
   const now = Date.UTC(2026, 10, 23, 12, 0, 0);
   t.equal(formatTime(Date.UTC(2026, 10, 23, 11, 3, 10), now, BERLIN), '12:03:10 CET');
   t.equal(formatTime(Date.UTC(2026, 10, 22, 11, 3, 10), now, BERLIN), '22 Nov, 12:03:10 CET');
@@ -113,13 +116,13 @@ t.test('times have their zone, and their day where it is not today', (t) => {
   t.end();
 });
 
-t.test('the language of numbers and dates is English, of the region of the browser', (t) => {
+t.test("numbers and dates are in English, in the variant of the browser's region", (t) => {
   t.equal(preferredLocale(['de-DE', 'en-US', 'en-GB']), 'en-US');
   t.equal(preferredLocale(['de-DE']), 'en-GB');
   t.end();
 });
 
-t.test('the pseudo-locale reaches every text, also of functions and groups', (t) => {
+t.test('the pseudo-locale covers every text, including functions and groups', (t) => {
   const texts = pseudoLocalized({ a: 'Save', group: { b: (n: number) => `${n} rows` } });
   t.equal(texts.a, '[Šávé··]');
   t.equal(texts.group.b(3), '[3 röwš··]');
@@ -127,12 +130,12 @@ t.test('the pseudo-locale reaches every text, also of functions and groups', (t)
 });
 
 t.test(
-  'the difference to the server is found from Date headers, whatever the browser says',
+  "the offset to the server is derived from Date headers, whatever the browser's clock says",
   (t) => {
     const hourMs = 3_600_000;
     const start = Date.UTC(2026, 10, 23, 12, 0, 0);
     let bounds: OffsetBounds | undefined;
-    // The browser is an hour ahead; each answer takes 80 ms; the header has whole seconds.
+    // The browser is an hour ahead; each response takes 80 ms; the header has whole seconds.
     for (const atMs of [250, 1_900, 3_020, 4_960]) {
       const serverMs = start + atMs;
       bounds = narrowOffset(bounds, {
@@ -141,13 +144,16 @@ t.test(
         receivedMs: serverMs + 40 + hourMs,
       });
     }
-    t.ok(bounds && bounds.least <= -hourMs && bounds.most >= -hourMs, 'the truth is in the bounds');
-    t.ok(bounds && bounds.most - bounds.least < 200, 'which four answers make narrow');
+    t.ok(
+      bounds && bounds.least <= -hourMs && bounds.most >= -hourMs,
+      'the bounds contain the true offset',
+    );
+    t.ok(bounds && bounds.most - bounds.least < 200, 'four responses narrow the bounds');
     t.end();
   },
 );
 
-t.test('a clock that is set again is followed', (t) => {
+t.test('a changed clock is followed', (t) => {
   const right = narrowOffset(undefined, { dateUnixMs: 10_000, sentMs: 10_400, receivedMs: 10_500 });
   const set = { dateUnixMs: 20_000, sentMs: 3_620_400, receivedMs: 3_620_500 };
   t.same(narrowOffset(right, set), narrowOffset(undefined, set));

@@ -1,4 +1,7 @@
-/** Decisions of the pages of VMs and the overview, without a browser: first steps, order, groups, notices. */
+/**
+ * Logic of the VM pages and the overview, without a browser: first steps, sort order, groups,
+ * notices.
+ */
 import t from 'tap';
 import type { Vm } from '../../src/dashboard/data/catalogue.ts';
 import { shownText } from '../../src/dashboard/pages/platform/notice-text.ts';
@@ -49,14 +52,14 @@ t.test(
     t.same(order('cpu'), ['3', '10', '2'], 'zero is a reading');
     t.same(order('-cpu'), ['10', '3', '2']);
     t.same(order(null), ['2', '3', '10'], 'numbers in names count');
-    t.same(order('constructor'), ['2', '3', '10'], 'what is no column is the default');
-    t.equal(toggledSort(parseSort(null), 'cpu'), '-cpu', 'figures begin with the largest');
+    t.same(order('constructor'), ['2', '3', '10'], 'an unknown column gives the default');
+    t.equal(toggledSort(parseSort(null), 'cpu'), '-cpu', 'numbers start with the largest');
     t.equal(toggledSort(parseSort('-cpu'), 'cpu'), 'cpu');
     t.equal(toggledSort(parseSort('-name'), 'name'), undefined);
   },
 );
 
-t.test('each metric stands in one group, also one that a newer service has', async (t) => {
+t.test('each metric is in one group, even an unknown one', async (t) => {
   const ids = ['disk_read_bytes_per_second', 'load_1m', 'cpu_utilization_pct', 'battery_pct'];
   const described = ids.map((metricId) => ({
     metricId,
@@ -77,7 +80,7 @@ t.test('each metric stands in one group, also one that a newer service has', asy
   ]);
 });
 
-t.test('a notice is shown without the resource names behind the names of things', async (t) => {
+t.test('a notice is shown without resource names after display names', async (t) => {
   t.equal(
     shownText(
       'Nightly (projects/demo/ciConnections/01M8), of a/b, was approved by ada (invited as ada@x.org) (people/a68)',
@@ -85,5 +88,5 @@ t.test('a notice is shown without the resource names behind the names of things'
     'Nightly, of a/b, was approved by ada (invited as ada@x.org)',
   );
   const alone = 'A key of projects/demo/collectors was made by people/a68';
-  t.equal(shownText(alone), alone, 'what has no other name keeps its own');
+  t.equal(shownText(alone), alone, 'a resource without a display name keeps its name');
 });

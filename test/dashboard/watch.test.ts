@@ -1,6 +1,6 @@
 /**
- * The watch of incidents over several tabs: one stream, and no change lost when the tab that holds it
- * is closed or falls silent. Locks, channel and stream are functions; time is virtual.
+ * The watch of incidents across several tabs: one stream, and no change lost when the tab with the
+ * stream is closed or falls silent. Locks, channel and stream are functions; time is virtual.
  */
 import t from 'tap';
 import { EnvelopeReader, encodeEnvelope } from '../../src/dashboard/data/envelopes.ts';
@@ -28,7 +28,7 @@ interface Tab {
   readonly status: () => string;
 }
 
-/** A browser: its tabs, the lock they agree by, and the streams that are open. */
+/** A browser: its tabs, their lock, and the open streams. */
 class Browser {
   readonly clock = new VirtualClock(0);
   readonly tabs: Tab[] = [];
@@ -40,7 +40,7 @@ class Browser {
     return this.opened.filter(({ signal }) => !signal.aborted);
   }
 
-  /** @param clock of the tab; one of its own stands still when the tab is frozen */
+  /** @param clock of the tab; a separate one stops while the tab is frozen */
   open(clock = this.clock): Tab {
     const number = this.tabs.length;
     const seen: string[] = [];
@@ -48,7 +48,7 @@ class Browser {
     const ports: WatchPorts = {
       clock,
       lock: (options, whileHeld) => this.#lock(options, whileHeld),
-      // As a BroadcastChannel does: later, to those who listen then.
+      // Like a BroadcastChannel: delivered later, to the listeners of that moment.
       relay: (message) =>
         queueMicrotask(() => {
           for (const [i, tab] of this.tabs.entries()) if (i !== number) tab.watch.receive(message);
@@ -124,12 +124,12 @@ t.test('tabs of a browser share one stream, and all see each change', async (t) 
   for (const { watch } of tabs) watch.stop();
 });
 
-t.test('a tab that joins knows at once whether changes come', async (t) => {
+t.test('a tab that joins knows at once whether changes are live', async (t) => {
   const browser = new Browser();
   const first = browser.open();
   await settle();
   const early = browser.open();
-  t.equal(early.status(), '', 'no stream stands yet');
+  t.equal(early.status(), '', 'no stream is open yet');
   browser.streams[0]?.receive([]);
   await settle();
   const late = browser.open();
@@ -140,7 +140,7 @@ t.test('a tab that joins knows at once whether changes come', async (t) => {
 });
 
 t.test(
-  'when the tab with the stream is closed another one opens it, and all list again',
+  'when the tab with the stream is closed, another one opens it, and all list again',
   async (t) => {
     const browser = new Browser();
     const [first, second, third] = [browser.open(), browser.open(), browser.open()];
@@ -159,7 +159,7 @@ t.test(
   },
 );
 
-t.test('a stream that is silent is opened again, and all list again', async (t) => {
+t.test('a silent stream is reopened, and all list again', async (t) => {
   const browser = new Browser();
   const tab = browser.open();
   await settle();
@@ -179,7 +179,7 @@ t.test('a stream that is silent is opened again, and all list again', async (t) 
   tab.watch.stop();
 });
 
-t.test('a holder of which nothing is heard loses the stream to another tab', async (t) => {
+t.test('a silent holder loses the stream to another tab', async (t) => {
   const browser = new Browser();
   const frozen = browser.open(new VirtualClock(0));
   const tab = browser.open();
@@ -191,7 +191,7 @@ t.test('a holder of which nothing is heard loses the stream to another tab', asy
   await settle();
   await browser.clock.advance(SILENCE_MS_MAX - 1);
   await settle();
-  t.same(tab.seen, ['list', 'a'], 'a heartbeat counts as life');
+  t.same(tab.seen, ['list', 'a'], 'a heartbeat resets the silence');
   await browser.clock.advance(1);
   await settle();
   t.same(tab.seen, ['list', 'a', 'list']);
@@ -202,7 +202,7 @@ t.test('a holder of which nothing is heard loses the stream to another tab', asy
   for (const { watch } of [frozen, tab]) watch.stop();
 });
 
-t.test('a stream that breaks is opened again after growing waits', async (t) => {
+t.test('a broken stream is reopened after growing delays', async (t) => {
   const browser = new Browser();
   const tab = browser.open();
   await settle();
@@ -222,7 +222,7 @@ t.test('a stream that breaks is opened again after growing waits', async (t) => 
   tab.watch.stop();
 });
 
-t.test('envelopes are read whole, wherever the network cuts them', (t) => {
+t.test('envelopes are read completely, wherever the network splits them', (t) => {
   const bytes = [{ a: 1 }, { b: 'ä' }, {}].map((json) => encodeEnvelope(json));
   const all = new Uint8Array(bytes.flatMap((each) => [...each]));
   for (let cut = 1; cut < all.length; cut += 1) {

@@ -1,7 +1,8 @@
 /**
- * The signed identity token of a CI job, the assertion. GitHub's token endpoint is asked as its
- * official client does (audience appended to a URL that has a query already, tried again only on
- * 502, 503 and 504); other platforms hand the token to the job in a variable or a command's output.
+ * The signed identity token of a CI job, called the assertion. GitHub's token endpoint is called as
+ * its official client does: the audience is appended to a URL that already has a query, and only
+ * 502, 503 and 504 are retried. Other platforms provide the token in a variable or in the output of
+ * a command.
  */
 import { pause } from '../../../streams/platform/pause.ts';
 import { isConfidential } from '../../sdk/access.ts';
@@ -11,22 +12,25 @@ import { Fault, UsageError } from '../client/faults.ts';
 import { mask } from './workflow.ts';
 
 export interface AssertionSource {
-  /** An assertion that has not been used. Throws `Fault`. */
+  /** An unused assertion. Throws `Fault`. */
   readonly fresh: () => Promise<string>;
-  /** true: `fresh` can be called again, each time for another one. */
+  /** True if `fresh` can be called again, each time for another one. */
   readonly isRenewable: boolean;
-  /** Names in the environment that hold it, or the right to it: not for a child. */
+  /**
+   * Environment variables that hold the assertion or the right to request one; hidden from child
+   * processes.
+   */
   readonly variables: readonly string[];
 }
 
-/** The right to ask for a token. Whoever has these two acts as the job. */
+/** The right to request a token. Anyone who has these two can act as the job. */
 const REQUEST_URL = 'ACTIONS_ID_TOKEN_REQUEST_URL';
 const REQUEST_TOKEN = 'ACTIONS_ID_TOKEN_REQUEST_TOKEN';
 
-/** Three parts of base64url; nothing else goes into a request. */
+/** Three parts of base64url; requests contain nothing else. */
 const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Where the assertion comes from, by `--assertion-from` or the job's environment. */
+/** The source of the assertion, from `--assertion-from` or the job's environment. */
 export function assertionSource(context: ActionContext, audience: string): AssertionSource {
   const given = context.input.text('assertion-from');
   if (given === undefined) {
@@ -49,7 +53,7 @@ function fromVariable({ environment }: ActionContext, name: string): string {
   if (value) return value;
   throw new UsageError(
     `--assertion-from names the variable ${name}, which is not set`,
-    'The job must ask its platform for an identity token; docs/ci.md says how',
+    'The job must request an identity token from its platform; see docs/ci.md',
   );
 }
 
@@ -68,12 +72,12 @@ async function askPlatform(context: ActionContext, audience: string): Promise<st
       timeoutMs,
     });
     if (answer.status === 200) {
-      return checked(context, valueIn(answer.text), 'the answer of the token endpoint');
+      return checked(context, valueIn(answer.text), 'the response of the token endpoint');
     }
-    // What the platform says beside the status is not repeated: it may hold what was sent.
-    const sentence = `The token endpoint of the platform answered HTTP ${answer.status}`;
+    // The body is not repeated, because it may contain the request.
+    const sentence = `The platform's token endpoint responded with HTTP ${answer.status}`;
     if (!PASSING.includes(answer.status) || tries === TRIES_MAX) throw new Fault(sentence);
-    report(`${sentence}; asking again`);
+    report(`${sentence}; retrying`);
     await pause(ports.clock, FIRST_PAUSE_MS * 2 ** (tries - 1));
   }
 }
@@ -82,7 +86,7 @@ function permission({ environment }: ActionContext): { url: string; token: strin
   const { [REQUEST_URL]: url, [REQUEST_TOKEN]: token } = environment;
   if (!url || !token) throw notPermitted(environment);
   if (!URL.canParse(url) || !isConfidential(new URL(url))) {
-    throw new Fault(`${REQUEST_URL} is not an https address`);
+    throw new Fault(`${REQUEST_URL} is not an HTTPS address`);
   }
   return { url, token };
 }
@@ -90,19 +94,21 @@ function permission({ environment }: ActionContext): { url: string; token: strin
 function notPermitted(environment: ActionContext['environment']): Fault {
   if (environment.GITHUB_ACTIONS !== 'true') {
     return new UsageError(
-      'This is not a job that can ask for an identity token',
-      `${REQUEST_URL} is not set. On another platform give its token with --assertion-from;\ndocs/ci.md says how for GitLab, Buildkite and CircleCI.`,
+      'This job cannot request an identity token',
+      `${REQUEST_URL} is not set. On other platforms, pass the token with --assertion-from;\nsee docs/ci.md for GitLab, Buildkite and CircleCI.`,
     );
   }
-  return new Fault('This job may not ask for an identity token', { hint: PERMISSION_HINT });
+  return new Fault('This job is not allowed to request an identity token', {
+    hint: PERMISSION_HINT,
+  });
 }
 
-/** Of what is wrong in a job, the first to look at. */
-export const PERMISSION_HINT = `Add this to the job (naming one permission takes away those not named):
+/** The most likely problem of a job, to check first. */
+export const PERMISSION_HINT = `Add this to the job (naming one permission removes those not named):
     permissions:
       id-token: write
       contents: read
-A run that a fork's pull request starts never may; pull requests are refused in any case.`;
+Runs for pull requests from forks never have it, and pull requests are always denied.`;
 
 function valueIn(text: string): string {
   try {
@@ -111,14 +117,14 @@ function valueIn(text: string): string {
       return String(parsed.value);
     }
   } catch {
-    // `checked` reports it, as any other answer without a token.
+    // `checked` reports it like any other response without a token.
   }
   return '';
 }
 
-/** Masked as soon as it is known. The text is never repeated in a fault. */
+/** Masked as soon as it is known. Faults never contain the text. */
 function checked(context: ActionContext, assertion: string, where: string): string {
-  if (!JWT_FORM.test(assertion)) throw new Fault(`There is no identity token in ${where}`);
+  if (!JWT_FORM.test(assertion)) throw new Fault(`No identity token in ${where}`);
   mask(context, assertion);
   return assertion;
 }

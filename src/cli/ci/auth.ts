@@ -1,7 +1,8 @@
 /**
- * `svc auth ci`: inside a CI job, exchanges the job's identity for a token of 15 minutes and gives
- * it to one child process. The token is masked before anything can print it, lives in the child's
- * environment alone, and is written nowhere; the child gets no right to ask for further ones.
+ * `svc auth ci`: inside a CI job, exchanges the job's identity for a token that is valid for 15
+ * minutes and passes it to one child process. The token is masked before anything can print it,
+ * exists only in the child's environment, and is never written. The child cannot request further
+ * tokens.
  */
 import { pause } from '../../../streams/platform/pause.ts';
 import {
@@ -34,28 +35,27 @@ const ciAction: Action = {
   summary: 'Exchange the identity of a CI job for a token, and run one command with it',
   takesCommand: true,
   options: [
-    { name: 'trust', takes: 'NAME', help: 'Approved trust name; else SVC_TRUST' },
+    { name: 'trust', takes: 'NAME', help: 'Name of the approved trust; default: SVC_TRUST' },
     {
       name: 'audience',
       takes: 'AUDIENCE',
-      help: 'Audience of the identity token; else SVC_AUDIENCE',
+      help: 'Audience of the identity token; default: SVC_AUDIENCE',
     },
     { name: 'print', help: 'Print the token, after masking it, instead of running a command' },
     { name: 'verify', help: 'Run the verification step instead, with SVC_SETUP_CODE' },
-    { name: 'setup-id', takes: 'ID', help: 'Id of the verification; else SVC_SETUP_ID' },
+    { name: 'setup-id', takes: 'ID', help: 'Id of the verification; default: SVC_SETUP_ID' },
     {
       name: 'assertion-from',
       takes: 'VARIABLE',
-      help: 'Variable that holds the identity token, on platforms that set one; - reads standard input',
+      help: 'Variable that holds the identity token, if the platform sets one; - reads standard input',
     },
   ],
   notes: `The command gets the token as SVC_API_KEY in its own environment, with SVC_ENDPOINT and
-SVC_PROJECT; svc ends with its exit code. The token expires after 15 minutes and cannot be
-renewed: split longer work, and run "svc auth ci -- …" for each part. Other tools read the token
-from the environment, never from an argument, which every process of the machine can read;
-docs/ci.md shows it with curl. --print writes it to standard output and the mask to standard
-error; keep it in one step, and never put it into GITHUB_ENV, GITHUB_OUTPUT, a file or an
-artifact.`,
+SVC_PROJECT; svc returns its exit code. The token expires after 15 minutes and cannot be renewed.
+Split longer work, and run "svc auth ci -- …" for each part. Other tools must read the token from
+the environment, never from an argument, which every process on the machine can read; docs/ci.md
+has an example with curl. --print writes it to standard output and the mask to standard error.
+Use it within one step, and never write it to GITHUB_ENV, GITHUB_OUTPUT, a file or an artifact.`,
   run: (context) => (context.input.isOn('verify') ? verify(context) : exchange(context)),
 };
 
@@ -91,17 +91,18 @@ function needed(
 ): string {
   const value = input.text(option) || environment[variable]?.trim();
   if (value) return value;
-  throw new UsageError(`${variable} is empty, and there is no --${option}`, hint);
+  throw new UsageError(`${variable} is empty, and --${option} is not set`, hint);
 }
 
 const VARIABLES_HINT =
-  'It is a variable of the CI, not a secret; runs for pull requests from forks do not see variables.\n"svc trusts show" prints the trust name and the audience';
+  'This is a CI variable, not a secret. Runs for pull requests from forks do not have access to variables.\n"svc trusts show" prints the trust name and the audience';
 
 const VERIFY_HINT =
-  '"svc trusts verify" printed it (docs/ci.md, step 3): pass it to the verification step of the job';
+  '"svc trusts verify" printed it (docs/ci.md, step 3). Pass it to the verification step of the job';
 
 /**
- * One call with an assertion of its own for each try: what was sent is burned, whatever came of it.
+ * One call with a new assertion for each attempt: an assertion that was sent is used up, whatever
+ * the outcome.
  */
 async function withFresh<T>(
   context: ActionContext,
@@ -116,7 +117,9 @@ async function withFresh<T>(
       reportRefusal(context, error, assertion);
       const waitMs = error instanceof NoAnswer ? 1_000 * tries : retryWaitMs(error, tries, RETRIES);
       if (waitMs === undefined || !source.isRenewable || tries === TRIES_MAX) throw error;
-      context.report('The service did not answer usably; trying again with a fresh identity');
+      context.report(
+        'The service did not return a usable response; retrying with a new identity token',
+      );
       await pause(context.ports.clock, waitMs);
     }
   }
@@ -137,7 +140,7 @@ async function runWith(
 ): Promise<number> {
   const { api, source, answer, command } = given;
   const child: Record<string, string | undefined> = { ...environment };
-  // SVC_REEXEC is ours alone: with it another svc would not find its Node.
+  // SVC_REEXEC is internal: with it, a nested svc would not find its Node.
   for (const name of [...source.variables, 'SVC_SETUP_CODE', 'SVC_REEXEC']) delete child[name];
   child.SVC_API_KEY = answer.accessToken;
   child.SVC_ENDPOINT = api.access.endpoint;
@@ -145,7 +148,7 @@ async function runWith(
   const { onSignal } = surroundings;
   const end = await ports.runChild({ command, environment: child, onSignal });
   if ('exitCode' in end) return end.exitCode;
-  throw new Fault(`${command[0] ?? ''} cannot be run: ${end.problem}`, {
+  throw new Fault(`${command[0] ?? ''} could not be run: ${end.problem}`, {
     exitCode: end.missing ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN,
   });
 }
@@ -153,14 +156,16 @@ async function runWith(
 async function verify(context: ActionContext): Promise<number> {
   const { environment, input, print } = context;
   if (input.isOn('print') || input.command.length > 0) {
-    throw new UsageError('--verify proves an identity and gets no token, so it takes no command');
+    throw new UsageError(
+      '--verify proves an identity without issuing a token, so it takes no command',
+    );
   }
   const setupId = needed(context, 'setup-id', 'SVC_SETUP_ID', VERIFY_HINT);
   const pairingCode = environment.SVC_SETUP_CODE?.trim() ?? '';
   if (pairingCode === '') {
     throw new UsageError(
       'SVC_SETUP_CODE is empty',
-      'Store the pairing code as a secret of that name, and pass it to this step: runs for pull requests from forks see no secrets',
+      'Store the pairing code as a secret of that name and pass it to this step. Runs for pull requests from forks do not have access to secrets',
     );
   }
   mask(context, pairingCode);
@@ -182,15 +187,17 @@ async function verify(context: ActionContext): Promise<number> {
   return EXIT_OK;
 }
 
-// A refused exchange, so that a workflow author can mend it: every claim the job showed, decoded
-// here from its own token, with marks at those that are MISSING or DIFFERENT. In a job it is also on
-// the summary page. The token itself is never printed.
+// Reports a refused exchange so that the author of the workflow can fix it: every claim of the job,
+// decoded here from its own token, with marks at those that are MISSING or DIFFERENT. In a job it
+// is also on the summary page. The token itself is never printed.
 
 /** One entry of the refusal's `metadata.claims`. */
 interface Difference {
   readonly claim: string;
   readonly got: string | null;
-  /** Absent: only the owner of the trusted workflow may see it. null: the claim must be absent. */
+  /**
+   * Absent if only the owner of the trusted workflow may see it; null if the claim must be absent.
+   */
   readonly expected?: string | null;
 }
 
@@ -200,10 +207,10 @@ interface Row {
   readonly mark: string;
 }
 
-/** Longest text of a claim that is shown. */
+/** Maximum length of a displayed claim, characters. */
 const VALUE_CHARS_MAX = 300;
 
-/** Reports a refused exchange or verification; does nothing for other faults. */
+/** Reports a refused exchange or verification; ignores other faults. */
 function reportRefusal(context: ActionContext, error: unknown, assertion: string): void {
   const refusal = refusalOf(error);
   if (refusal?.reason !== 'EXCHANGE_DENIED' && refusal?.reason !== 'BAD_ASSERTION') return;
@@ -218,7 +225,10 @@ function reportRefusal(context: ActionContext, error: unknown, assertion: string
   addToSummary(context, summaryOf(refusal, rows, hints));
 }
 
-/** The payload of a JWT as claims and texts; {} when it is none. Nothing is verified: it is ours. */
+/**
+ * The payload of a JWT as claims and texts; {} if it is not a JWT. It is not verified, because the
+ * token is our own.
+ */
 function decodedClaims(assertion: string): Readonly<Record<string, string>> {
   try {
     const payload = Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString('utf8');
@@ -245,7 +255,7 @@ function differencesOf({ metadata }: ServiceRefusal): readonly Difference[] {
   }
 }
 
-/** What differs first, then the rest, so that the end of a log's screen is not what matters. */
+/** Differing claims first, so that they stand out. */
 function rowsOf(
   claims: Readonly<Record<string, string>>,
   differences: readonly Difference[],
@@ -265,7 +275,7 @@ function rowsOf(
 function markOf({ got, expected }: Difference): string {
   const mark = got === null ? 'MISSING' : 'DIFFERENT';
   if (expected === undefined) return mark;
-  if (expected === null) return `${mark}: has to be absent`;
+  if (expected === null) return `${mark}: must be absent`;
   return `${mark}: expected ${claimText(textOf(expected))}`;
 }
 
@@ -278,12 +288,12 @@ function hintsFor(
   const hints: string[] = [];
   if (PULL_REQUEST.test(environment.GITHUB_EVENT_NAME ?? '') || metadata.cause === 'PULL_REQUEST') {
     hints.push(
-      'Pull requests are always refused, from forks and from branches: run it on push,\nworkflow_dispatch or schedule, as the trust was verified.',
+      'Pull requests are always denied, from forks and from branches. Run the job on push,\nworkflow_dispatch or schedule, as the trust was verified.',
     );
   }
   if (metadata.cause === 'IDENTITY_RENAMED') {
     hints.push(
-      'The repository or its owner was renamed: verify the workflow again (svc trusts verify).',
+      'The repository or its owner was renamed. Verify the workflow again (svc trusts verify).',
     );
   }
   if (metadata.cause === 'IDENTITY_MISMATCH') {
@@ -306,7 +316,7 @@ function summaryOf(
     return value === undefined ? [] : [`- ${name}: ${code(value)}`];
   });
   return [
-    '### svc: this job was refused',
+    '### svc: this job was denied',
     '',
     `${code(reason)}: ${code(message)}`,
     '',
@@ -329,7 +339,7 @@ function summaryOf(
   ].join('\n');
 }
 
-/** A text as code: neither markup nor table cells of others. */
+/** A text as code: it cannot introduce markup or table cells. */
 function code(text: string): string {
   return `\`${printable(text).replaceAll('`', "'").replaceAll('|', '\\|')}\``;
 }

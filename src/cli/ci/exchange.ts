@@ -1,6 +1,6 @@
 /**
- * The program of the composite action: `svc auth ci` alone. `npm run generate` bundles it, with all
- * that it needs, into the one file `action/exchange.cjs`, so that a job installs nothing.
+ * The program of the composite action: only `svc auth ci`. `npm run generate` bundles it with its
+ * dependencies into `action/exchange.cjs`, so that a job installs nothing.
  */
 import { processSurroundings } from '../process-surroundings.ts';
 import { authCommand } from './auth.ts';

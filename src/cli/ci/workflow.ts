@@ -1,25 +1,25 @@
 /**
- * Output for a job's log and its summary. Masking comes first and goes to standard error: the
- * runner reads commands there too, and standard output belongs to the child or to the token.
+ * Output for a job's log and summary. Masking comes first and goes to standard error: the runner
+ * reads commands there too, and standard output belongs to the child or the token.
  */
 import { appendFileSync } from 'node:fs';
 import type { ActionContext } from '../client/action.ts';
 
 /**
- * Keeps a secret out of the log of the job from here on. Only where the runner understands the
- * command: elsewhere the command itself would be what prints the secret.
+ * Masks a secret in the job's log from now on. Used only if the runner understands the command:
+ * otherwise the command itself would print the secret.
  */
 export function mask({ environment, surroundings }: ActionContext, secret: string): void {
   if (environment.GITHUB_ACTIONS === 'true') surroundings.stderr(`::add-mask::${secret}\n`);
 }
 
-/** Adds to the summary page of the job's run; a summary that cannot be written is only reported. */
+/** Appends to the summary page of the job's run; a failure to write it is only reported. */
 export function addToSummary({ environment, report }: ActionContext, markdown: string): void {
   const path = environment.GITHUB_STEP_SUMMARY;
   if (!path) return;
   try {
     appendFileSync(path, markdown);
   } catch (error) {
-    report(`The summary of the step could not be written: ${(error as Error).message}`);
+    report(`The step summary could not be written: ${(error as Error).message}`);
   }
 }

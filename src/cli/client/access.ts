@@ -1,7 +1,8 @@
 /**
- * Where the service is, and who calls it: the endpoint from --endpoint, SVC_ENDPOINT or the stored
- * session, in this order; the credential from SVC_API_KEY or the stored session, never from the
- * command line. What only people may do takes the session alone: no key could do it.
+ * The endpoint of the service and the identity of the caller. The endpoint comes from --endpoint,
+ * SVC_ENDPOINT or the stored session, in this order; the credential from SVC_API_KEY or the stored
+ * session, never from the command line. Operations reserved for people use only the session,
+ * because no key can perform them.
  */
 
 import { shownUrl } from '../../../streams/platform/shown-url.ts';
@@ -12,20 +13,20 @@ import type { ClientPorts, Surroundings } from '../command.ts';
 import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
 import { readSession, type StoredSession, sessionPath, writeSession } from './session-file.ts';
 
-/** Who may make a call: whoever has a credential, people alone, or anybody. */
+/** Who may make a call: any caller with a credential, only people, or anonymous callers. */
 export type Caller = 'any' | 'person' | 'nobody';
 
 export interface Access {
   /** Origin of the API. */
   readonly endpoint: string;
-  /** Headers that identify the caller; {} = anonymous. */
+  /** Headers that identify the caller; {} for an anonymous one. */
   readonly headers: () => Readonly<Record<string, string>>;
-  /** Takes a rotated session out of `Set-Cookie` values and keeps it. */
+  /** Extracts a rotated session from `Set-Cookie` values and stores it. */
   readonly noteCookies: (setCookies: readonly string[]) => void;
 }
 
 export interface AccessOptions {
-  /** --endpoint. */
+  /** Value of --endpoint. */
   readonly endpoint: string | undefined;
   readonly caller: Caller;
   readonly environment: Surroundings['environment'];
@@ -57,8 +58,8 @@ export function openAccess(options: AccessOptions): Access {
 }
 
 /**
- * The session as the file has it at each request: another command may have been given a new secret
- * meanwhile, and the service takes the use of an old one for a theft.
+ * Reads the session from the file at each request: another command may have received a new secret
+ * in the meantime, and the service treats the use of an old one as theft.
  */
 function sessionAccess(path: string, stored: StoredSession): Access {
   let session = stored;
@@ -79,7 +80,7 @@ function sessionAccess(path: string, stored: StoredSession): Access {
   };
 }
 
-/** The headers that a browser would send: a session counts with the service's own origin alone. */
+/** The headers that a browser would send: a session is valid only with the service's own origin. */
 function sessionHeaders(session: StoredSession): Readonly<Record<string, string>> {
   return { cookie: `${session.cookieName}=${session.secret}`, origin: session.endpoint };
 }
@@ -87,7 +88,7 @@ function sessionHeaders(session: StoredSession): Readonly<Record<string, string>
 function rotatedSecret(setCookies: readonly string[], name: string): string | undefined {
   for (const cookie of setCookies) {
     const [pair = ''] = cookie.split(';');
-    // An empty value takes the cookie away: the file stays, and the next call reports what is wrong.
+    // An empty value deletes the cookie: the file stays, and the next call reports the problem.
     if (pair.startsWith(`${name}=`) && pair.length > name.length + 1) {
       return pair.slice(name.length + 1);
     }
@@ -103,34 +104,34 @@ function givenEndpoint({ endpoint, environment }: AccessOptions): string | undef
 
 function notKnownWhere(): UsageError {
   return new UsageError(
-    'The address of the service is not known',
-    'Set --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com',
+    'The address of the service is not set',
+    'Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com',
   );
 }
 
-/** An origin that a credential may be sent to. Throws `UsageError`. */
+/** An origin to which a credential may be sent. Throws `UsageError`. */
 function parseEndpoint(what: string, text: string): string {
   let endpoint: string;
   try {
     endpoint = origin.parse(text);
   } catch (error) {
     if (!(error instanceof BadSetting) && !(error instanceof TypeError)) throw error;
-    throw new UsageError(`${what} is ${origin.takes}, not ${JSON.stringify(shownUrl(text))}`);
+    throw new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(shownUrl(text))}`);
   }
   if (isConfidential(new URL(endpoint))) return endpoint;
   throw new UsageError(
-    `${what} is plain http: anybody on the network path could read the credential`,
-    'Use https; plain http is accepted only for this machine',
+    `${what} uses plain HTTP, so the credential could be read on the network`,
+    'Use HTTPS. Plain HTTP is accepted only for this machine',
   );
 }
 
-/** Access tokens and keys, in what a header may carry. */
+/** Access tokens and keys, restricted to characters that a header may contain. */
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 function checkedKey({ SVC_API_KEY: key = '' }: Surroundings['environment']): string {
   const isOurs = key.startsWith('svc_');
   if (HEADER_SAFE.test(key) && (!isOurs || parseKey(key))) return key;
-  throw new Fault('SVC_API_KEY is not a key of this service: its checksum is wrong', {
+  throw new Fault('SVC_API_KEY is not a valid key: its checksum is wrong', {
     exitCode: EXIT_DENIED,
     hint: 'Check that it was copied completely, without spaces or quotes',
   });
@@ -141,7 +142,7 @@ function notSignedIn(caller: Caller): Fault {
     exitCode: EXIT_DENIED,
     hint:
       caller === 'person'
-        ? 'Sign in with "svc login"; no key can do this'
-        : 'Sign in with "svc login", or put a key into SVC_API_KEY',
+        ? 'Sign in with "svc login". Keys cannot do this'
+        : 'Sign in with "svc login", or set SVC_API_KEY to a key',
   });
 }

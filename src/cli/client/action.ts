@@ -1,7 +1,7 @@
 /**
  * Declaration of a client command: an action with its options, run in a context that opens the API
- * as whoever may make the call. A command of `svc` is one action (`svc login`) or a family of them
- * (`svc keys create`); help, completion and the handling of faults are the same for all.
+ * as the appropriate caller. A command of `svc` is one action (`svc login`) or a family of actions
+ * (`svc keys create`). Help, completion and fault handling are the same for all.
  */
 import { closestName } from '../../../actors/platform/closest-name.ts';
 import {
@@ -20,73 +20,73 @@ import { flagHint } from './field-flags.ts';
 import { processPorts } from './ports.ts';
 
 export interface Action {
-  /** Second word of the command line; of a single command, the first. */
+  /** Second word of the command line; for a single-action command, the first. */
   readonly name: string;
   readonly summary: string;
   readonly positionals?: readonly Positional[];
   readonly options?: readonly Option[];
-  /** true: `-- command args…` may follow. */
+  /** True if `-- command args…` may follow. */
   readonly takesCommand?: boolean;
-  /** Further lines of the help text. */
+  /** Additional lines of the help text. */
   readonly notes?: string;
-  /** What to do about refusals, where the action knows more than the reason. */
+  /** Advice on refusals, if the action knows more than the reason says. */
   readonly hints?: Hints;
   /** Resolves to the exit code. Throws `Fault` and what `Api.call` throws. */
   readonly run: (context: ActionContext) => Promise<number>;
 }
 
-/** What an action works with. */
+/** Context in which an action runs. */
 export interface ActionContext {
   readonly input: Input;
   readonly environment: Surroundings['environment'];
   readonly surroundings: Surroundings;
   readonly ports: ClientPorts;
-  /** true: one JSON document on standard output, for programs. */
+  /** True for one JSON document on standard output, for programs. */
   readonly json: boolean;
   readonly timeoutMs: number;
-  /** The terminal of standard output; undefined: there is none. */
+  /** The terminal of standard output; undefined if there is none. */
   readonly screen: Screen | undefined;
   readonly print: (text: string) => void;
-  /** For people, beside the result: on standard error. */
+  /** Prints a line for people to standard error, in addition to the result. */
   readonly report: (line: string) => void;
   readonly access: (caller: Caller) => Access;
   readonly api: (caller: Caller) => Api;
 }
 
-/** A command that is a client of the API: what the program runs, and what completion is made of. */
+/** A command that is a client of the API: what the program runs, and the source of completion. */
 export interface ClientCommand extends Command {
   readonly actions: readonly Action[];
-  /** true: its one action has no name of its own. */
+  /** True if its only action has no name of its own. */
   readonly isSingle: boolean;
 }
 
-/** Is it one of those that are clients of the API? */
+/** Whether a command is a client of the API. */
 export function isClientCommand(command: Command): command is ClientCommand {
   return 'actions' in command;
 }
 
 /** Options of every action. */
 export const sharedOptions: readonly Option[] = [
-  { name: 'endpoint', takes: 'URL', help: 'Address of the service; else SVC_ENDPOINT' },
-  { name: 'timeout', takes: 'DURATION', help: 'Longest wait for one answer; default 30s' },
-  { name: 'json', help: 'One JSON document, for programs' },
+  { name: 'endpoint', takes: 'URL', help: 'Address of the service; default: SVC_ENDPOINT' },
+  { name: 'timeout', takes: 'DURATION', help: 'Maximum wait for one response; default 30s' },
+  { name: 'json', help: 'Print one JSON document, for programs' },
 ];
 
 export const projectOption: Option = {
   name: 'project',
   takes: 'PROJECT',
-  help: 'Project, by id or name; else SVC_PROJECT, or the one you are a member of',
+  help: 'Project, by id or name; default: SVC_PROJECT, or the only one you are a member of',
 };
 
 export const requestIdOption: Option = {
   name: 'request-id',
   takes: 'UUID',
-  help: 'Request id of an earlier try that got no answer: the change is not made twice',
+  help: 'Request id of an earlier attempt without a response: the change is not made twice',
 };
 
 const TIMEOUT_SECONDS_DEFAULT = 30;
 
-/** A command of several actions, `svc <name> <action>`. */
+/** A command with several actions, `svc <name> <action>`. */
 export function family(
   name: string,
   summary: string,
@@ -117,7 +117,7 @@ export function family(
   };
 }
 
-/** A command that is one action, `svc <name>`. */
+/** A command with a single action, `svc <name>`. */
 export function single(action: Action): ClientCommand {
   const { name, summary } = action;
   return {
@@ -136,7 +136,8 @@ async function runAction(
   args: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
-  // Known before the line is parsed: a program that asks wrongly reads the answer as JSON too.
+  // Determined before the line is parsed: even for an invalid command line, a program reads the
+  // output as JSON.
   const json = beforeDashes(args).includes('--json');
   const options = [...(action.options ?? []), ...sharedOptions];
   let input: Input | undefined;
@@ -150,7 +151,7 @@ async function runAction(
     if (!fault) throw error;
     surroundings.stderr(fault.text);
     const isUsage = error instanceof UsageError && !json;
-    if (isUsage) surroundings.stderr(`  "svc help ${command}" says more\n`);
+    if (isUsage) surroundings.stderr(`  See "svc help ${command}"\n`);
     return fault.exitCode;
   }
 }
@@ -158,7 +159,7 @@ async function runAction(
 function contextOf(input: Input, surroundings: Surroundings, ports: ClientPorts): ActionContext {
   const { environment, stdout, stderr } = surroundings;
   const timeoutMs = (input.seconds('timeout') ?? TIMEOUT_SECONDS_DEFAULT) * 1000;
-  if (timeoutMs === 0) throw new UsageError('--timeout is at least 1s');
+  if (timeoutMs === 0) throw new UsageError('--timeout must be at least 1s');
   const report = (line: string): void => stderr(`${line}\n`);
   const access = (caller: Caller): Access =>
     openAccess({ endpoint: input.text('endpoint'), caller, environment, ports });
@@ -199,10 +200,12 @@ function unknownAction(
   actions: readonly Action[],
 ): string {
   const names = actions.map((action) => action.name);
-  if (given === undefined) return `svc ${name}: say what: ${names.join(', ')}\n`;
+  if (given === undefined) return `svc ${name}: specify an action: ${names.join(', ')}\n`;
   const closest = closestName(given, names);
-  const hint = closest ? `did you mean "svc ${name} ${closest}"?` : `there are ${names.join(', ')}`;
-  return `svc ${name}: ${JSON.stringify(given)} is not one of its actions: ${hint}\n`;
+  const hint = closest
+    ? `did you mean "svc ${name} ${closest}"?`
+    : `available: ${names.join(', ')}`;
+  return `svc ${name}: ${JSON.stringify(given)} is not an action: ${hint}\n`;
 }
 
 function familyHelp(name: string, actions: readonly Action[], notes: string): string {

@@ -1,7 +1,7 @@
 /**
- * Calls of the API from the command line, over the generated descriptors. A call is sent again only
- * where that cannot do harm: it changes nothing, or it carries a request id and goes out exactly as
- * before. Whether a change without an answer was made is never guessed.
+ * Calls of the API from the command line, based on the generated descriptors. A call is retried
+ * only if that is harmless: it changes nothing, or it has a request id and is resent unchanged. The
+ * outcome of a change without a response is never guessed.
  */
 import {
   create,
@@ -37,23 +37,26 @@ import { NoAnswer } from './faults.ts';
 export interface ApiOptions {
   readonly access: Access;
   readonly clock: ClientPorts['clock'];
-  /** Longest time of one try. */
+  /** Timeout of one attempt, ms. */
   readonly timeoutMs: number;
-  /** ServiceRefusal before a call is sent again. */
+  /** Called with a message before a call is retried. */
   readonly onAgain: (sentence: string) => void;
 }
 
-/** At a terminal an absent service is reported at once. */
+/** On a terminal, an unreachable service is reported at once. */
 export const RETRIES: RetryRule = { ...DEFAULT_RETRIES, waitsForAbsent: false };
-/** Answers are at most 4 MiB; anything larger is not of this service. */
+/**
+ * Maximum response size, bytes. Responses are at most 4 MiB; anything larger is not from this
+ * service.
+ */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The API, as one caller at one endpoint. */
+/** The API, for one caller at one endpoint. */
 export class Api {
   readonly access: Access;
   readonly #options: ApiOptions;
   readonly #transport: Transport;
-  /** true: a change was made, or may have been. */
+  /** True if a change was made or may have been made. */
   #mayHaveChanged = false;
 
   constructor(options: ApiOptions) {
@@ -68,13 +71,13 @@ export class Api {
   }
 
   /**
-   * One call. Throws `ConnectError` for what the service refused, `NoAnswer` when no answer came.
+   * One call. Throws `ConnectError` for a refusal by the service, `NoAnswer` without a response.
    */
   async call<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>> {
-    // Made once: what is sent again is the same message, its request id included.
+    // Created once: a retry sends the same message, including its request id.
     const message = create(method.input, request);
     const mayRepeat = isRepeatable(method, message);
     let isSent = false;
@@ -88,7 +91,7 @@ export class Api {
         this.#mayHaveChanged ||= isSent && isChange(method);
         const waitMs = mayRepeat ? retryWaitMs(error, tries, RETRIES) : undefined;
         if (waitMs === undefined) throw this.#asFault(error, method, { message, isSent });
-        this.#options.onAgain(`${whatHappened(error)}; the same request is sent again`);
+        this.#options.onAgain(`${whatHappened(error)}; retrying the same request`);
         await pause(this.#options.clock, waitMs);
       }
     }
@@ -121,29 +124,29 @@ export class Api {
   ): unknown {
     if (!(error instanceof ConnectError && isWithoutAnswer(error))) return error;
     const { endpoint } = this.#options.access;
-    const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
+    const sentence = `${endpoint} did not respond: ${whatHappened(error)}`;
     const { requestId } = message as { requestId?: string };
     if (!this.#mayHaveChanged && isUnreached(error)) return new NoAnswer(sentence, SERVICE_AWAY);
     if (!requestId || !isSent) return new NoAnswer(sentence);
     return new NoAnswer(
       sentence,
-      `Whether ${method.name} was done is not known. Run the same command with\n` +
-        `--request-id ${requestId}: one request id is never acted on twice.\n` +
-        'Do not use a new id for this.',
+      `It is unknown whether ${method.name} was applied. Run the same command with\n` +
+        `--request-id ${requestId}. A request id is never applied twice.\n` +
+        'Do not use a new id.',
     );
   }
 }
 
-/** What to do when nothing at the address took the request. */
+/** What to do if the service did not receive the request. */
 export const SERVICE_AWAY =
-  'Nothing was changed. Check that the service runs ("svc serve", "systemctl status svc"),\n' +
-  'and its address: --endpoint or SVC_ENDPOINT';
+  'Nothing was changed. Check that the service is running ("svc serve", "systemctl status svc"),\n' +
+  'and check its address: --endpoint or SVC_ENDPOINT';
 
 function isChange(method: DescMethodUnary): boolean {
   return getOption(method, policy).mutation;
 }
 
-/** False where the request was refused, or left this machine for nobody. */
+/** False if the request was refused or could not be delivered. */
 function mayHaveArrived(error: unknown): boolean {
   if (!(error instanceof ConnectError) || !isWithoutAnswer(error)) return false;
   return !isUnreached(error) && !isUntrusted(error);
@@ -152,9 +155,9 @@ function mayHaveArrived(error: unknown): boolean {
 function whatHappened(error: unknown): string {
   if (!(error instanceof ConnectError)) return String(error);
   const code = networkCodeOf(error);
-  if (isUnreached(error)) return `nothing answers there (${code})`;
+  if (isUnreached(error)) return `connection refused or host unreachable (${code})`;
   if (code !== undefined) return certificateProblem(code) ?? `the connection failed (${code})`;
-  if (error.code === Code.DeadlineExceeded) return '--timeout has elapsed';
+  if (error.code === Code.DeadlineExceeded) return 'the timeout (--timeout) expired';
   return error.rawMessage;
 }
 
@@ -164,7 +167,7 @@ export interface PlainRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly timeoutMs: number;
-  /** What to do when nothing answers there. */
+  /** What to do if the address is unreachable. */
   readonly ifUnreached?: string;
 }
 
@@ -174,7 +177,7 @@ export interface PlainAnswer {
   readonly text: string;
 }
 
-/** One request. Throws `NoAnswer` when none came, or one that is too large. */
+/** One request. Throws `NoAnswer` without a response, or if the response is too large. */
 export async function askPlainly(request: PlainRequest): Promise<PlainAnswer> {
   const { method, url, headers = {}, body, timeoutMs } = request;
   const { host } = new URL(url);
@@ -191,7 +194,7 @@ export async function askPlainly(request: PlainRequest): Promise<PlainAnswer> {
     if (error instanceof NoAnswer) throw error;
     const cause = causeOf(error);
     const hint = cause === 'ECONNREFUSED' ? request.ifUnreached : undefined;
-    throw new NoAnswer(`${host} gave no answer: ${cause}`, hint);
+    throw new NoAnswer(`${host} did not respond: ${cause}`, hint);
   }
 }
 
@@ -201,15 +204,15 @@ async function boundedText(answer: Response): Promise<string> {
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > ANSWER_BYTES_MAX)
-      throw new NoAnswer('The answer is larger than any answer of this service');
+      throw new NoAnswer('The response is larger than any response of this service');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The message leaves the address out: it may hold more than a host. */
+/** The message omits the address, which may contain more than a host. */
 function causeOf(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return 'the time is over';
+  if (error instanceof Error && error.name === 'TimeoutError') return 'the request timed out';
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof Error && 'code' in cause) {
     return certificateProblem(String(cause.code)) ?? String(cause.code);
@@ -217,16 +220,16 @@ function causeOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** The refusal in an answer of a plain route, in the form of an RPC error. */
+/** The refusal in the response of a plain route, as an RPC error. */
 export function asApiFault({ status, headers, text }: PlainAnswer): Error {
   const fallback = new ConnectError(
-    `The service answered HTTP ${status}`,
+    `The service responded with HTTP ${status}`,
     codeFromHttpStatus(status),
   );
   try {
     return errorFromJson(JSON.parse(text) as JsonValue, headers, fallback);
   } catch {
-    // Not Connect's JSON: a gateway in between answered, and its status says all there is.
+    // Not Connect's JSON: a gateway responded, and only its status is useful.
     return fallback;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The command line of client commands: options and positionals are declared as a table, from which
- * the parser, the help text and the shell completion come. `node:util` splits the line; what is
- * wrong is reported here, with the name that was probably meant.
+ * The command line of client commands. Options and positionals are declared as a table from which
+ * the parser, the help text and the shell completion are derived. `node:util` splits the line;
+ * errors are reported here, with the name that was probably meant.
  */
 import { parseArgs } from 'node:util';
 import { closestName } from '../../../actors/platform/closest-name.ts';
@@ -10,11 +10,11 @@ import { UsageError } from './faults.ts';
 export interface Option {
   /** Long name, without dashes. */
   readonly name: string;
-  /** What it takes, in capitals; absent: it is on or off. */
+  /** Placeholder of the value, in capitals; absent for a flag. */
   readonly takes?: string;
   readonly multiple?: true;
   readonly choices?: readonly string[];
-  /** Other spellings of choices, such as `>`. */
+  /** Aliases of choices, such as `>`. */
   readonly aliases?: Readonly<Record<string, string>>;
   readonly help: string;
 }
@@ -22,22 +22,23 @@ export interface Option {
 export interface Positional {
   readonly name: string;
   readonly optional?: true;
-  /** The last one may be given several times. */
+  /** True if the last one may be repeated. */
   readonly multiple?: true;
 }
 
 export interface Shape {
   readonly positionals?: readonly Positional[];
   readonly options: readonly Option[];
-  /** true: what follows `--` is a command of its own. */
+  /** True if a separate command follows `--`. */
   readonly takesCommand?: boolean;
 }
 
-/** Options in which somebody could put a secret; a command line is readable by every process. */
+/** Options that might be used for a secret; every process can read a command line. */
 const SECRET_OPTIONS = ['key', 'api-key', 'apikey', 'token', 'secret', 'password', 'setup-code'];
 
 /**
- * The command line, checked against its shape. Throws `UsageError`. @param nowMs for times of day
+ * Parses the command line and validates it against its shape. Throws `UsageError`. @param nowMs for
+ * times of day
  */
 export function parseInput(args: readonly string[], shape: Shape, nowMs: number): Input {
   const split = shape.takesCommand ? args.indexOf('--') : -1;
@@ -77,15 +78,15 @@ function optionNamed(name: string, raw: string, options: readonly Option[]): Opt
   if (option) return option;
   if (SECRET_OPTIONS.includes(name)) {
     throw new UsageError(
-      `${raw} is refused: every process of this machine can read a command line, and shells keep it`,
-      'Put a key into the environment variable SVC_API_KEY, or sign in with "svc login"',
+      `${raw} is rejected: every process on this machine can read a command line, and shells store it`,
+      'Set the environment variable SVC_API_KEY to the key, or sign in with "svc login"',
     );
   }
   const closest = closestName(
     name,
     options.map((candidate) => candidate.name),
   );
-  throw new UsageError(`${raw} is unknown${closest ? `: did you mean --${closest}?` : ''}`);
+  throw new UsageError(`${raw} is unknown${closest ? `. Did you mean --${closest}?` : ''}`);
 }
 
 function checkedValue(
@@ -98,13 +99,13 @@ function checkedValue(
     if (value !== undefined) throw new UsageError(`--${name} takes no value`);
     return '';
   }
-  // An empty value in quotes is one; another option in its place is a value forgotten.
+  // An empty quoted value is valid; another option in its place means that the value is missing.
   if (value === undefined || (!inlineValue && value.startsWith('--'))) {
-    throw new UsageError(`--${name} needs a value: ${takes}`);
+    throw new UsageError(`--${name} requires a value: ${takes}`);
   }
   const meant = aliases[value] ?? value;
   if (choices && !choices.includes(meant)) {
-    throw new UsageError(`--${name} is one of ${choices.join(', ')}, not ${quoted(value)}`);
+    throw new UsageError(`--${name} must be one of ${choices.join(', ')}, not ${quoted(value)}`);
   }
   return meant;
 }
@@ -114,7 +115,7 @@ function checkPositionals(given: readonly string[], declared: readonly Positiona
   if (missing) throw new UsageError(`${missing.name} is missing`);
   const extra = given[declared.length];
   if (extra !== undefined && !declared.at(-1)?.multiple)
-    throw new UsageError(`${quoted(extra)} is an unexpected argument`);
+    throw new UsageError(`Unexpected argument ${quoted(extra)}`);
 }
 
 interface Given {
@@ -125,13 +126,13 @@ interface Given {
   readonly nowMs: number;
 }
 
-/** What was given. Names are those of the shape: an unknown one is never found. */
+/** The given values. Names must be part of the shape: unknown ones are never found. */
 export class Input {
   readonly #given: Given['given'];
   readonly #nowMs: number;
-  /** All of them, in order. */
+  /** All positionals, in order. */
   readonly positionals: readonly string[];
-  /** What followed `--`. */
+  /** The command after `--`. */
   readonly command: readonly string[];
 
   constructor({ given, positionals, command, nowMs }: Given) {
@@ -149,7 +150,7 @@ export class Input {
     return this.#given.get(name)?.[0];
   }
 
-  /** Throws `UsageError` when it is missing. */
+  /** Throws `UsageError` if it is missing. */
   required(name: string): string {
     const value = this.text(name);
     if (value === undefined || value === '') throw new UsageError(`--${name} is missing`);
@@ -160,7 +161,7 @@ export class Input {
     return this.#given.get(name) ?? [];
   }
 
-  /** Numbers of an enum's members; the option's choices are their names. */
+  /** Numeric values of an enum; the option's choices are their names. */
   members<E extends number>(name: string, members: Readonly<Record<string, E>>): E[] {
     return this.list(name).flatMap((text) => members[text] ?? []);
   }
@@ -170,7 +171,7 @@ export class Input {
     if (value === undefined) return undefined;
     const number = Number(value);
     if (value.trim() === '' || !Number.isFinite(number)) {
-      throw new UsageError(`--${name} is a number, not ${quoted(value)}`);
+      throw new UsageError(`--${name} must be a number, not ${quoted(value)}`);
     }
     return number;
   }
@@ -181,7 +182,7 @@ export class Input {
     return value === undefined ? undefined : parseDuration(`--${name}`, value);
   }
 
-  /** Unix seconds of an ISO time, of a number, of the last such time of day (`08:00`), or of `1h` ago. */
+  /** Unix seconds of an ISO time, a number, the most recent time of day (`08:00`), or `1h` ago. */
   time(name: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -191,7 +192,7 @@ export class Input {
     return timeOfDay(value, this.#nowMs, -1) ?? parseTime(`--${name}`, value);
   }
 
-  /** The same, of a time to come: the next such time of day. @param afterUnix default: now */
+  /** The same for a future time: the next time of day. @param afterUnix default: now */
   timeToCome(name: string, afterUnix = 0): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -199,13 +200,13 @@ export class Input {
     return timeOfDay(value, fromMs, 1) ?? parseTime(`--${name}`, value);
   }
 
-  /** The positional at a place; '' when it was optional and is not there. */
+  /** The positional at an index; '' if an optional one is absent. */
   positional(place: number): string {
     return this.positionals[place] ?? '';
   }
 }
 
-/** With its unit: a number alone is a time. */
+/** Requires a unit, because a number alone is a time. */
 const LENGTH_OF_TIME = /^\d{1,9}[smhd]$/;
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = {
@@ -221,14 +222,14 @@ function parseDuration(what: string, value: string): number {
   const unit = UNIT_SECONDS[match?.[2] ?? ''];
   if (!match || unit === undefined) {
     throw new UsageError(
-      `${what} is a duration such as 90s, 15m, 24h or 90d, not ${quoted(value)}`,
+      `${what} must be a duration such as 90s, 15m, 24h or 90d, not ${quoted(value)}`,
     );
   }
   return Number(match[1]) * unit;
 }
 
 /**
- * Unix seconds of the next or the last local time `08:00`; undefined for another text.
+ * Unix seconds of the next or most recent local time `08:00`; undefined for other text.
  * @param side 1 = after `fromMs`, -1 = at or before it
  */
 function timeOfDay(value: string, fromMs: number, side: 1 | -1): number | undefined {
@@ -237,7 +238,7 @@ function timeOfDay(value: string, fromMs: number, side: 1 | -1): number | undefi
   const date = new Date(fromMs);
   date.setHours(Number(match[1]), Number(match[2]), 0, 0);
   const isRightSide = side === 1 ? date.getTime() > fromMs : date.getTime() <= fromMs;
-  // By the calendar: a day has 23 or 25 hours where clocks change.
+  // By calendar day, because a day has 23 or 25 hours when clocks change.
   if (!isRightSide) date.setDate(date.getDate() + side);
   return Math.floor(date.getTime() / 1000);
 }
@@ -247,13 +248,13 @@ function parseTime(what: string, value: string): number {
   const timeMs = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(timeMs)) {
     throw new UsageError(
-      `${what} is a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not ${quoted(value)}`,
+      `${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not ${quoted(value)}`,
     );
   }
   return Math.floor(timeMs / 1000);
 }
 
-/** What was typed, for a message; a secret of ours that was given by mistake is not repeated. */
+/** The typed text for a message; a secret of ours that was passed by mistake is not repeated. */
 export function quoted(value: string): string {
   return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g, '$1…'));
 }

@@ -1,6 +1,6 @@
 /**
- * The things of a project that a name can mean: by their display name, mail address or VM. An id
- * always means itself; a name is taken when it is the name of one thing alone.
+ * Resolves names of a project's resources: by display name, mail address or VM. An id always means
+ * itself; a name is accepted only if it is unique.
  */
 
 import { closestName } from '../../../actors/platform/closest-name.ts';
@@ -17,23 +17,23 @@ import { EXIT_NOT_FOUND, Fault, printable, UsageError } from './faults.ts';
 import { localTime } from './output.ts';
 import { everyItem } from './paging.ts';
 
-/** One thing that a name may mean. */
+/** One possible match of a name. */
 export interface Candidate {
   /** Full resource name. */
   readonly name: string;
-  /** What it is called, the first one shown. */
+  /** Display names; the first one is shown. */
   readonly labels: readonly string[];
-  /** How it differs from others of the same name. */
+  /** Distinguishes it from others with the same name. */
   readonly detail?: string;
 }
 
 interface Kind {
-  /** For sentences: `destination`, `destinations`. */
+  /** Noun for messages: `destination`, `destinations`. */
   readonly one: string;
   readonly many: string;
   /** The command that lists them. */
   readonly list: string;
-  /** Everything that `given` may mean; '' = everything there is. */
+  /** All possible matches of `given`; '' for all resources. */
   readonly find: (api: Api, projectName: string, given: string) => Promise<Candidate[]>;
 }
 
@@ -44,7 +44,7 @@ interface Displayed extends Pick<Candidate, 'name' | 'detail'> {
   readonly displayName: string;
 }
 
-/** A kind whose things have a display name. */
+/** A kind whose resources have a display name. */
 function displayed(
   one: string,
   command: string,
@@ -155,7 +155,8 @@ const KINDS = {
     many: 'firing incidents',
     list: 'svc incidents list',
     async find(api, projectName, given) {
-      // One that is over has its id alone, of which the beginning is taken for the newest.
+      // Incidents that have ended are found only by id; an abbreviated id is matched against the
+      // newest ones.
       if (/^inc_\w{4,}$/.test(given)) {
         const { incidents } = await api.call(alerts.listIncidents, {
           projectName,
@@ -203,13 +204,13 @@ export const PROJECTS = {
   },
 } as const;
 
-/** So many of what has only an id are looked at, newest first. */
+/** Number of resources without a name that are searched, newest first. */
 const NEWEST = 500;
 
-/** The service's own bound of a search. */
+/** Limit of the service's search. */
 const VM_SEARCH_MAX = 100;
 
-/** A collection of a project whose things can be named by more than their id. */
+/** A collection of a project whose resources have names besides their ids. */
 export type NamedCollection = keyof typeof KINDS;
 
 /** True for one of them. */
@@ -217,7 +218,7 @@ export function isNamed(collection: string): collection is NamedCollection {
   return Object.hasOwn(KINDS, collection);
 }
 
-/** Everything in the collection that a text may mean; '' = all of it. */
+/** All resources of the collection that match a text; all if it is ''. */
 export function candidatesOf(
   api: Api,
   project: string,
@@ -228,15 +229,15 @@ export function candidatesOf(
   return kind.find(api, project, given);
 }
 
-/** What a collection's things are called in a sentence. */
+/** Nouns for the resources of a collection. */
 export function wordsFor(collection: NamedCollection): Pick<Kind, 'one' | 'many' | 'list'> {
   return KINDS[collection];
 }
 
 /**
- * The one candidate that is meant: by its id, else by a name as it is written, else in any case, else
- * by the beginning of its id, as terminals show it.
- * Undefined when none is. Throws `UsageError`, with the candidates, when several are.
+ * The single match: by id, then by exact name, then ignoring case, then by the beginning of the id
+ * as shown on terminals. Undefined if there is none. Throws `UsageError` with the candidates if
+ * there are several.
  */
 export function meantBy(
   given: string,
@@ -257,12 +258,12 @@ export function meantBy(
   if (meant.length <= 1) return meant[0];
   const ids = meant.slice(0, SHOWN_MAX).map(lineOf);
   const more = meant.length > ids.length ? [`and ${meant.length - ids.length} more`] : [];
-  const what = `${quoted(given)} is the name of ${meant.length} ${many}: use the id of one`;
+  const what = `${quoted(given)} is the name of ${meant.length} ${many}. Use the id of one`;
   throw new UsageError(what, [...ids, ...more].join('\n'));
 }
 
 const SHOWN_MAX = 10;
-/** Letters of an id of which its beginning is taken for it. */
+/** Minimum length of an abbreviated id. */
 const PREFIX_MIN = 8;
 
 function lineOf({ name, labels, detail = '' }: Candidate): string {
@@ -274,7 +275,7 @@ function idOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** For a text that means nothing, with the name that was probably meant. */
+/** The fault for a text without a match, with the name that was probably meant. */
 export function nothingNamed(
   given: string,
   candidates: readonly Candidate[],
@@ -282,9 +283,9 @@ export function nothingNamed(
 ): Fault {
   const names = candidates.flatMap(({ name, labels }) => [...labels.filter(Boolean), idOf(name)]);
   const closest = closestName(given, names);
-  return new Fault(`There is no ${one} ${quoted(given)} in the project`, {
+  return new Fault(`No ${one} named ${quoted(given)} in the project`, {
     exitCode: EXIT_NOT_FOUND,
     reason: 'NOT_FOUND',
-    hint: closest ? `Did you mean ${quoted(closest)}?` : `This lists what there is: ${list}`,
+    hint: closest ? `Did you mean ${quoted(closest)}?` : `List them: ${list}`,
   });
 }

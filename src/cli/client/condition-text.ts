@@ -1,8 +1,8 @@
-/** The condition of a rule, on one line: `cpu_utilization_pct > 90 for 600 s`. */
+/** The condition of a rule on one line: `cpu_utilization_pct > 90 for 600 s`. */
 import { type AlertRuleSpec, AlertRuleSpec_Operator } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { enumText } from './output.ts';
 
-/** As conditions are shown, and as `--operator` takes them too. */
+/** Symbols in displayed conditions; `--operator` accepts them too. */
 export const OPERATOR_SYMBOLS: Readonly<Record<string, string>> = {
   GREATER_THAN: '>',
   GREATER_THAN_OR_EQUAL: '>=',

@@ -1,6 +1,6 @@
 /**
- * Faults as a client command reports them: the reason, the sentence, what to do, and the
- * correlation id under which the service has recorded it; with the exit code that programs act on.
+ * Faults as reported by a client command: the reason, the message, the next step, and the
+ * correlation id in the service's records; with the exit code for programs.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { closestName } from '../../../actors/platform/closest-name.ts';
@@ -8,17 +8,17 @@ import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import { errorCatalogue } from '../../platform/errors.ts';
 import { EXIT_FAULT, EXIT_USAGE } from '../command.ts';
 
-/** Not signed in, or not allowed: another credential or grant is needed. */
+/** Not signed in or not permitted: another credential or grant is required. */
 export const EXIT_DENIED = 3;
-/** There is no such thing in the project. */
+/** The resource does not exist in the project. */
 export const EXIT_NOT_FOUND = 4;
-/** No answer: whether a change was made is not known. */
+/** No response: it is unknown whether a change was made. */
 export const EXIT_UNCERTAIN = 5;
 
-/** A fault whose sentence says it all. */
+/** A fault that its message fully explains. */
 export class Fault extends Error {
   readonly exitCode: number;
-  /** What to do, a sentence or several lines. */
+  /** What to do, in one sentence or several lines. */
   readonly hint: string | undefined;
   /** For programs: `CLIENT`, or the reason with which the service would have refused it. */
   readonly reason: string;
@@ -46,7 +46,7 @@ export class UsageError extends Fault {
   }
 }
 
-/** No answer came, after all tries: a change may have been made or not. */
+/** No response after all attempts: a change may or may not have been made. */
 export class NoAnswer extends Fault {
   constructor(message: string, hint?: string) {
     super(message, { exitCode: EXIT_UNCERTAIN, hint });
@@ -56,7 +56,7 @@ export class NoAnswer extends Fault {
 
 /** A refusal by the service. */
 export interface ServiceRefusal {
-  /** Of the catalogue (docs/errors.md), or Connect's code where the service gave none. */
+  /** From the catalogue (docs/errors.md), or Connect's code if the service gave none. */
   readonly reason: string;
   readonly message: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -70,25 +70,25 @@ const EXIT_OF: Partial<Record<Code, number>> = {
   [Code.NotFound]: EXIT_NOT_FOUND,
 };
 
-/** What to do about a refusal, by its reason. */
+/** Advice on refusals, by reason. */
 export type Hints = Readonly<Record<string, string>>;
 
-/** Where the catalogue's explanation does not speak to who sits at a terminal. */
+/** For reasons whose explanation in the catalogue does not fit a terminal user. */
 const HINTS: Hints = {
-  MISSING_CREDENTIAL: 'Sign in with "svc login", or put a key into SVC_API_KEY',
+  MISSING_CREDENTIAL: 'Sign in with "svc login", or set SVC_API_KEY to a key',
   CREDENTIAL_EXPIRED: 'Sign in again with "svc login", or use a new key',
   CREDENTIAL_REVOKED: 'Sign in again with "svc login", or use the successor of the key',
   PROJECT_BOUNDARY:
-    'A key works only in its own project; "svc projects list" shows the projects that you are a member of',
-  HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
-  TOO_MANY_REQUESTS: 'Run it again a little later, or allow more time with --timeout',
-  STALE_VERSION: 'Somebody else changed it in the meantime: check it, and run the command again',
-  UNKNOWN_PATH: 'The service is older than this command: it does not have this method',
+    'A key works only in its own project. "svc projects list" shows the projects that you are a member of',
+  HUMAN_OPERATION: 'Keys cannot do this. Sign in with "svc login" and run it again',
+  TOO_MANY_REQUESTS: 'Try again later, or allow more time with --timeout',
+  STALE_VERSION: 'Another user changed it in the meantime. Check it, and run the command again',
+  UNKNOWN_PATH: 'The service is older than this command and does not have this method',
 };
 
 /**
- * The refusal in an error of the API; undefined for any other error. @param hints of the action, which
- * knows what its caller holds
+ * The refusal in an error of the API; undefined for any other error. @param hints of the action,
+ * which knows the credential of its caller
  */
 export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | undefined {
   if (!(error instanceof ConnectError)) return undefined;
@@ -108,7 +108,7 @@ export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | u
   };
 }
 
-/** A hint from the facts of a refusal, more exact than its reason. */
+/** A hint from the metadata of a refusal, more specific than its reason. */
 function hintFrom(
   reason: string,
   { role, capability, correlation, metricId }: Readonly<Record<string, string>>,
@@ -120,12 +120,12 @@ function hintFrom(
     return closest && `Did you mean ${JSON.stringify(closest)}?`;
   }
   if (reason === 'EXCHANGE_DENIED' && correlation) {
-    return `An owner of the project finds this refusal: svc audit list --correlation ${correlation}`;
+    return `An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
   }
   if (reason !== 'MISSING_CAPABILITY') return undefined;
   if (role) return 'An owner of the project can give you another role: svc members role';
   if (!capability) return undefined;
-  return `A key may do what it was created for, within what its owner is granted: here ${capability} is missing`;
+  return `A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`;
 }
 
 function explanationOf(reason: string): string | undefined {
@@ -141,11 +141,11 @@ interface FaultPlace {
   readonly command: string;
   readonly json: boolean;
   readonly hints?: Hints | undefined;
-  /** What to do about a refused field of the request; undefined: what the reason says. */
+  /** Advice on a rejected field of the request; undefined to use that of the reason. */
   readonly fieldHint?: (field: string) => string | undefined;
 }
 
-/** An error as lines for a person, or as one JSON document for a program; undefined: a bug. */
+/** An error as lines for a person, or as one JSON document for a program; undefined for a bug. */
 export function describeFault(
   error: unknown,
   { command, json, hints, fieldHint }: FaultPlace,
@@ -175,16 +175,16 @@ export function describeFault(
   return { exitCode, text: `${[head, ...facts, ...advice].join('\n')}\n` };
 }
 
-// Colours, cursor movements and line ends of foreign texts must not reach a terminal or a job's log.
+// Colours, cursor movements and line ends in foreign texts must not reach a terminal or a job's log.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
-/** The text without control characters: what others named must not steer a terminal. */
+/** Removes control characters, so that foreign names cannot control a terminal. */
 export function printable(text: string): string {
   return text.replaceAll(CONTROL, '\ufffd');
 }
 
-/** The same for a text of this program, which may have several lines: those after the first are indented. */
+/** The same for multi-line texts of this program: lines after the first are indented. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n  ');
 }

@@ -1,10 +1,10 @@
 /**
- * The flag by which a field of a request is set: refusals of the service speak of fields, and who
- * sits at a terminal knows flags.
+ * Maps request fields to flags: refusals of the service name fields, but users of a terminal know
+ * flags.
  */
 import type { Input, Option } from './arguments.ts';
 
-/** By the last part of the field's name; a flag of the same name needs no entry. */
+/** By the last part of the field's name; a flag with the same name needs no entry. */
 const FLAGS: Readonly<Record<string, string>> = {
   displayName: 'name',
   metricId: 'metric',
@@ -24,8 +24,8 @@ const FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * `Give --severity INFO, WARNING or CRITICAL`, or `Check --name` for one that was given; undefined
- * when no option of the action sets the field. @param field such as `spec.severity`
+ * `Set --severity to INFO, WARNING or CRITICAL`, or `Check --name` if it was given; undefined if no
+ * option of the action sets the field. @param field for example `spec.severity`
  */
 export function flagHint(
   field: string,
@@ -38,8 +38,8 @@ export function flagHint(
   const { name, choices } = option;
   if (input.isOn(name)) return `Check --${name}`;
   const others = name === 'vm' && options.some((one) => one.name === 'all-vms');
-  if (others) return input.isOn('all-vms') ? undefined : 'Give --all-vms, or --vm NAME';
-  return `Give --${name}${choices ? ` ${anyOf(choices)}` : ''}`;
+  if (others) return input.isOn('all-vms') ? undefined : 'Set --all-vms, or --vm NAME';
+  return `Set --${name}${choices ? ` to ${anyOf(choices)}` : ''}`;
 }
 
 /** `INFO, WARNING or CRITICAL`. */

@@ -1,28 +1,29 @@
 /**
- * Lists for people. On a terminal they fit its width, times are relative and states have colours; in
- * a file or a pipe there is everything in full: every column, times with date and offset, no colour.
+ * Lists for people. On a terminal they fit its width, times are relative and states have colours.
+ * In a file or a pipe everything is printed in full: every column, times with date and offset, no
+ * colour.
  */
 import { type Column, tableLines } from '../../platform/table.ts';
 import type { Screen } from '../command.ts';
 import { printable } from './faults.ts';
 import { localTime } from './output.ts';
 
-/** A column of a list; how it gives way on a terminal that is too narrow. */
+/** A column of a list, and how it shrinks on a terminal that is too narrow. */
 export interface ListColumn extends Column {
   readonly narrow?: 'drop' | 'cut' | 'wrap';
 }
 
-/** A column that is left out where there is no room, the last one first. */
+/** A column that is dropped if space is short, the last one first. */
 export function minor(title: string): ListColumn {
   return { title, narrow: 'drop' };
 }
 
-/** A column of texts that are shortened where there is no room. */
+/** A column of texts that are truncated if space is short. */
 export function long(title: string): ListColumn {
   return { title, narrow: 'cut' };
 }
 
-/** A column of sentences, which go on in the next line where there is no room. */
+/** A column of sentences that wrap if space is short. */
 export function sentences(title: string): ListColumn {
   return { title, narrow: 'wrap' };
 }
@@ -48,25 +49,25 @@ interface Id {
 /** A text, a time, a state, or an id. */
 export type Cell = string | Moment | Shown | Id;
 
-/** The id in a resource name; on a terminal its beginning, which commands take too. */
+/** The id in a resource name; on a terminal only its beginning, which commands accept too. */
 export function idCell(name: string): Cell {
   return { id: name.slice(name.lastIndexOf('/') + 1) };
 }
 
-/** Shown length of an id that is derived from a digest: a prefix that is unique in a project. */
+/** Displayed length of an id derived from a digest: a prefix that is unique in a project. */
 const ID_LETTERS = 12;
 
-/** @param none for 0 and for absent */
+/** @param none text for 0 or an absent time */
 export function moment(unix: bigint | number | undefined, none = ''): Cell {
   return { unix, none };
 }
 
-/** A state, whose first word decides on its colour. */
+/** A state, whose first word determines its colour. */
 export function stateCell(text: string): Cell {
   return { state: text };
 }
 
-/** A list; without rows the sentence instead. @param screen undefined: no terminal */
+/** A list, or the text `none` without rows. @param screen undefined without a terminal */
 export function listing(
   screen: Screen | undefined,
   columns: readonly (string | ListColumn)[],
@@ -95,7 +96,7 @@ function shortText(cell: Cell, { nowMs }: Screen): string {
 }
 
 const GAP = 2;
-/** Width to which a column can be reduced. */
+/** Minimum width of a shrunk column. */
 const WIDTH_MIN = { cut: 8, wrap: 24 } as const;
 
 interface FittedColumn {
@@ -112,7 +113,7 @@ function fitted(
   const texts = rows.map((row) => row.map((cell) => printable(shortText(cell, screen))));
   const shown: FittedColumn[] = columns.map((column, place) => {
     const widths = texts.map((row) => row[place]?.length ?? 0);
-    // A column in which there is nothing says nothing.
+    // An empty column is dropped.
     const width = Math.max(...widths) === 0 ? 0 : Math.max(column.title.length, ...widths);
     return { column, place, width };
   });
@@ -143,13 +144,15 @@ function fitted(
   return `${[head, ...lines].join('\n')}\n`;
 }
 
-/** Shortens long columns and leaves out minor ones, until the rest has room or nothing gives way. */
+/**
+ * Truncates long columns and drops minor ones until the rest fits or nothing can shrink further.
+ */
 function fit(shown: readonly FittedColumn[], room: number): readonly FittedColumn[] {
   let kept = shown;
   while (overflow(kept, room) > 0) {
     const widest = widestCut(kept);
     const last = kept.findLast(({ column }) => column.narrow === 'drop');
-    // A text that takes more than a third of the line gives way before a whole column does.
+    // A text wider than a third of the line is truncated before a whole column is dropped.
     if (widest && (!last || widest.width > room / 3)) widest.width--;
     else if (last) kept = kept.filter((one) => one !== last);
     else break;
@@ -169,7 +172,7 @@ function widestCut(kept: readonly FittedColumn[]): FittedColumn | undefined {
   return cuttable.toSorted((a, b) => b.width - a.width)[0];
 }
 
-/** A row as the lines that it takes: more than one where a sentence goes on. */
+/** The lines of a row: more than one if a sentence wraps. */
 function wrapped(row: readonly string[], kept: readonly FittedColumn[]): string[][] {
   const lines: string[][] = [[...row]];
   for (const { column, place, width } of kept) {
@@ -190,7 +193,7 @@ function wordLines(text: string, width: number): string[] {
     if (longer.length <= width || last === '') lines[lines.length - 1] = longer;
     else lines.push(word);
   }
-  // A word that is too long by itself, such as a URL.
+  // Splits a word that is too long, such as a URL.
   return lines.flatMap((line) => line.match(new RegExp(`.{1,${width}}`, 'gu')) ?? ['']);
 }
 
@@ -242,10 +245,10 @@ const UNITS: readonly (readonly [seconds: number, letter: string])[] = [
   [1, 's'],
 ];
 
-/** Beyond this a date says more, s. */
+/** Maximum age displayed relatively; beyond it a date is more useful, s. */
 const RELATIVE_MAX = 60 * 86_400;
 
-/** `5m ago`, `in 3h`, `now`, or a date; '' for 0 and for absent. */
+/** `5m ago`, `in 3h`, `now`, or a date; '' for 0 or an absent time. */
 export function relativeTime(unix: bigint | number | undefined, nowMs: number): string {
   const seconds = Number(unix ?? 0);
   if (seconds === 0) return '';

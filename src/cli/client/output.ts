@@ -1,6 +1,6 @@
 /**
- * Output of client commands: tables and facts for people, one JSON document for programs. Texts of
- * others are made harmless for a terminal; times are local, in ISO form with their offset.
+ * Output of client commands: tables and facts for people, one JSON document for programs. Foreign
+ * texts are sanitized for terminals; times are local, in ISO format with their offset.
  */
 import {
   create,
@@ -14,10 +14,10 @@ import { EXIT_OK } from '../command.ts';
 import type { ActionContext } from './action.ts';
 import { printable } from './faults.ts';
 
-/** What was not observed, in a table: never a zero. */
+/** Placeholder for unobserved values in a table: never a zero. */
 export const NOT_OBSERVED = '-';
 
-/** A table; without rows the sentence instead. */
+/** A table, or the text `none` without rows. */
 export function table(
   columns: readonly (string | Column)[],
   rows: readonly (readonly string[])[],
@@ -32,7 +32,7 @@ export function table(
   return `${lines.join('\n')}\n`;
 }
 
-/** Names and values below each other; an empty value is not shown. */
+/** Names and values, one pair per line; pairs with an empty value are omitted. */
 export function facts(pairs: readonly (readonly [string, string])[]): string {
   const shown = pairs.filter(([, value]) => value !== '');
   const width = Math.max(0, ...shown.map(([name]) => name.length));
@@ -44,12 +44,14 @@ export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** A message as the API would send it: camelCase, defaults written, absent stays absent. */
+/** A message as the API would send it: camelCase, with defaults, without absent fields. */
 export function messageJson<D extends DescMessage>(schema: D, message: MessageShape<D>): unknown {
   return toJson(schema, message, { alwaysEmitImplicit: true });
 }
 
-/** Prints a message: as JSON for programs, as `text` for people. Returns the exit code of success. */
+/**
+ * Prints a message: as JSON for programs, as `text` for people. Returns the exit code of success.
+ */
 export function printMessage<D extends DescMessage>(
   { json: isJson, print }: Pick<ActionContext, 'json' | 'print'>,
   schema: D,
@@ -60,7 +62,7 @@ export function printMessage<D extends DescMessage>(
   return EXIT_OK;
 }
 
-/** `2026-11-21T15:32:28+01:00`; '' for 0 and for absent. */
+/** `2026-11-21T15:32:28+01:00`; '' for 0 or an absent time. */
 export function localTime(unixSeconds: bigint | number | undefined): string {
   const seconds = Number(unixSeconds ?? 0);
   if (seconds === 0) return '';
@@ -73,18 +75,18 @@ export function localTime(unixSeconds: bigint | number | undefined): string {
   return `${shifted}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
 
-/** Name of an enum's value, '' for one that this program does not know or that is unspecified. */
+/** Name of an enum value; '' if it is unspecified or unknown to this program. */
 export function enumText(names: Readonly<Record<string, unknown>>, value: number): string {
   const name = Object.entries(names).find(([, known]) => known === value)?.[0] ?? '';
   return value === 0 ? '' : name;
 }
 
-/** What a thing is called, in a list: its display name, or where it has none its id. */
+/** Name in a list: the display name, or else the id. */
 export function shownName(displayName: string, name: string): string {
   return displayName || shortName(name);
 }
 
-/** What a thing is called, shown alone: `Web (projects/p/vms/v)`. */
+/** Name shown alone: `Web (projects/p/vms/v)`. */
 export function fullName(displayName: string, name: string): string {
   return displayName === '' ? name : `${displayName} (${name})`;
 }

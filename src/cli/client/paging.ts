@@ -1,4 +1,4 @@
-/** Lists of the API: to their end, or a page at a time. */
+/** Lists of the API: all items, or one page at a time. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { ActionContext } from './action.ts';
 import type { Option } from './arguments.ts';
@@ -7,14 +7,14 @@ import { printMessage } from './output.ts';
 
 const PAGE_SIZE = 500;
 
-/** What a list method is asked for, beside what is listed. */
+/** Paging fields of a list request. */
 interface RequestedPage {
   readonly pageSize: number;
-  /** '' = the first page. */
+  /** '' for the first page. */
   readonly pageToken: string;
 }
 
-/** Every item of a list, in the list's order. */
+/** All items of a list, in order. */
 export async function everyItem<A extends { readonly nextPageToken: string }, T>(
   ask: (page: RequestedPage) => Promise<A>,
   itemsOf: (answer: A) => readonly T[],
@@ -31,26 +31,26 @@ export async function everyItem<A extends { readonly nextPageToken: string }, T>
 
 const ITEMS_DEFAULT = 50;
 
-/** Options of an action that shows one page. */
+/** Options of an action that prints one page. */
 export const pageOptions: readonly Option[] = [
   { name: 'page-size', takes: 'N', help: `At most this many; default ${ITEMS_DEFAULT}` },
   {
     name: 'page-token',
     takes: 'TOKEN',
-    help: 'Page token of an earlier answer: show the next page',
+    help: 'Token of the next page, from an earlier response',
   },
 ];
 
-/** The page that is asked for. Throws `UsageError`. */
+/** The requested page. Throws `UsageError`. */
 export function pageAsked({ input }: Pick<ActionContext, 'input'>): RequestedPage {
   const pageSize = input.number('page-size') ?? ITEMS_DEFAULT;
   if (Number.isInteger(pageSize) && pageSize >= 1 && pageSize <= 1000) {
     return { pageSize, pageToken: input.text('page-token') ?? '' };
   }
-  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${pageSize}`);
+  throw new UsageError(`--page-size must be a whole number from 1 to 1000, not ${pageSize}`);
 }
 
-/** Prints one page, and reports how to go on. Returns the exit code of success. */
+/** Prints one page and reports how to get the next. Returns the exit code of success. */
 export function printPage<D extends DescMessage>(
   context: ActionContext,
   schema: D,
@@ -59,7 +59,6 @@ export function printPage<D extends DescMessage>(
 ): number {
   const { nextPageToken } = answer;
   const code = printMessage(context, schema, answer as MessageShape<D>, text);
-  if (!context.json && nextPageToken)
-    context.report(`There are more: --page-token ${nextPageToken}`);
+  if (!context.json && nextPageToken) context.report(`More results: --page-token ${nextPageToken}`);
   return code;
 }

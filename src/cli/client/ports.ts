@@ -1,6 +1,6 @@
 /**
- * The client ports of this process: the terminal, the home folder, a browser, child processes, clock
- * and randomness. A test hands in its own and plays the person at the terminal.
+ * The client ports of this process: terminal, home folder, browser, child processes, clock and
+ * randomness. A test passes its own ports and plays the user at the terminal.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ export function processPorts(): ClientPorts {
   };
 }
 
-/** Asked on standard error: standard output may be going into a file. */
+/** Prompts on standard error, because standard output may be redirected to a file. */
 async function ask(prompt: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(lines, 'close').then(() => '');
@@ -39,7 +39,7 @@ async function ask(prompt: string): Promise<string> {
 
 async function openBrowser(url: string): Promise<boolean> {
   const command = process.platform === 'darwin' ? 'open' : 'xdg-open';
-  // Without a display, xdg-open starts a text browser inside this very terminal.
+  // Without a display, xdg-open would start a text browser in this very terminal.
   const hasDisplay = process.env.DISPLAY ?? process.env.WAYLAND_DISPLAY;
   if (command === 'xdg-open' && !hasDisplay) return false;
   const child = spawn(command, [url], { stdio: 'ignore', detached: true });
@@ -51,16 +51,17 @@ async function openBrowser(url: string): Promise<boolean> {
   return started;
 }
 
-/** Exit code of a command that a signal ended, as shells report it. */
+/** Offset of the exit code of a command that was ended by a signal, as in shells. */
 const SIGNAL_BASE = 128;
 
 async function runChild(
   { command: [file = '', ...args], environment, onSignal }: ChildCommand,
   isInteractive: boolean,
 ): Promise<ChildEnd> {
-  // Heard from before the child is there: a signal that came in between would end us alone.
+  // Registered before the child exists: a signal in between would end only this process.
   const forget = onSignal((signal: StopSignal) => {
-    // On a terminal Ctrl-C reaches the child by itself; a second one would mean "at once" to many.
+    // On a terminal the child receives Ctrl-C directly; a second one would mean "at once" to many
+    // programs.
     if (signal === 'SIGINT' && isInteractive) return;
     child.kill(signal);
   });

@@ -1,8 +1,8 @@
-/** Progress of long work on standard error: standard output has the result alone. */
+/** Progress of long operations on standard error; standard output carries only the result. */
 import type { Surroundings } from '../command.ts';
 
 /**
- * A line that changes on a terminal, a line for each quarter otherwise. The last step is always
+ * A line that is updated on a terminal; elsewhere, one line per quarter. The last step is always
  * shown.
  */
 export class ProgressLine {
@@ -11,14 +11,14 @@ export class ProgressLine {
   readonly #noun: string;
   #shown = 0;
 
-  /** `verb` and `noun` say what is done to what: `checked` and `chunks`. */
+  /** `verb` and `noun` describe the work: `checked` and `chunks`. */
   constructor(surroundings: Surroundings, verb: string, noun: string) {
     this.#surroundings = surroundings;
     this.#verb = verb;
     this.#noun = noun;
   }
 
-  /** `all` may be 0: then all is done. */
+  /** `all` may be 0: then everything is done. */
   show(done: number, all: number): void {
     const { isTerminal, stderr } = this.#surroundings;
     const percent = all === 0 ? 100 : Math.floor((100 * done) / all);
@@ -28,7 +28,7 @@ export class ProgressLine {
     stderr(isTerminal ? `\r${text}` : `${text}\n`);
   }
 
-  /** Ends the line that changes, before anything else is printed. */
+  /** Ends the updated line before anything else is printed. */
   end(): void {
     if (this.#surroundings.isTerminal && this.#shown > 0) this.#surroundings.stderr('\n');
   }

@@ -1,7 +1,7 @@
 /**
  * The session of a signed-in person, in `$XDG_CONFIG_HOME/svc/session.json` (or `~/.config`):
- * folder 0700, file 0600, written whole or not at all. A file that others could have read or put
- * there is refused, as ssh refuses such a key.
+ * folder 0700, file 0600, written atomically. A file that others could have read or created is
+ * rejected, as ssh rejects such a key.
  */
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,50 +10,50 @@ import type { Surroundings } from '../command.ts';
 import { Fault } from './faults.ts';
 
 export interface StoredSession {
-  /** Origin of the service that the session is of; sent back as `Origin`. */
+  /** Origin of the service that issued the session; sent back as `Origin`. */
   readonly endpoint: string;
   readonly cookieName: string;
-  /** The session itself: whoever reads it is this person until it ends. */
+  /** The session secret: anyone who reads it can act as this person until it ends. */
   readonly secret: string;
   readonly expiresUnix: number;
   /** `people/<id>`. */
   readonly person: string;
 }
 
-/** Where the session of this person lies. */
+/** Path of the session file. */
 export function sessionPath(environment: Surroundings['environment'], homeFolder: string): string {
   const given = environment.XDG_CONFIG_HOME;
-  // The base directory specification: a relative path is to be ignored.
+  // The base directory specification requires ignoring a relative path.
   const base = given?.startsWith('/') ? given : join(homeFolder, '.config');
   return join(base, 'svc', 'session.json');
 }
 
-/** The stored session; undefined when there is none. Throws `Fault` when it must not be used. */
+/** The stored session; undefined if there is none. Throws `Fault` if it must not be used. */
 export function readSession(path: string): StoredSession | undefined {
   const problem = protectionProblem(path);
   if (problem === 'missing') return undefined;
   if (problem !== undefined) {
-    throw new Fault(`The session in ${path} is not used: ${problem}`, {
+    throw new Fault(`The session in ${path} cannot be used: ${problem}`, {
       hint: `Sign in again: rm ${path}; svc login`,
     });
   }
   const parsed = parse(readFileSync(path, 'utf8'));
   if (parsed) return parsed;
-  throw new Fault(`${path} is not a session file`, {
+  throw new Fault(`${path} is not a valid session file`, {
     hint: `Sign in again: rm ${path}; svc login`,
   });
 }
 
-/** On disk when it returns. Throws what the file system throws. */
+/** Durable when it returns. Throws the errors of the file system. */
 export function writeSession(path: string, session: StoredSession): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // It may have been there before, with the mode of its maker's umask.
+  // The folder may have existed before, with a mode from its creator's umask.
   chmodSync(dirname(path), 0o700);
   const content = `${JSON.stringify(session, null, 2)}\n`;
   writeFileDurably({ path, content, exclusive: false });
 }
 
-/** Harmless when there is none. */
+/** Does nothing if there is none. */
 export function removeSession(path: string): void {
   rmSync(path, { force: true });
 }
@@ -62,9 +62,10 @@ function protectionProblem(path: string): string | undefined {
   const file = lstatSync(path, { throwIfNoEntry: false });
   if (!file) return 'missing';
   const folder = lstatSync(dirname(path));
-  if (!file.isFile()) return 'it is not a plain file';
-  if (file.mode & 0o077) return `others may read it (mode ${octal(file.mode)}, not 0600)`;
-  if (folder.mode & 0o022) return `others may write its folder (mode ${octal(folder.mode)})`;
+  if (!file.isFile()) return 'it is not a regular file';
+  if (file.mode & 0o077) return `other users can read it (mode ${octal(file.mode)}, not 0600)`;
+  if (folder.mode & 0o022)
+    return `other users can write to its folder (mode ${octal(folder.mode)})`;
   const user = process.getuid?.();
   if (user !== undefined && file.uid !== user) return 'it belongs to another user';
   return undefined;

@@ -1,4 +1,4 @@
-/** `svc credentials`: everything that gives access to a project without a sign-in. */
+/** `svc credentials`: everything that grants access to a project without a sign-in. */
 import {
   AutomationService,
   type Credential,
@@ -21,15 +21,15 @@ const KINDS = [
 
 export const credentialsCommand = single({
   name: 'credentials',
-  summary: 'List everything that gives access to a project: keys of all kinds, and CI trusts',
+  summary: 'List everything that grants access to a project: keys of all kinds, and CI trusts',
   options: [
     { name: 'kind', takes: 'KIND', choices: KINDS, multiple: true, help: 'Only this kind' },
-    { name: 'all', help: 'Also those that no longer work' },
+    { name: 'all', help: 'Include those that no longer work' },
     projectOption,
   ],
-  notes: `For owners. Use its name, or the full name in the last column, to end one: a personal or service-account key with
-"svc keys revoke", a CI trust with "svc trusts disable"; a collector or agent key is ended by who
-runs the service, with "svc admin revoke-key". People who sign in are in "svc members list".`,
+  notes: `For owners. Use the name, or the full name in the last column, to end a credential: personal and
+service-account keys with "svc keys revoke", CI trusts with "svc trusts disable". The operator revokes
+collector and agent keys with "svc admin revoke-key". "svc members list" shows people who sign in.`,
   async run(context) {
     const api = context.api('person');
     const given = context.input.list('kind');
@@ -53,7 +53,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
     screen,
     [
       ...[long('name'), 'kind', long('of'), 'state', minor('can do'), minor('last four')],
-      ...[minor('made'), minor('by'), 'works until', 'last used', minor('credential')],
+      ...[minor('made'), minor('by'), 'valid until', 'last used', minor('credential')],
     ],
     credentials.map((each) => [
       ...[each.displayName, enumText(Credential_Kind, each.kind), ownerText(each)],
@@ -61,11 +61,11 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       each.effectiveCapabilities.join(' ') || 'nothing',
       each.last4 === '' ? '-' : `…${each.last4}`,
       ...[moment(each.createdUnix), each.createdByDisplayName || each.createdBy],
-      moment(each.endsUnix, 'somebody ends it'),
+      moment(each.endsUnix, 'revoked'),
       moment(each.lastUsedUnix, 'never'),
       each.name,
     ]),
-    'Nothing gives access: there are no keys and no CI trusts',
+    'No keys or CI trusts',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * `svc keys`: personal keys, and those of service accounts. A secret is printed once, alone on
- * standard output; what else there is to say goes to standard error.
+ * `svc keys`: personal keys and those of service accounts. A secret is printed once, alone on
+ * standard output; everything else goes to standard error.
  */
 import {
   AutomationService,
@@ -48,12 +48,12 @@ import {
 const OVERLAP_SECONDS_DEFAULT = 3_600;
 const { method } = AutomationService;
 
-/** Whose keys: the service account's, the member's, or the person's own in the project. */
+/** Owner of the keys: the service account, the member, or the current user in the project. */
 async function ownerOf(context: ActionContext, api: Api): Promise<string> {
   const given = context.input.text('service-account');
   const member = context.input.text('member');
   if (given !== undefined && member !== undefined) {
-    throw new UsageError('--service-account or --member: a key has one owner');
+    throw new UsageError('Use either --service-account or --member: a key has one owner');
   }
   if (given !== undefined) {
     return resourceName(context, api, { collection: 'serviceAccounts', given });
@@ -72,16 +72,16 @@ const FULL_NAME = /^projects\/[^/]+\/(serviceAccounts|members)\/[^/]+\/keys\/[^/
 const SECRET = /svc_[a-z]{2,7}_/;
 
 /**
- * The key that is meant: by its full name, or by its id or display name among those of the owner that
- * is named, else among all that the person may see. Of equal names a key that works comes first.
+ * The key by full name, or by id or display name among those of the given owner, or else among all
+ * that the user may see. Among keys with equal names, an active key comes first.
  */
 async function keyName(context: ActionContext, api: Api): Promise<string> {
   const { input } = context;
   const given = input.positional(0);
   if (FULL_NAME.test(given)) return given;
-  // A key pasted by mistake is a secret: it is not repeated.
+  // A key pasted by mistake is a secret and must not be repeated.
   if (given === '' || given.length > NAME_MAX || SECRET.test(given)) {
-    throw new UsageError('The key is named by its id or its name, never by its secret');
+    throw new UsageError('Name the key by its id or name, never by its secret');
   }
   const isOfOne = input.isOn('service-account') || input.isOn('member');
   const keys = isOfOne
@@ -97,7 +97,7 @@ async function keyName(context: ActionContext, api: Api): Promise<string> {
   throw nothingNamed(given, candidates, words);
 }
 
-/** The keys that work, as what a name can mean. */
+/** Active keys, as candidates for a name. */
 export async function keyCandidates(context: ActionContext, api: Api): Promise<Candidate[]> {
   const keys = await visibleKeys(context, api);
   return keys
@@ -105,12 +105,12 @@ export async function keyCandidates(context: ActionContext, api: Api): Promise<C
     .map(({ name, displayName }) => ({ name, labels: [displayName] }));
 }
 
-/** Longest display name. */
+/** Maximum length of a display name, characters. */
 const NAME_MAX = 100;
 
 interface KnownKey extends Pick<Key, 'name' | 'displayName'> {
   readonly isLive: boolean;
-  /** State, last four characters and when it was made. */
+  /** State, last four characters and creation time. */
   readonly detail: string;
 }
 
@@ -118,7 +118,7 @@ function detailOf(
   state: string,
   { last4, createdUnix }: Pick<Key, 'last4' | 'createdUnix'>,
 ): string {
-  return `${state}  …${last4}  made ${localTime(createdUnix)}`;
+  return `${state}  …${last4}  created ${localTime(createdUnix)}`;
 }
 
 async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
@@ -132,7 +132,9 @@ async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
   });
 }
 
-/** Keys of the person; to an owner of the project, those of every member and service account. */
+/**
+ * The user's own keys; for an owner of the project, also those of all members and service accounts.
+ */
 async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]> {
   const name = await projectName(context, api);
   const { memberName, role } = await api.call(ProjectService.method.getProject, { name });
@@ -159,13 +161,13 @@ const listAction: Action = {
   options: [
     {
       ...serviceAccountOption,
-      help: 'Keys of this service account, "-" of all of them; default: your own',
+      help: 'Keys of this service account, or "-" for all of them; default: your own',
     },
     memberOption,
-    { name: 'all', help: 'Also those that no longer work' },
+    { name: 'all', help: 'Include those that no longer work' },
     projectOption,
   ],
-  notes: 'Keys of all members and accounts, for owners: svc credentials.',
+  notes: 'For the keys of all members and accounts (owners only): svc credentials.',
   async run(context) {
     const api = context.api('person');
     const parent = await ownerOf(context, api);
@@ -180,13 +182,13 @@ const listAction: Action = {
   },
 };
 
-/** @param isOfAll the keys of several accounts: each stands beside its account */
+/** @param isOfAll true for keys of several accounts: each is listed with its account */
 function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undefined): string {
   return listing(
     screen,
     [
       ...[long('name'), 'state', long('can do'), 'last four', minor('created')],
-      ...['works until', 'warning', 'last used', minor('key')],
+      ...['valid until', 'warning', 'last used', minor('key')],
       ...(isOfAll ? [minor('account')] : []),
     ],
     keys.map((key) => [
@@ -201,7 +203,7 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
       shortName(key.name),
       ...(isOfAll ? [key.name.split('/')[3] ?? ''] : []),
     ]),
-    'There are no keys',
+    'No keys',
   );
 }
 
@@ -219,7 +221,10 @@ function isLive({ state }: Key): boolean {
   return state === Key_State.ACTIVE || state === Key_State.ROTATING;
 }
 
-/** When a key that works stops: with its lifetime, or before that with its overlap; Unix seconds. */
+/**
+ * When an active key expires: at the end of its lifetime or, if earlier, of its overlap; Unix
+ * seconds.
+ */
 function endOf({ expiresUnix, overlapEndsUnix }: Key): bigint {
   return overlapEndsUnix !== undefined && overlapEndsUnix < expiresUnix
     ? overlapEndsUnix
@@ -227,7 +232,7 @@ function endOf({ expiresUnix, overlapEndsUnix }: Key): bigint {
 }
 
 function nothingBecause(key: Key): string {
-  return isLive(key) ? 'nothing: see its owner' : 'nothing: it has ended';
+  return isLive(key) ? 'nothing (see its owner)' : 'nothing (it has ended)';
 }
 
 function keyFacts(key: Key): string {
@@ -235,7 +240,7 @@ function keyFacts(key: Key): string {
     ['key', key.name],
     ['name', key.displayName],
     ['state', enumText(Key_State, key.state)],
-    ['made for', key.capabilities.join(' ')],
+    ['created for', key.capabilities.join(' ')],
     ['can do now', key.effectiveCapabilities.join(' ') || nothingBecause(key)],
     ['last four', `…${key.last4}`],
     [
@@ -246,7 +251,7 @@ function keyFacts(key: Key): string {
     ['last used', localTime(key.lastUsedUnix) || 'never'],
     ['successor', key.successor],
     [
-      'works until',
+      'valid until',
       isLive(key) ? [localTime(endOf(key)), warningText(key)].filter(Boolean).join(', ') : '',
     ],
     ['revoked', key.revokedReason],
@@ -276,9 +281,9 @@ const createAction: Action = {
     takes: 'DURATION',
     help: 'At most 365d; default 90d',
   }),
-  notes: `The secret is printed alone on standard output and cannot be shown again. If no answer arrives,
-run the same command with the --request-id that it printed: the answer names the key, without its
-secret.`,
+  notes: `The secret is printed alone on standard output and cannot be shown again. If there is no
+response, run the same command with the --request-id that it printed: the response names the key,
+without its secret.`,
   async run(context) {
     const api = context.api('person');
     const { input } = context;
@@ -289,7 +294,7 @@ secret.`,
       capabilities: capabilitiesOf(context),
       lifetimeSeconds: input.seconds('lifetime') ?? 0,
     };
-    reportRequest(context, 'Making a key', request.requestId);
+    reportRequest(context, 'Creating a key', request.requestId);
     const answer = await api.call(method.createKey, request);
     return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
@@ -301,14 +306,14 @@ secret.`,
 
 const rotateAction: Action = {
   name: 'rotate',
-  summary: 'Replace a key; the old one keeps working during the overlap',
+  summary: 'Replace a key; the old one stays valid during the overlap',
   positionals: [{ name: 'KEY' }],
   ...changeOptions(
     serviceAccountOption,
     {
       name: 'overlap',
       takes: 'DURATION',
-      help: 'How long the old key keeps working, 0 to 24h; default 1h',
+      help: 'How long the old key stays valid, 0 to 24h; default 1h',
     },
     {
       name: 'lifetime',
@@ -318,7 +323,7 @@ const rotateAction: Action = {
   ),
   notes: `
 If the secret of the new key is lost, revoke the new key, then rotate the old one again while it
-still works.
+is still valid.
 `,
   async run(context) {
     const api = context.api('person');
@@ -346,7 +351,7 @@ function lost(key: Key | undefined, afterwards: string): string {
 
 const revokeAction = change({
   name: 'revoke',
-  summary: 'End a key at once',
+  summary: 'Revoke a key at once',
   positionals: [{ name: 'KEY' }],
   options: [serviceAccountOption, memberOption, reasonOption],
   nameOf: keyName,

@@ -1,4 +1,4 @@
-/** `svc members`: who is in a project, in which role, and who is invited. */
+/** `svc members`: members of a project, their roles, and invitations. */
 
 import {
   Invitation_State,
@@ -58,7 +58,7 @@ const listAction: Action = {
       (page) => api.call(method.listMembers, { ...request, ...page }),
       (answer) => answer.members,
     );
-    // The table alone marks the own membership.
+    // Only the table marks the user's own membership.
     const about = { name: request.projectName };
     const mine = context.json ? '' : (await api.call(method.getProject, about)).memberName;
     return printMessage(context, ListMembersResponseSchema, { members }, () =>
@@ -67,7 +67,7 @@ const listAction: Action = {
   },
 };
 
-/** @param mine name of the membership of who asks; a display name could claim to be it */
+/** @param mine name of the user's own membership; a display name could impersonate it */
 function memberTable(members: readonly Member[], screen: Screen | undefined, mine = ''): string {
   return listing(
     screen,
@@ -80,7 +80,7 @@ function memberTable(members: readonly Member[], screen: Screen | undefined, min
       name === mine ? 'you' : '',
       shortName(name),
     ]),
-    'There are no members',
+    'No members',
   );
 }
 
@@ -107,18 +107,18 @@ async function listInvitations(
     minor('invitation'),
   ];
   return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>
-    listing(context.screen, columns, rows, 'There are no invitations'),
+    listing(context.screen, columns, rows, 'No invitations'),
   );
 }
 
 const inviteAction: Action = {
   name: 'invite',
-  summary: 'Invite somebody; the link is printed once',
+  summary: 'Invite a person; the link is printed once',
   positionals: [{ name: 'EMAIL' }],
   ...changeOptions(roleOption),
   notes: `
-The link is printed alone on standard output: give it to the invited person only. If the service
-sends email, the person gets it by email too.
+The link is printed alone on standard output. Share it only with the invited person. If the
+service sends email, the link is also mailed.
 `,
   async run(context) {
     const api = context.api('person');
@@ -144,7 +144,7 @@ sends email, the person gets it by email too.
       {
         about,
         document: () => json(messageJson(InviteMemberResponseSchema, answer)),
-        ifLost: `Withdraw it first: svc members uninvite ${shortName(invitation?.name ?? '')}\nthen invite again, without --request-id`,
+        ifLost: `Withdraw it first: svc members uninvite ${shortName(invitation?.name ?? '')}\nThen invite again, without --request-id`,
       },
     );
   },
@@ -160,12 +160,12 @@ const uninviteAction = removal({
       given: context.input.positional(0),
     }),
   send: (api, request) => api.call(method.revokeInvitation, request),
-  done: 'Taken back:',
+  done: 'Withdrawn:',
 });
 
 const roleAction = change({
   name: 'role',
-  summary: 'Give a member another role',
+  summary: 'Change the role of a member',
   positionals: [{ name: 'MEMBER' }],
   options: [roleOption],
   nameOf: memberName,
@@ -178,7 +178,7 @@ const roleAction = change({
 
 const removeAction = removal({
   name: 'remove',
-  summary: 'Remove a member, with their personal keys',
+  summary: 'Remove a member and their personal keys',
   positionals: [{ name: 'MEMBER' }],
   nameOf: memberName,
   send: (api, request) => api.call(method.removeMember, request),

@@ -1,4 +1,4 @@
-/** Options, texts and the change action that the commands for identities share. */
+/** Options, texts and the change action shared by the identity commands. */
 import { create } from '@bufbuild/protobuf';
 import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
 import type { Caller } from '../client/access.ts';
@@ -26,7 +26,7 @@ export const capabilityOption: Option = {
 export function capabilitiesOf({ input }: Pick<ActionContext, 'input'>): string[] {
   const given = input.list('capability').flatMap((text) => text.split(','));
   if (given.length > 0) return given;
-  throw new UsageError('--capability is missing', 'Say what it may do, such as monitoring.read');
+  throw new UsageError('--capability is missing', 'Name a permission, such as monitoring.read');
 }
 
 export const serviceAccountOption: Option = {
@@ -41,33 +41,33 @@ export const memberOption: Option = {
   help: 'Keys of this member, for owners of the project; default: your own',
 };
 
-/** An address for people to read; one that nobody has proven to own never stands without the mark. */
+/** An address for display; an unverified one is always marked. */
 export function addressText(email: string, unprovenEmail: string): string {
-  return unprovenEmail === '' ? email : `${unprovenEmail} (not proven)`;
+  return unprovenEmail === '' ? email : `${unprovenEmail} (not verified)`;
 }
 
 export const nameOption: Option = { name: 'name', takes: 'TEXT', help: 'Display name' };
 export const reasonOption: Option = {
   name: 'reason',
   takes: 'TEXT',
-  help: 'Reason, for the audit',
+  help: 'Reason, for the audit trail',
 };
 
-/** Options of an action that changes one thing. */
+/** Options of an action that changes one resource. */
 export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
   return { options: [...own, requestIdOption, projectOption] };
 }
 
-/** Of an edit of a name and a list of capabilities. */
+/** Options of an edit of a name and a list of capabilities. */
 const editOptions: readonly Option[] = [
   nameOption,
   {
     ...capabilityOption,
-    help: 'The complete list of what it may do; "none" = nothing',
+    help: 'Complete list of its permissions; "none" for no permissions',
   },
 ];
 
-/** What such an edit sets: what is absent is left as it is. */
+/** The fields set by such an edit; absent ones stay unchanged. */
 export function editsOf(context: Pick<ActionContext, 'input'>) {
   const displayName = context.input.text('name');
   return { ...(displayName !== undefined && { displayName }), ...changedCapabilities(context) };
@@ -80,15 +80,15 @@ function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
   return { capabilities: create(CapabilityListSchema, { values }) };
 }
 
-/** A kind of thing that actions show and change. */
+/** A kind of resource that actions show and change. */
 export interface ResourceKind<T> extends Required<Pick<Action, 'positionals'>> {
-  /** Full name of the thing that is meant. */
+  /** Full name of the given resource. */
   readonly nameOf: (context: ActionContext, api: Api) => Promise<string>;
   /** Prints its state and resolves to the exit code. */
   readonly show: (context: ActionContext, thing: T) => number | Promise<number>;
 }
 
-/** The action `show`. @param caller who may look */
+/** The action `show`. @param caller who may view it */
 export function showing<T>(
   { nameOf, show, positionals }: ResourceKind<T>,
   summary: string,
@@ -115,7 +115,7 @@ interface ChangeOf<T> extends Omit<Action, 'run'>, Pick<ResourceKind<T>, 'nameOf
   ) => Promise<T>;
 }
 
-/** An action that changes a thing, and shows its new state. */
+/** An action that changes a resource and shows its new state. */
 export function change<T>({
   nameOf,
   send,
@@ -143,11 +143,11 @@ interface Switched<T> {
   readonly enable: ChangeOf<T>['send'];
   readonly remove: ChangeOf<unknown>['send'];
   readonly summaries: Readonly<Record<'update' | 'disable' | 'enable' | 'remove', string>>;
-  /** Of `update`: what it does to keys and tokens that are out. */
+  /** Notes of `update`: its effect on existing keys and tokens. */
   readonly notes?: string;
 }
 
-/** Actions of an identity that is edited, switched off and on again, and deleted, in this order. */
+/** Actions of an identity that can be edited, disabled, enabled and deleted, in this order. */
 export function switchedActions<T>(
   kind: ResourceKind<T>,
   { update, disable, enable, remove, summaries, notes }: Switched<T>,
@@ -174,7 +174,7 @@ export function switchedActions<T>(
   ];
 }
 
-/** An action after which the thing is gone; `done` is said before its name. */
+/** An action that removes the resource; `done` is printed before its name. */
 export function removal({ done, send, ...about }: ChangeOf<unknown> & { readonly done: string }) {
   return change({
     ...about,

@@ -1,4 +1,4 @@
-/** `svc projects`: the projects that the signed-in person is a member of. */
+/** `svc projects`: the projects of the signed-in person. */
 
 import {
   GetProjectLimitsResponseSchema,
@@ -31,7 +31,7 @@ const listAction: Action = {
       enumText(Role, role),
       moment(createdUnix),
     ]);
-    const none = 'You are a member of no project';
+    const none = 'You are not a member of any project';
     return printMessage(context, ListProjectsResponseSchema, { projects }, () =>
       listing(context.screen, [long('name'), 'project', 'your role', 'created'], rows, none),
     );
@@ -46,12 +46,11 @@ const setAction: Action = {
     {
       name: 'promql-lookback',
       takes: 'DURATION',
-      help: 'How long the newest observation counts as the present in PromQL, 60s to 1h; 0s: the default, 5m',
+      help: 'Maximum age of the newest sample that counts as current in PromQL, 60s to 1h; 0s resets it to the default, 5m',
     },
     requestIdOption,
   ],
-  notes:
-    'With 90s (three readings) a gap shows as a gap. A query may give another with lookback_delta.',
+  notes: '90s (three readings) makes gaps visible. A query can override it with lookback_delta.',
   async run(context) {
     const api = context.api('person');
     const name = await projectName(context, api);
@@ -69,12 +68,12 @@ const setAction: Action = {
 
 export const projectsCommand = family('projects', 'Your projects', [listAction, setAction]);
 
-/** `svc limits`: what a project may take up, and what it takes up now. Read only. */
+/** `svc limits`: what a project may use, and what it uses now. Read-only. */
 export const limitsCommand = single({
   name: 'limits',
   summary: 'Show the limits of a project and their current use',
   options: [projectOption],
-  notes: `"${NOT_OBSERVED}" stands for what has not been measured; it is not a zero. The operator sets limits: svc admin limits set.`,
+  notes: `"${NOT_OBSERVED}" means not measured yet; it is not zero. The operator sets limits: svc admin limits set.`,
   async run(context) {
     const api = context.api('any');
     const request = { projectName: await projectName(context, api) };
@@ -85,7 +84,7 @@ export const limitsCommand = single({
     ]);
     const columns = ['limit', right('used'), right('at most'), 'unit', sentences('of')];
     return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>
-      listing(context.screen, columns, rows, 'This service reports no limits'),
+      listing(context.screen, columns, rows, 'The service reports no limits'),
     );
   },
 });

@@ -41,7 +41,7 @@ function accountFacts(account: ServiceAccount): string {
     ['name', account.displayName],
     ['state', enumText(ServiceAccount_State, account.state)],
     ['disabled', account.disabledReason],
-    ['may do', account.capabilities.join(' ') || 'nothing'],
+    ['permissions', account.capabilities.join(' ') || 'nothing'],
     ['template', account.template],
     ['keys', String(account.activeKeys)],
     ['CI trusts', String(account.activeConnections)],
@@ -55,7 +55,7 @@ function accountFacts(account: ServiceAccount): string {
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List the service accounts',
+  summary: 'List service accounts',
   options: [projectOption],
   async run(context) {
     const api = context.api('person');
@@ -74,7 +74,7 @@ function accountTable(accounts: readonly ServiceAccount[], screen: Screen | unde
   return listing(
     screen,
     [
-      ...[long('name'), 'state', long('may do'), minor('keys'), minor('CI trusts'), 'created'],
+      ...[long('name'), 'state', long('permissions'), minor('keys'), minor('CI trusts'), 'created'],
       minor('account'),
     ],
     accounts.map((account) => [
@@ -86,7 +86,7 @@ function accountTable(accounts: readonly ServiceAccount[], screen: Screen | unde
       moment(account.createdUnix),
       shortName(account.name),
     ]),
-    'There are no service accounts in this project',
+    'No service accounts in this project',
   );
 }
 
@@ -108,9 +108,9 @@ const templatesAction: Action = {
     return printMessage(context, ListPermissionTemplatesResponseSchema, answer, () =>
       listing(
         context.screen,
-        ['template', 'name', long('may do'), sentences('what for')],
+        ['template', 'name', long('permissions'), sentences('purpose')],
         rows,
-        'There are none',
+        'No templates',
       ),
     );
   },
@@ -121,14 +121,14 @@ const createAction: Action = {
   summary: 'Create a service account',
   ...changeOptions(
     nameOption,
-    { name: 'template', takes: 'TEMPLATE', help: 'With the permissions of a template' },
-    { ...capabilityOption, help: 'Or with these: monitoring.read, monitoring.write' },
+    { name: 'template', takes: 'TEMPLATE', help: 'Use the permissions of a template' },
+    { ...capabilityOption, help: 'Or use these: monitoring.read, monitoring.write' },
   ),
   async run(context) {
     const { input } = context;
     if (input.isOn('template') === input.isOn('capability')) {
       throw new UsageError(
-        'Give either --template or --capability',
+        'Use either --template or --capability',
         '"svc service-accounts templates" lists the templates',
       );
     }
@@ -155,12 +155,12 @@ const stateActions = switchedActions(accountKind, {
   enable: (api, request) => api.call(method.enableServiceAccount, request),
   remove: (api, request) => api.call(method.deleteServiceAccount, request),
   summaries: {
-    update: 'Change the name, or what the account may do',
-    disable: 'Stop all keys and tokens of an account at once',
-    enable: 'Let the keys of an account work again',
-    remove: 'Delete an account for good, with its keys and CI trusts',
+    update: 'Change the name or permissions of an account',
+    disable: 'Reject all keys and tokens of an account at once',
+    enable: 'Make the keys of an account work again',
+    remove: 'Permanently delete an account with its keys and CI trusts',
   },
-  notes: 'A removed capability takes effect on the next request of each key and token.',
+  notes: 'A removed permission takes effect with the next request of each key and token.',
 });
 
 export const serviceAccountsCommand = family('service-accounts', 'Identities of automation', [

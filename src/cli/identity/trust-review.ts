@@ -1,6 +1,6 @@
 /**
- * Reviewing what a workflow showed, and approving exactly that: the digest of the claims that were
- * on the screen goes with the approval, so that what was reviewed is what is approved.
+ * Reviewing the identity that a workflow proved, and approving exactly that. The approval includes
+ * the digest of the displayed claims, so that only what was reviewed is approved.
  */
 import {
   AutomationService,
@@ -32,21 +32,21 @@ const VERIFICATION = [{ name: 'SETUP-ID' }] as const;
 
 const verificationName = firstNamed('ciVerifications');
 
-/** Claims for people. What a token did not have is bound too: it must stay absent. */
+/** Claims for display. An absent claim is bound too: it must stay absent. */
 export function claimTable(claims: readonly CiClaim[]): string {
   return table(
-    ['claim', 'value', 'must stay so'],
+    ['claim', 'value', 'bound'],
     claims.map(({ claim, value, bound }) => [claim, claimText(value), bound ? 'yes' : 'no']),
-    'Nothing has been observed yet',
+    'Nothing observed yet',
   );
 }
 
-/** Absent and empty are different things, and neither must look like the other. */
+/** Absent and empty values are different and must look different. */
 export function claimText(value: string | null | undefined): string {
   return value === '' ? '(empty)' : (value ?? '(absent)');
 }
 
-/** The last proof that the job sent and that was not accepted; '' when there was none. */
+/** The last proof that was rejected; '' if there was none. */
 function refusedText({ lastRefusal }: CiVerification): string {
   if (!lastRefusal) return '';
   const { code, claims, refusedUnix } = lastRefusal;
@@ -60,7 +60,7 @@ function verificationText(verification: CiVerification): string {
     ['name', verification.displayName],
     ['state', enumText(CiVerification_State, verification.state)],
     ['account', fullName(verification.serviceAccountDisplayName, verification.serviceAccountName)],
-    ['asked for', verification.capabilities.join(' ')],
+    ['requested', verification.capabilities.join(' ')],
     ['platform', `${verification.issuer} (${verification.issuerUrl})`],
     ['audience', verification.audience],
     [
@@ -101,16 +101,16 @@ export const approveAction: Action = {
   summary: 'Trust the observed workflow, with the chosen permissions',
   positionals: VERIFICATION,
   ...changeOptions(
-    { ...capabilityOption, help: 'Only these; default: those the verification was started with' },
+    { ...capabilityOption, help: 'Only these permissions; default: those requested at the start' },
     nameOption,
     {
       name: 'digest',
       takes: 'DIGEST',
-      help: 'Digest of the reviewed claims: for programs, in place of a prompt',
+      help: 'Digest of the reviewed claims; replaces the prompt in scripts',
     },
   ),
-  notes: `On a terminal each claim is shown and you confirm. Elsewhere --digest must be the digest that "svc trusts
-review" showed.`,
+  notes: `On a terminal, each claim is shown and you confirm. Otherwise --digest must be the digest printed
+by "svc trusts review".`,
   async run(context) {
     const { input } = context;
     const api = context.api('person');
@@ -129,38 +129,38 @@ review" showed.`,
     const document = () => json(messageJson(CiConnectionSchema, trust));
     context.print(context.json ? document() : variables(trust, api.access.endpoint));
     context.report(
-      'Now remove the step and the secret SVC_SETUP_CODE from the workflow: the trust does not need them.',
+      'Now remove the step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them.',
     );
     return EXIT_OK;
   },
 };
 
-/** Throws `UsageError` without a terminal and a digest, `Fault` when the answer is no. */
+/** Throws `UsageError` without a terminal and a digest, `Fault` if the answer is no. */
 async function confirm(
   { input, ports, report }: ActionContext,
   verification: CiVerification,
   capabilities: readonly string[],
 ): Promise<void> {
   const { state } = verification;
-  // The service answers a resend as it did before, and knows whether it is one.
+  // The service responds to a repeated request as before, and knows whether it is one.
   if (state === CiVerification_State.APPROVED && input.isOn('request-id')) return;
   if (ports.isInteractive && !input.isOn('digest')) report(verificationText(verification));
   if (state !== CiVerification_State.OBSERVED) {
     throw new Fault(
-      `There is nothing to approve: the verification is ${enumText(CiVerification_State, state)}`,
+      `Nothing to approve: the verification is ${enumText(CiVerification_State, state)}`,
     );
   }
   const digest = input.text('digest');
   if (digest !== undefined) {
     if (digest === verification.claimsDigest) return;
-    throw new Fault('The observed claims are not those of the digest: review them again', {
+    throw new Fault('The claims changed since you reviewed them. Review them again', {
       hint: `svc trusts review ${verification.name}`,
     });
   }
   if (!ports.isInteractive) {
     throw new UsageError(
-      'There is no terminal to confirm at: --digest is missing',
-      `Review first, and pass the digest that it shows: svc trusts review ${verification.name}`,
+      'There is no terminal for the confirmation, and --digest is missing',
+      `Review first and pass the displayed digest: svc trusts review ${verification.name}`,
     );
   }
   const answer = await ports.ask(
@@ -169,14 +169,14 @@ async function confirm(
   if (answer.trim().toLowerCase() !== 'yes') throw new Fault('Not approved');
 }
 
-/** What goes into the variables of the CI. None of it is a secret. */
+/** Values for the CI variables. None of them is a secret. */
 function variables({ name, audience }: CiConnection, endpoint: string): string {
   return `SVC_TRUST=${name}\nSVC_AUDIENCE=${audience}\nSVC_ENDPOINT=${endpoint}\n`;
 }
 
 export const rejectAction = change({
   name: 'reject',
-  summary: 'End a verification without trusting anything',
+  summary: 'End a verification without granting trust',
   positionals: VERIFICATION,
   options: [reasonOption],
   nameOf: verificationName,

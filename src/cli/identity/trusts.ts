@@ -1,6 +1,7 @@
 /**
  * `svc trusts`: CI workflows that may exchange their identity for a token. A trust is never typed
- * in: `verify` makes a workflow show who it is, `review` shows what was seen, `approve` trusts that.
+ * in: `verify` makes a workflow prove its identity, `review` shows it, and `approve` trusts exactly
+ * that.
  */
 import {
   AutomationService,
@@ -62,7 +63,10 @@ function printTrust(context: ActionContext, trust: CiConnection): number {
   );
 }
 
-/** Empty without refusals. Of the claims only how they differ: their values are in the job's log. */
+/**
+ * Empty without refusals. Only the difference of each claim is shown: the values are in the job's
+ * log.
+ */
 function refusalTable(refusals: readonly CiRefusedExchange[]): string {
   if (refusals.length === 0) return '';
   const rows = refusals.map(({ refusedUnix, causes, claims, correlationId }) => [
@@ -83,7 +87,7 @@ function trustFacts(trust: CiConnection): string {
     ['trust', trust.name],
     ['name', trust.displayName],
     ['state', enumText(CiConnection_State, trust.state)],
-    ['disabled because', trust.disabledReason],
+    ['disable reason', trust.disabledReason],
     ['account', fullName(trust.serviceAccountDisplayName, trust.serviceAccountName)],
     ['approved for', trust.capabilities.join(' ')],
     ['can do now', trust.effectiveCapabilities.join(' ') || 'nothing'],
@@ -103,8 +107,8 @@ function trustFacts(trust: CiConnection): string {
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List the approved trusts, or the verifications',
-  options: [projectOption, { name: 'verifications', help: 'List the verifications instead' }],
+  summary: 'List approved trusts, or verifications',
+  options: [projectOption, { name: 'verifications', help: 'List verifications instead' }],
   async run(context) {
     const api = context.api('person');
     const request = { projectName: await projectName(context, api) };
@@ -169,28 +173,26 @@ function verificationTable(
       shownName(one.serviceAccountDisplayName, one.serviceAccountName),
       shortName(one.name),
     ]),
-    'There are no verifications in this project',
+    'No verifications in this project',
   );
 }
 
-const showAction = showing(
-  trustKind,
-  'Show a trust and the claims that it requires',
-  (api, request) => api.call(method.getCiConnection, request),
+const showAction = showing(trustKind, 'Show a trust and its required claims', (api, request) =>
+  api.call(method.getCiConnection, request),
 );
 
 const verifyAction: Action = {
   name: 'verify',
-  summary: 'Start a verification: prints the step to paste, and its code once',
+  summary: 'Start a verification; prints the step to paste, and its code once',
   ...changeOptions(
     { name: 'service-account', takes: 'NAME', help: 'Service account that limits its permissions' },
     nameOption,
-    { ...capabilityOption, help: 'Capabilities that can be approved later' },
+    { ...capabilityOption, help: 'Permissions that can be approved later' },
     { name: 'platform', takes: 'NAME', help: 'github (default), gitlab, buildkite, circleci, …' },
   ),
-  notes: `The step to paste goes to standard output, the rest to standard error; --json has both. The code
-is shown once. It is valid until the verification is decided, for 30 minutes at most, so a refused
-run can be repeated. It proves an identity and grants nothing.`,
+  notes: `The step to paste goes to standard output, the rest to standard error; --json prints both. The
+code is shown once. It is valid until the verification is decided, for at most 30 minutes, so a
+denied run can be repeated. It proves an identity and grants nothing.`,
   async run(context) {
     const { input, print, report } = context;
     const api = context.api('person');
@@ -214,7 +216,7 @@ run can be repeated. It proves an identity and grants nothing.`,
           ['setup id', setupId],
           ['audience', audience],
           ['expires', localTime(expiresUnix)],
-          ['code', secretAvailable ? pairingCode : 'was in an earlier answer'],
+          ['code', secretAvailable ? pairingCode : 'was in an earlier response'],
         ]).trimEnd(),
       );
     }
@@ -224,12 +226,12 @@ run can be repeated. It proves an identity and grants nothing.`,
 };
 
 const LOST_CODE =
-  'The code cannot be shown again: start another verification, without --request-id. This one expires by itself, or end it with "svc trusts reject".';
+  'The code cannot be shown again. Start another verification, without --request-id. This one expires by itself; to end it now, run "svc trusts reject".';
 
 function nextSteps(setupId: string): string {
   return [
-    'Next: put the step into the job that will use the trust, store the code as the temporary',
-    'secret SVC_SETUP_CODE, and run the job from the branch, event and environment that you want to trust.',
+    'Next: add the step to the job that will use the trust, store the code as the temporary',
+    'secret SVC_SETUP_CODE, and run the job with the branch, event and environment that you want to trust.',
     `Then: svc trusts review ${setupId}`,
   ].join('\n');
 }
@@ -242,9 +244,9 @@ const stateActions = switchedActions(trustKind, {
   remove: (api, request) => api.call(method.deleteCiConnection, request),
   summaries: {
     update: 'Change the name or the permissions; issued tokens stop working',
-    disable: 'Stop exchanges and tokens at once: the emergency brake',
+    disable: 'Stop exchanges and reject tokens at once (emergency stop)',
     enable: 'Let the workflow exchange again',
-    remove: 'Delete a trust for good',
+    remove: 'Permanently delete a trust',
   },
 });
 

@@ -1,6 +1,6 @@
 /**
- * The actions of `svc alerts` that are about alert instances: how each rule stands for each VM, and
- * the path of one of them, kept and recorded, or recomputed over a stretch of history.
+ * Actions of `svc alerts` on alert instances: the state of each rule for each VM, and the path of
+ * one of them, as recorded or as recomputed over a range of history.
  */
 
 import { quantity } from '../../../streams/alerting/wording.ts';
@@ -45,7 +45,7 @@ const FILTERS = ['rule', 'vm', 'condition', 'data-state'];
 
 const listAction: Action = {
   name: 'instances',
-  summary: 'List the state of each rule for each VM, fired or not',
+  summary: 'List the state of each rule for each VM, whether or not it is firing',
   options: [
     projectOption,
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
@@ -61,7 +61,7 @@ const listAction: Action = {
       name: 'data-state',
       takes: 'STATE',
       choices: ['OBSERVED', 'MISSING'],
-      help: 'Only while its data is so',
+      help: 'Only while its data is in this state',
     },
   ],
   async run(context) {
@@ -84,7 +84,7 @@ const listAction: Action = {
         instances,
         context.screen,
         FILTERS.some((name) => input.isOn(name))
-          ? 'No alert instance matches'
+          ? 'No matching alert instances'
           : 'No rule is evaluated for any VM of this project',
       ),
     );
@@ -97,10 +97,10 @@ const showAction: Action = {
   positionals: [{ name: 'INSTANCE', optional: true }],
   options: [
     projectOption,
-    { name: 'rule', takes: 'NAME', help: 'Its rule, in place of INSTANCE' },
+    { name: 'rule', takes: 'NAME', help: 'Its rule, instead of INSTANCE' },
     { name: 'vm', takes: 'NAME', help: 'Its VM' },
     { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Its label, such as a mount' },
-    { name: 'since', takes: 'TIME', help: 'Recompute its path from this time' },
+    { name: 'since', takes: 'TIME', help: 'Recompute its path from this time on' },
     {
       name: 'until',
       takes: 'TIME',
@@ -108,7 +108,7 @@ const showAction: Action = {
     },
   ],
   notes:
-    'An instance that never fired has no name: give its rule and VM. With --since its path is ' +
+    'An instance that never fired has no name: specify its rule and VM. With --since its path is ' +
     'recomputed from stored samples, whether or not it fired.',
   async run(context) {
     const api = context.api('any');
@@ -116,7 +116,7 @@ const showAction: Action = {
     const instance = await instanceOf(context, api);
     const since = input.time('since');
     if (since === undefined) {
-      if (input.isOn('until')) throw new UsageError('--until needs --since');
+      if (input.isOn('until')) throw new UsageError('--until requires --since');
       const answer = await api.call(method.getAlertInstance, instance);
       return printMessage(context, AlertInstanceSchema, answer, () => instanceText(answer));
     }
@@ -131,7 +131,7 @@ const showAction: Action = {
 
 export const instanceActions: readonly Action[] = [listAction, showAction];
 
-/** By its name, or by rule, VM and labels. Throws `UsageError` for both, and for neither. */
+/** By its name, or by rule, VM and labels. Throws `UsageError` if both or neither are given. */
 async function instanceOf(context: ActionContext, api: Api) {
   const { input } = context;
   const given = input.positional(0);
@@ -140,7 +140,10 @@ async function instanceOf(context: ActionContext, api: Api) {
     return { name: await named(context, api, 'alertInstances', given) };
   }
   if (given !== '' || rule === undefined || vm === undefined) {
-    throw new UsageError('Give INSTANCE, or --rule and --vm', 'For example: --rule ID --vm vm-1');
+    throw new UsageError(
+      'Specify INSTANCE, or --rule and --vm',
+      'For example: --rule ID --vm vm-1',
+    );
   }
   return {
     ruleName: await named(context, api, 'alertRules', rule),
@@ -186,7 +189,7 @@ function instanceTable(
   );
 }
 
-/** Rounded for people; the unit is the rule's, which an instance does not have. */
+/** Rounded for people; an instance does not carry the unit of its rule. */
 function valueText(value: number | undefined): string {
   return value === undefined ? NOT_OBSERVED : quantity(value, '');
 }
@@ -212,20 +215,20 @@ function recomputedText(explanation: ExplainAlertInstanceResponse): string {
   const known = facts([
     ['rule', fullName(explanation.ruleDisplayName, ruleName)],
     ['VM', `${fullName(explanation.vmDisplayName, vmName)}${labelsText(labels)}`],
-    ['recomputed', 'from stored samples, by the rule as it is now'],
+    ['recomputed', 'from stored samples, with the current rule'],
   ]);
   return `${known}\n${segmentTable(segments)}\n${pathTable(path)}`;
 }
 
-/** Segments of a recomputed path, a row each. */
+/** Segments of a recomputed path, one per row. */
 export function segmentTable(segments: ExplainAlertInstanceResponse['segments']): string {
   return table(
-    ['from', 'to', 'state', 'data', 'began with'],
+    ['from', 'to', 'state', 'data', 'started by'],
     segments.map(({ startUnixMs, endUnixMs, state, dataState, cause }) => [
       ...[localTime(startUnixMs / 1000n), localTime(endUnixMs / 1000n)],
       ...[enumText(State, state), enumText(DataState, dataState), cause],
     ]),
-    'The stretch is empty',
+    'The range is empty',
   );
 }
 
@@ -236,11 +239,11 @@ function pathTable(path: readonly AlertInstance_Step[]): string {
       ...[localTime(eventUnixMs / 1000n), event, statesText(fromStates), statesText(toStates)],
       enumText(Source, source),
     ]),
-    'There is no step: the condition has not held',
+    'No steps: the condition has not held',
   );
 }
 
-/** Without the machine's own name, which all of them begin with. */
+/** Without the machine's name, which is common to all of them. */
 function statesText(states: readonly string[]): string {
   return states.map((state) => state.slice(state.indexOf('.') + 1)).join(' ');
 }

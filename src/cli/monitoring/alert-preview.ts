@@ -1,4 +1,7 @@
-/** `svc alerts preview`: when a rule would have fired over stored history, and how much is known of it. */
+/**
+ * `svc alerts preview`: when a rule would have fired on stored history, and how complete that
+ * history is.
+ */
 import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
@@ -30,11 +33,11 @@ import { historyOptions, parseLabel, readTrial, seriesText } from './alert-spec.
 
 export const previewAction: Action = {
   name: 'preview',
-  summary: 'Show when a rule would have fired over stored history',
+  summary: 'Show when a rule would have fired on stored history',
   options: [
     ...historyOptions('7d'),
-    { name: 'instances', help: 'Also print each VM or series, and how often it would have fired' },
-    { name: 'trace', takes: 'VM', help: 'Also print the path of this VM, of its last day at most' },
+    { name: 'instances', help: 'Also print each VM or series and how often it would have fired' },
+    { name: 'trace', takes: 'VM', help: 'Also print the path of this VM for at most its last day' },
     {
       name: 'trace-label',
       takes: 'NAME=VALUE',
@@ -43,15 +46,16 @@ export const previewAction: Action = {
     },
     projectOption,
   ],
-  notes: `An estimate over stored samples: it saves nothing and notifies nobody. Check the statuses and
-counts before you rely on it. Exit code 1 when the query failed.`,
+  notes: `An estimate based on stored samples: nothing is saved, and no notifications are sent. Check the
+statuses and counts before you rely on it. Exit code 1 if the query failed.`,
   async run(context) {
     const api = context.api('any');
     const { input } = context;
     const trial = await readTrial(context, api);
     const given = input.text('trace');
     const traced = given && (await resourceName(context, api, { collection: 'vms', given }));
-    if (!traced && input.isOn('trace-label')) throw new UsageError('--trace-label needs --trace');
+    if (!traced && input.isOn('trace-label'))
+      throw new UsageError('--trace-label requires --trace');
     const request = {
       ...trial,
       traceVmName: traced ?? '',
@@ -77,8 +81,8 @@ function previewText(
     ['query', enumText(QueryStatus, preview.queryStatus) || 'unknown'],
     ['history', enumText(HistoryStatus, preview.historyStatus) || 'unknown'],
     ['samples', `${evaluatedSamples} evaluated of ${expectedSamples} expected`],
-    ['nothing known', unknownText(preview)],
-    ['note', truncated ? 'the list below is not complete' : ''],
+    ['no data', unknownText(preview)],
+    ['note', truncated ? 'the list below is incomplete' : ''],
   ]);
   const rows = preview.wouldHaveFired.map(
     ({ vmName, vmDisplayName, labels, startUnix, endUnix }) => [
@@ -88,8 +92,8 @@ function previewText(
   );
   const none =
     evaluatedSamples === 0n
-      ? 'Nothing was observed, so it is unknown whether it would have fired'
-      : 'It would not have fired on the observed samples';
+      ? 'Nothing was observed, so it is unknown whether the rule would have fired'
+      : 'The rule would not have fired on the observed samples';
   return [
     `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`,
     ...(withInstances ? [instancesText(preview)] : []),
@@ -98,11 +102,11 @@ function previewText(
           `Trace of ${shownName(trace.vmDisplayName, trace.vmName)}\n${segmentTable(trace.segments)}`,
         ]
       : []),
-    ...(traceVmName !== '' && !trace ? ['The history to trace could not be read\n'] : []),
+    ...(traceVmName !== '' && !trace ? ['The history for the trace could not be read\n'] : []),
   ].join('\n');
 }
 
-/** Empty when something is known of every VM. */
+/** Empty if there is data for every VM. */
 function unknownText(preview: PreviewAlertRuleResponse): string {
   const { unknownVms, unknownVmNames, unknownVmDisplayNames } = preview;
   if (unknownVms === 0n) return '';
@@ -120,6 +124,6 @@ function instancesText({ instances, instancesOmitted }: PreviewAlertRuleResponse
     segments.at(-1)?.dataState === AlertInstance_DataState.MISSING ? 'missing' : 'observed',
   ]);
   const columns = ['VM', 'series', 'times fired', 'at the end', 'data'];
-  const list = table(columns, rows, 'No VM has a value of the metric');
+  const list = table(columns, rows, 'No VM has values of this metric');
   return instancesOmitted > 0n ? `${list}${instancesOmitted} more are not listed\n` : list;
 }

@@ -1,4 +1,4 @@
-/** `svc alerts replay`: the notifications that a rule would have sent over stored history. */
+/** `svc alerts replay`: the notifications that a rule would have sent on stored history. */
 import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
@@ -24,7 +24,7 @@ import { historyOptions, readTrial, seriesText } from './alert-spec.ts';
 
 export const replayAction: Action = {
   name: 'replay',
-  summary: 'Show which notifications a rule would have sent over stored history',
+  summary: 'Show which notifications a rule would have sent on stored history',
   options: [
     ...historyOptions('1d'),
     {
@@ -33,11 +33,12 @@ export const replayAction: Action = {
       multiple: true,
       help: 'Replay only these VMs, at most 20: names or ids',
     },
-    { name: 'bodies', help: 'Print what each notification would have said' },
+    { name: 'bodies', help: 'Print the text of each notification' },
     projectOption,
   ],
-  notes: `An estimate: each destination accepts at once, nobody acknowledges or snoozes, and the rule counts
-as applied where the history begins. It saves and sends nothing. To replay a recording, use "svc replay".`,
+  notes: `An estimate: it assumes that destinations accept at once, that no incident is acknowledged or
+snoozed, and that the rule was applied at the start of the history. Nothing is saved or sent. To
+replay a recording, use "svc replay".`,
   async run(context) {
     const { input } = context;
     const api = context.api('any');
@@ -57,13 +58,13 @@ function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string
   const { notifications, truncated, vmNames, unreadVmNames, unreadVmDisplayNames } = replay;
   const unread = unreadVmNames.map((name, i) => shownName(unreadVmDisplayNames[i] ?? '', name));
   const head = facts([
-    ['estimate', 'destinations accept at once, nobody acknowledges'],
+    ['estimate', 'destinations accept at once, no acknowledgements'],
     ['from', localTime(replay.startTimeUnix)],
     ['to', localTime(replay.endTimeUnix)],
     ['VMs', String(vmNames.length)],
     ['not read', unread.join(', ')],
     ['samples', `${replay.observedSamples} observed of ${replay.expectedSamples} expected`],
-    ['note', truncated ? 'there were more: the list has the first ones' : ''],
+    ['note', truncated ? 'the list is truncated to the first notifications' : ''],
   ]);
   const none =
     replay.observedSamples === 0n
@@ -88,7 +89,7 @@ function notificationRow(notification: Notification): string[] {
   ];
 }
 
-/** Absent for who may not see destinations. */
+/** Absent for callers who may not see destinations. */
 function destinationText({ destinationName, destinationDisplayName }: Notification): string {
   if (destinationName === undefined) return NOT_OBSERVED;
   return shownName(destinationDisplayName ?? '', destinationName);

@@ -1,6 +1,6 @@
 /**
- * Alert rules from the command line: a JSON document in the API's form, flags, or both; flags win. The
- * service refuses what is missing.
+ * Alert rules from the command line: a JSON document in the API's format, flags, or both; flags
+ * win. The service rejects incomplete rules.
  */
 import { readFileSync } from 'node:fs';
 import { clone, create, fromJson, type JsonValue } from '@bufbuild/protobuf';
@@ -39,34 +39,38 @@ export const specOptions: readonly Option[] = [
     help: "Comparison of readings with the threshold; also as '>', '>=', '<', '<=', '=', '!='",
   },
   { name: 'threshold', takes: 'NUMBER', help: 'Value to compare with' },
-  { name: 'for', takes: 'DURATION', help: 'How long the condition must persist, such as 5m' },
+  { name: 'for', takes: 'DURATION', help: 'How long the condition must hold, for example 5m' },
   { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'Severity of its incidents' },
   { name: 'all-vms', help: 'All current and future VMs of the project' },
   { name: 'vm', takes: 'NAME', multiple: true, help: 'Only these VMs: names or ids' },
   {
     name: 'pause',
-    help: 'Save it paused: its firing incidents are retired, and no recovery is sent',
+    help: 'Save it paused: its firing incidents are retired without a recovery',
   },
   { name: 'enable', help: 'Save it enabled' },
-  { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 = none' },
+  { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 for none' },
   {
     name: 'destination',
     takes: 'NAME',
     multiple: true,
-    help: 'Destination to notify: name or id; "" = none',
+    help: 'Destination to notify, name or id; "" for none',
   },
   {
     name: 'recovery-threshold',
     takes: 'NUMBER',
     help: 'Threshold for recovery; default: the threshold',
   },
-  { name: 'recovery-for', takes: 'DURATION', help: 'How long readings must be good for recovery' },
+  {
+    name: 'recovery-for',
+    takes: 'DURATION',
+    help: 'How long readings must be good before recovery',
+  },
   { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
   { name: 'runbook', takes: 'TEXT', help: 'What to do when it fires; "" removes it' },
   { name: 'runbook-url', takes: 'URL', help: 'Link to its runbook; "" removes it' },
 ];
 
-/** Of a rule that is tried over stored history, whose length has a bound. */
+/** Options of a rule that is tried on stored history of limited length. */
 export function historyOptions(longest: string): readonly Option[] {
   const help = `Length of the history, at most ${longest}; default 1d`;
   return [...specOptions, { name: 'history', takes: 'DURATION', help }];
@@ -75,11 +79,11 @@ export function historyOptions(longest: string): readonly Option[] {
 const HISTORY_SECONDS_DEFAULT = 86_400;
 const NAME_ON_TRIAL = 'Rule on trial';
 
-/** A rule that is to be tried over stored history: its project, what it says, and how long. */
+/** A rule to try on stored history: its project, its specification and the length. */
 export async function readTrial(context: ActionContext, api: Api) {
   const project = await projectName(context, api);
   const spec = await readSpec(context, { api, project, base: undefined });
-  // Nothing is saved: a name only stands in the messages of a replay.
+  // Nothing is saved: the name appears only in the messages of a replay.
   spec.displayName ||= NAME_ON_TRIAL;
   return {
     projectName: project,
@@ -95,7 +99,7 @@ export function seriesText(labels: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
-/** Where a specification begins. */
+/** The base of a specification. */
 interface SpecSource {
   readonly api: Api;
   /** `projects/p`. */
@@ -104,7 +108,7 @@ interface SpecSource {
 }
 
 /**
- * The specification asked for, on top of `base` (the present one of an edit). Throws `UsageError`.
+ * The requested specification, on top of `base` (the current rule of an edit). Throws `UsageError`.
  */
 export async function readSpec(context: ActionContext, source: SpecSource): Promise<AlertRuleSpec> {
   const { input } = context;
@@ -121,7 +125,10 @@ export async function readSpec(context: ActionContext, source: SpecSource): Prom
   return spec;
 }
 
-/** What the flags are applied to: a template, a file, the present rule, or nothing. */
+/**
+ * The specification to which flags are applied: a template, a file, the current rule, or an empty
+ * one.
+ */
 async function startOf(
   { input, ports }: Pick<ActionContext, 'input' | 'ports'>,
   { api, project, base }: SpecSource,
@@ -129,7 +136,9 @@ async function startOf(
   const file = input.text('file');
   const template = input.text('template');
   if (template !== undefined && (file !== undefined || base)) {
-    throw new UsageError('--template begins a rule: give neither --file nor a rule to edit');
+    throw new UsageError(
+      '--template starts a new rule. Do not combine it with --file or a rule to edit',
+    );
   }
   if (template !== undefined) {
     const spec = await templateSpec(api, project, template);
@@ -140,7 +149,7 @@ async function startOf(
     return parseSpec(text);
   }
   if (!base && !input.isOn('metric')) {
-    throw new UsageError('A rule begins with --template, --file, or --metric and its condition');
+    throw new UsageError('Start a rule with --template, --file, or --metric and its condition');
   }
   return base ? clone(AlertRuleSpecSchema, base) : create(AlertRuleSpecSchema);
 }
@@ -149,27 +158,27 @@ function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`--file ${path} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`--file ${path} could not be read: ${(error as Error).message}`);
   }
 }
 
 function parseSpec(text: string): AlertRuleSpec {
   try {
-    // A misspelt field must not be lost: a rule that watches nothing would be the outcome.
+    // A misspelt field must not be ignored: the result would be a rule that watches nothing.
     return fromJson(AlertRuleSpecSchema, JSON.parse(text) as JsonValue, {
       ignoreUnknownFields: false,
     });
   } catch (error) {
-    throw new UsageError(`The specification is not one: ${(error as Error).message}`);
+    throw new UsageError(`The specification is invalid: ${(error as Error).message}`);
   }
 }
 
 function withFlags(spec: AlertRuleSpec, input: Input): AlertRuleSpec {
   if (input.isOn('pause') && input.isOn('enable')) {
-    throw new UsageError('--pause and --enable contradict each other');
+    throw new UsageError('--pause and --enable cannot be combined');
   }
   if (input.isOn('all-vms') && input.isOn('vm')) {
-    throw new UsageError('--all-vms and --vm contradict each other');
+    throw new UsageError('--all-vms and --vm cannot be combined');
   }
   spec.displayName = input.text('name') ?? spec.displayName;
   spec.metricId = input.text('metric') ?? spec.metricId;
@@ -185,7 +194,7 @@ function withFlags(spec: AlertRuleSpec, input: Input): AlertRuleSpec {
   return spec;
 }
 
-/** Fields whose absence says something of its own. */
+/** Fields whose absence has its own meaning. */
 function setOptional(spec: AlertRuleSpec, input: Input): void {
   const threshold = input.number('threshold');
   const recoveryThreshold = input.number('recovery-threshold');
@@ -199,7 +208,7 @@ function setOptional(spec: AlertRuleSpec, input: Input): void {
 
 export function parseLabel(text: string): [string, string] {
   const place = text.indexOf('=');
-  if (place < 1) throw new UsageError(`--label is NAME=VALUE, not ${JSON.stringify(text)}`);
+  if (place < 1) throw new UsageError(`--label must be NAME=VALUE, not ${JSON.stringify(text)}`);
   return [text.slice(0, place), text.slice(place + 1)];
 }
 

@@ -1,4 +1,4 @@
-/** `svc alerts templates`: rules to start from, and such a one as the base of a save or preview. */
+/** `svc alerts templates`: rule templates, and their use as the base of a save or preview. */
 import {
   AlertService,
   ListAlertRuleTemplatesResponseSchema,
@@ -14,9 +14,9 @@ import { printMessage } from '../client/output.ts';
 
 export const templatesAction: Action = {
   name: 'templates',
-  summary: 'List rule templates to start from, with their limitations',
+  summary: 'List rule templates with their limitations',
   options: [projectOption],
-  notes: 'svc alerts save --template ID creates a rule from one; flags override its fields.',
+  notes: 'svc alerts save --template ID creates a rule from a template; flags override its fields.',
   async run(context) {
     const api = context.api('any');
     const project = await projectName(context, api);
@@ -29,18 +29,18 @@ export const templatesAction: Action = {
     return printMessage(context, ListAlertRuleTemplatesResponseSchema, { templates }, () => {
       const columns = ['template', long('name'), sentences('condition')];
       const about = templates.map((one) => `\n${one.templateId}: ${one.description}\n`);
-      return listing(context.screen, columns, rows, 'There are no templates') + about.join('');
+      return listing(context.screen, columns, rows, 'No templates') + about.join('');
     });
   },
 };
 
-/** The spec of the template with this id. Throws `UsageError` that names those there are. */
+/** The spec of the template with this id. Throws `UsageError` that lists the available ones. */
 export async function templateSpec(api: Api, project: string, id: string): Promise<AlertRuleSpec> {
   const templates = await templatesOf(api, project);
   const found = templates.find(({ templateId }) => templateId === id);
   if (found?.spec) return found.spec;
   const ids = templates.map(({ templateId }) => templateId).join(', ');
-  throw new UsageError(`--template is one of ${ids}, not ${JSON.stringify(id)}`);
+  throw new UsageError(`--template must be one of ${ids}, not ${JSON.stringify(id)}`);
 }
 
 async function templatesOf(api: Api, project: string) {

@@ -1,4 +1,4 @@
-/** `svc alerts`: rules as a table, saving and deleting; what else there is are files of their own. */
+/** `svc alerts`: listing, saving and deleting rules; the other actions have their own files. */
 
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { pause } from '../../../streams/platform/pause.ts';
@@ -46,7 +46,7 @@ import { templatesAction } from './alert-templates.ts';
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List the alert rules, and whether they are applied',
+  summary: 'List alert rules and whether they are applied',
   options: [projectOption],
   async run(context) {
     const api = context.api('any');
@@ -78,11 +78,11 @@ function ruleTable(rules: readonly AlertRule[], { screen }: ActionContext): stri
       String(rule.version),
       shortName(rule.name),
     ]),
-    'There are no alert rules in this project',
+    'No alert rules in this project',
   );
 }
 
-/** `PAUSED`, or how far it is applied: the versions only where they differ. */
+/** `PAUSED`, or how far it is applied; the versions only if they differ. */
 function stateText({ spec, syncStatus, version, appliedVersion }: AlertRule): string {
   if (spec?.enabled === false) return 'PAUSED';
   const versions =
@@ -100,8 +100,8 @@ const WAIT_SECONDS_DEFAULT = 10;
 const LOOK_AGAIN_MS = 500;
 
 /**
- * `svc alerts save` and `delete`. A save looks afterwards whether the rule is applied. Id, request
- * id and version are printed before the request goes out, so that an uncertain save can be repeated
+ * `svc alerts save` and `delete`. A save then checks whether the rule is applied. Id, request id
+ * and version are printed before the request is sent, so that an uncertain save can be repeated
  * exactly (API-02).
  */
 const saveAction: Action = {
@@ -112,20 +112,20 @@ const saveAction: Action = {
     {
       name: 'id',
       takes: 'RULE',
-      help: 'The rule to edit: name or id; or your own UUID for a new one',
+      help: 'The rule to edit, name or id; or your own UUID for a new one',
     },
     {
       name: 'expected-version',
       takes: 'N',
-      help: 'Version that the edit is based on, 0 = new; default: the current one',
+      help: 'Version on which the edit is based, 0 for a new rule; default: the current one',
     },
-    { name: 'wait', takes: 'DURATION', help: 'How long to wait until it is applied; default 10s' },
+    { name: 'wait', takes: 'DURATION', help: 'Maximum wait until it is applied; default 10s' },
     requestIdOption,
     projectOption,
   ],
-  notes: `Without --id a new rule is created. With --id the flags override the fields of the current rule;
-an edit that happened in between is not overwritten. Exit code 1 when the rule is saved but not
-applied: it is not evaluated yet.`,
+  notes: `Without --id a new rule is created. With --id the flags override fields of the current rule;
+a concurrent edit is not overwritten. Exit code 1 if the rule was saved but not applied in time:
+it is not evaluated yet.`,
   run: save,
 };
 
@@ -135,14 +135,15 @@ async function save(context: ActionContext): Promise<number> {
   const project = await projectName(context, api);
   const given = await optionalName(context, api, 'alertRules', 'id');
   const id = given === '' ? newUuid(ports.random) : shortName(given);
-  // A creation that is sent again must be what it was: not the rule that the first try made.
+  // A repeated creation must stay a creation, not become an edit of the rule created by the first
+  // attempt.
   const isEdit = input.isOn('id') && input.number('expected-version') !== 0;
   const name = `${project}/alertRules/${id}`;
   const present = isEdit ? await presentRule(api, name) : undefined;
   const spec = await readSpec(context, { api, project, base: present?.spec });
   const version = input.number('expected-version') ?? Number(present?.version ?? 0);
   if (!Number.isInteger(version) || version < 0) {
-    throw new UsageError('--expected-version is a whole number');
+    throw new UsageError('--expected-version must be a whole number');
   }
   const request = {
     projectName: project,
@@ -162,7 +163,7 @@ async function save(context: ActionContext): Promise<number> {
 
 const deleteAction: Action = {
   name: 'delete',
-  summary: 'Delete an alert rule. Its firing incidents are retired, and no recovery is sent',
+  summary: 'Delete an alert rule. Its firing incidents are retired without a recovery',
   positionals: [{ name: 'RULE' }],
   options: [
     {
@@ -190,7 +191,7 @@ const deleteAction: Action = {
 
 type SaveRequest = MessageInitShape<typeof SaveAlertRuleRequestSchema>;
 
-/** The exact request can be sent again by hand only with all three of its ids. */
+/** Only with all three ids can the exact request be repeated by hand. */
 async function callAndReport(api: Api, request: SaveRequest, again: string) {
   try {
     return await api.call(AlertService.method.saveAlertRule, request);
@@ -209,7 +210,10 @@ async function presentRule(api: Api, name: string): Promise<AlertRule | undefine
   }
 }
 
-/** Saved is not applied: the answer as it stands once the evaluator has it, or patience is over. */
+/**
+ * Saved does not mean applied: returns the rule once the evaluator has it, or when the wait is
+ * over.
+ */
 async function untilApplied(
   { input, ports }: ActionContext,
   api: Api,
@@ -221,7 +225,7 @@ async function untilApplied(
   while (answer.syncStatus === AlertRule_SyncStatus.PENDING && clock.elapsed() < endMs) {
     await pause(clock, LOOK_AGAIN_MS);
     const rule = await api.call(AlertService.method.getAlertRule, { name: saved.name });
-    // A newer version is somebody else's: how that one stands says nothing of ours.
+    // A newer version was saved by another user, so its state says nothing about ours.
     if (rule.version !== saved.version) break;
     const { appliedVersion, syncStatus, syncError } = rule;
     answer = create(SaveAlertRuleResponseSchema, {
@@ -245,18 +249,18 @@ function savedText(
   return facts([
     ['rule', fullName(spec.displayName, name)],
     ['version', String(version)],
-    ['state', isPaused ? 'paused: not evaluated, nobody is notified' : ''],
-    ['notifies', isSilent ? 'nobody: shown in lists only; add --destination' : ''],
+    ['state', isPaused ? 'paused: not evaluated, no notifications' : ''],
+    ['notifies', isSilent ? 'none: shown in lists only; add --destination' : ''],
     ['applied', `${enumText(AlertRule_SyncStatus, syncStatus)} (version ${appliedVersion})`],
     ['problem', syncError],
     ['note', isApplied ? '' : 'saved, but this version is not evaluated yet'],
-    ['note', retires ? 'its firing incidents are retired; no recovery is sent' : ''],
+    ['note', retires ? 'its firing incidents are retired without a recovery' : ''],
   ]);
 }
 
 export const alertsCommand = family(
   'alerts',
-  'Alert rules, and how each stands for each VM: list, preview, replay, save, delete',
+  'Alert rules and their state for each VM: list, preview, replay, save, delete',
   [
     ...[listAction, templatesAction, previewAction, replayAction, saveAction, deleteAction],
     ...instanceActions,

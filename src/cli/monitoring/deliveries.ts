@@ -1,4 +1,4 @@
-/** `svc deliveries`: who was notified of what, and the outcome of each attempt. */
+/** `svc deliveries`: notifications and the outcome of each attempt. */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type Delivery,
@@ -51,17 +51,21 @@ const listAction: Action = {
       choices: namesOf(Delivery_Event),
       help: 'Only this event',
     },
-    { name: 'failed', help: 'Only what failed and has not been sent since, with the error' },
+    {
+      name: 'failed',
+      help: 'Only failed deliveries that have not been sent since, with the error',
+    },
     { name: 'since', takes: 'TIME', help: 'Created at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Created at or before' },
     ...pageOptions,
   ],
-  notes: `SENT means that the endpoint accepted it, not that anybody read it. With --failed: WAITING is tried
-again at the time in "next", EXPIRED and FAILED are not.`,
+  notes: `SENT means that the endpoint accepted the message, not that anyone read it. With --failed: WAITING
+deliveries are retried at the time in "next"; EXPIRED and FAILED ones are not.`,
   async run(context) {
     const { input } = context;
     const isFailed = input.isOn('failed');
-    if (isFailed && input.isOn('status')) throw new UsageError('--failed names the states itself');
+    if (isFailed && input.isOn('status'))
+      throw new UsageError('--failed and --status cannot be combined');
     const api = context.api('any');
     const answer = await api.call(AlertService.method.listDeliveries, {
       projectName: await projectName(context, api),
@@ -81,7 +85,7 @@ again at the time in "next", EXPIRED and FAILED are not.`,
   },
 };
 
-/** An attempt failed, or there was no time left for one. */
+/** An attempt failed, or the delivery expired before one. */
 const FAILED_STATES = [Delivery_State.WAITING, Delivery_State.EXPIRED, Delivery_State.FAILED];
 
 /** What failed, when and why. */
@@ -102,7 +106,7 @@ function failureTable(deliveries: readonly Delivery[], screen: Screen | undefine
         ...[moment(delivery.nextAttemptUnix), idCell(delivery.name)],
       ];
     }),
-    'No delivery has failed',
+    'No failed deliveries',
   );
 }
 
@@ -129,7 +133,7 @@ function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefin
       moment(delivery.nextAttemptUnix, NOT_OBSERVED),
       idCell(delivery.name),
     ]),
-    'There are no matching deliveries',
+    'No matching deliveries',
   );
 }
 
@@ -142,7 +146,7 @@ const showAction: Action = {
   summary: 'Show one notification and its attempts',
   positionals: [{ name: 'DELIVERY' }],
   options: [projectOption],
-  notes: 'Answers of endpoints are shown only to callers who may write.',
+  notes: 'Only callers with write permission see the responses of endpoints.',
   async run(context) {
     const api = context.api('any');
     const given = context.input.positional(0);
@@ -168,7 +172,7 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
   const rows = delivery.attempts.map((attempt) => [
     moment(attempt.startedUnix),
     attempt.durationMs === undefined ? NOT_OBSERVED : `${attempt.durationMs} ms`,
-    attempt.outcome || 'on its way',
+    attempt.outcome || 'in progress',
     attempt.httpStatus === undefined ? NOT_OBSERVED : String(attempt.httpStatus),
     attempt.error,
   ]);
@@ -176,7 +180,7 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
     screen,
     ['started', minor('duration'), 'outcome', 'status', sentences('problem')],
     rows,
-    'No attempt was made',
+    'No attempts yet',
   );
   const answers = delivery.attempts.map(answerText).join('');
   const members = delivery.members.length > 1 ? `\n${memberTable(delivery.members)}` : '';
@@ -193,7 +197,7 @@ function incidentText({ incidentName, ruleDisplayName, vmName, vmDisplayName }: 
 /** The incidents that share the message. */
 function memberTable(members: readonly Delivery_Member[]): string {
   return table(
-    ['incident', 'VM', 'in the message'],
+    ['incident', 'VM', 'included'],
     members.map(({ incidentName, vmName, vmDisplayName, droppedReason }) => [
       ...[shortName(incidentName), shownName(vmDisplayName, vmName)],
       droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
@@ -202,7 +206,7 @@ function memberTable(members: readonly Delivery_Member[]): string {
   );
 }
 
-/** The path, with what the recheck before each attempt came to. */
+/** The path, with the result of the recheck before each attempt. */
 function stepTable(steps: readonly Delivery_Step[], screen: Screen | undefined): string {
   const rows = steps.map(({ atUnixMs, event, state, checks }) => [
     moment(atUnixMs / 1000n),
@@ -216,22 +220,22 @@ function stepTable(steps: readonly Delivery_Step[], screen: Screen | undefined):
 
 function checksText(checks: readonly Delivery_Check[]): string {
   const failed = checks.find(({ holds }) => !holds);
-  if (!failed) return `all ${checks.length} hold`;
-  return `${enumText(Delivery_Check_Kind, failed.check)} does not hold (${failed.reason})`;
+  if (!failed) return `all ${checks.length} passed`;
+  return `${enumText(Delivery_Check_Kind, failed.check)} failed (${failed.reason})`;
 }
 
-/** Names of an enum's members but its zero. */
+/** Names of an enum's values except zero. */
 function namesOf(members: Readonly<Record<string, number>>): string[] {
   return Object.keys(members).filter((name) => (members[name] ?? 0) > 0);
 }
 
 function answerText({ startedUnix, answerExcerpt }: Delivery_Attempt): string {
   if (answerExcerpt === '') return '';
-  return `\n${facts([[`answer of ${localTime(startedUnix)}`, answerExcerpt]])}`;
+  return `\n${facts([[`response at ${localTime(startedUnix)}`, answerExcerpt]])}`;
 }
 
 export const deliveriesCommand = family(
   'deliveries',
-  'Notifications, and the outcome of each attempt',
+  'Notifications and the outcome of each attempt',
   [listAction, showAction],
 );

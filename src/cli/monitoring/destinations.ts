@@ -1,6 +1,6 @@
 /**
- * `svc destinations`: where notifications of incidents go. A signing secret is printed once, alone on
- * standard output; the URL of a chat is a secret too, and comes by standard input.
+ * `svc destinations`: destinations of notifications. A signing secret is printed once, alone on
+ * standard output; the URL of a chat is a secret too and is read from standard input.
  */
 
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -45,7 +45,7 @@ const positionals = [{ name: 'DESTINATION' }] as const;
 
 export type Kind = NonNullable<Destination['target']['case']>;
 
-/** The kinds of the API, in the order of its messages. */
+/** The kinds in the API, in the order of its messages. */
 const KINDS = (DestinationSchema.oneofs.find(({ name }) => name === 'target')?.fields ?? [])
   // The fields of the oneof are its cases.
   .map((field) => field.localName as Kind);
@@ -69,7 +69,7 @@ const groupWaitOption: Option = {
   help: 'How long a message waits for further incidents of its rule, 0 to 5m',
 };
 
-/** As the API takes it. */
+/** Target in the format of the API. */
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
 const destinationName = firstNamed('destinations');
@@ -80,7 +80,7 @@ function printDestination(context: ActionContext, destination: Destination): num
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List the destinations, and whether they are paused',
+  summary: 'List destinations and whether they are paused',
   options: [projectOption],
   async run(context) {
     const api = context.api('any');
@@ -133,7 +133,7 @@ as long as the service is configured to.
       requestId: requestId(context),
       destination: { displayName, target, ...groupWait(context) },
     };
-    reportRequest(context, 'Making the destination', request.requestId);
+    reportRequest(context, 'Creating the destination', request.requestId);
     const answer = await api.call(method.createDestination, request);
     const { destination } = answer;
     const document = () => json(messageJson(CreateDestinationResponseSchema, answer));
@@ -147,11 +147,11 @@ as long as the service is configured to.
 
 const updateAction: Action = {
   name: 'update',
-  summary: 'Change the name, URL, recipients or wait of a destination',
+  summary: 'Change the name, URL, recipients or group wait of a destination',
   positionals,
   ...changeOptions(nameOption, urlOption, recipientOption, groupWaitOption),
   notes:
-    '--recipient takes the complete list: missing recipients are removed, the others stay verified.',
+    '--recipient takes the complete list: missing recipients are removed, existing ones stay verified.',
   async run(context) {
     const api = context.api('any');
     const { input } = context;
@@ -178,14 +178,14 @@ function groupWait({ input }: ActionContext): { groupWaitSeconds?: number } {
 
 const verifyAction = change({
   name: 'verify',
-  summary: 'Mail the recipients again who have not confirmed their address',
+  summary: 'Resend the verification mail to unconfirmed recipients',
   positionals,
   nameOf: destinationName,
   send: (api, request) => api.call(method.verifyDestination, request),
   show(context, answer) {
     const { destination, mails, notMailed } = answer;
-    context.report(mails === 1 ? '1 mail is on its way' : `${mails} mails are on their way`);
-    if (notMailed > 0) context.report(`${notMailed} more cannot be sent now: try again later`);
+    context.report(mails === 1 ? 'Sending 1 mail' : `Sending ${mails} mails`);
+    if (notMailed > 0) context.report(`${notMailed} more cannot be sent now. Try again later`);
     if (!context.json && destination) return printDestination(context, destination);
     context.print(json(messageJson(VerifyDestinationResponseSchema, answer)));
     return EXIT_OK;
@@ -217,7 +217,7 @@ const pauseAction = change({
   name: 'pause',
   summary: 'Pause a destination: nothing is sent until it is resumed',
   positionals,
-  options: [{ name: 'reason', takes: 'TEXT', help: 'Reason, for others to read' }],
+  options: [{ name: 'reason', takes: 'TEXT', help: 'Reason, for other members' }],
   nameOf: destinationName,
   send: (api, request, { input }) =>
     api.call(method.pauseDestination, { ...request, reason: input.text('reason') ?? '' }),
@@ -235,12 +235,12 @@ const resumeAction = change({
 
 const rotateAction: Action = {
   name: 'rotate-secret',
-  summary: 'Replace the signing secret of a webhook; it is printed once',
+  summary: 'Replace the signing secret of a webhook; the new one is printed once',
   positionals,
   ...changeOptions({
     name: 'overlap',
     takes: 'DURATION',
-    help: 'How long the old secret also signs, 0 (discard it at once) to 24h; default 1h',
+    help: 'How long the old secret stays valid, 0 (discarded at once) to 24h; default 1h',
   }),
   async run(context) {
     const api = context.api('person');
@@ -257,7 +257,7 @@ const rotateAction: Action = {
   },
 };
 
-/** The secret alone on standard output; what to do with it beside it. */
+/** Prints only the secret to standard output; instructions go to standard error. */
 function printSigningSecret(
   context: ActionContext,
   answer: {
@@ -271,7 +271,7 @@ function printSigningSecret(
   const about = destination ? destinationFacts(destination) : '';
   const name = shortName(destination?.name ?? '');
   const keep =
-    'Give the secret to the receiver, which verifies signatures with it: it is not shown again';
+    'Store the secret at the receiver, which verifies signatures with it. It cannot be shown again';
   return printSecret(
     context,
     { secret, secretAvailable },
@@ -285,7 +285,7 @@ function printSigningSecret(
 
 const deleteAction: Action = {
   name: 'delete',
-  summary: 'Delete a destination, with its recipients and secrets',
+  summary: 'Delete a destination with its recipients and secrets',
   positionals,
   ...changeOptions(),
   async run(context) {
@@ -301,7 +301,7 @@ const deleteAction: Action = {
   },
 };
 
-/** What the rules are called that name a destination; none for who may not list rules. */
+/** Display names of the rules that name a destination; empty for callers who may not list rules. */
 async function rulesNaming(api: Api, name: string): Promise<string[]> {
   const request = { projectName: name.replace(/\/destinations\/.*/, '') };
   try {
@@ -327,7 +327,7 @@ function destinationTable(destinations: readonly Destination[], { screen }: Acti
   return listing(
     screen,
     [
-      ...[long('name'), 'kind', minor('sends to'), 'state', long('why'), minor('last delivery')],
+      ...[long('name'), 'kind', minor('sends to'), 'state', long('reason'), minor('last delivery')],
       ...[minor('at'), 'failed', long('last error'), minor('destination')],
     ],
     destinations.map((destination) => [
@@ -342,16 +342,16 @@ function destinationTable(destinations: readonly Destination[], { screen }: Acti
       destination.lastError?.error ?? '',
       shortName(destination.name),
     ]),
-    'There are no destinations in this project',
+    'No destinations in this project',
   );
 }
 
 function waitText({ groupWaitSeconds = 0 }: Destination): string {
-  if (groupWaitSeconds === 0) return 'no: a message for each incident';
+  if (groupWaitSeconds === 0) return 'none: one message per incident';
   return `${groupWaitSeconds} s for further incidents of the rule`;
 }
 
-/** Outcome and time of the newest delivery; empty when there was none. */
+/** Outcome and time of the newest delivery; empty if there is none. */
 function lastText({ lastDelivery: last }: Pick<Destination, 'lastDelivery'>): string {
   if (!last) return '';
   return `${enumText(Delivery_State, last.state)} ${localTime(lastUnix({ lastDelivery: last }))}`;
@@ -365,7 +365,7 @@ function lastErrorText({ lastError }: Destination): string {
   return lastError ? `${localTime(lastError.atUnix)} ${lastError.error}` : '';
 }
 
-/** Host and the end of a URL, or how many recipients get mail. */
+/** Host and end of a URL, or the number of verified mail recipients. */
 function sendsTo({ target, host, lastFour }: Destination): string {
   if (target.case !== 'email') return `${host} …${lastFour}`;
   const { recipients } = target.value;
@@ -384,7 +384,7 @@ function destinationFacts(destination: Destination): string {
     ['sends to', sendsTo(destination)],
     ['state', enumText(Destination_State, state)],
     ['why', pausedReason],
-    ['waits', waitText(destination)],
+    ['group wait', waitText(destination)],
     ['failing since', localTime(destination.failingSinceUnix)],
     ['last delivery', lastText(destination)],
     ['last error', lastErrorText(destination)],
@@ -397,36 +397,38 @@ function destinationFacts(destination: Destination): string {
     target.value.recipients.map((recipient) => [
       recipient.address,
       enumText(EmailRecipient_State, recipient.state),
-      recipient.isMember ? 'yes' : 'NO MORE',
+      recipient.isMember ? 'yes' : 'NO LONGER',
       localTime(recipient.verifiedUnix),
     ]),
-    'There are no recipients',
+    'No recipients',
   );
   return `${rows}\n${recipients}`;
 }
 
-/** Throws `UsageError` for a kind that this program does not know. */
+/** Throws `UsageError` for an unknown kind. */
 function kindOf(text: string): Kind {
   const kind = KINDS.find((one) => one === text);
   if (kind) return kind;
-  throw new UsageError(`The destination is of a kind that this program does not know: ${text}`);
+  throw new UsageError(`The destination has a kind that this program does not know: ${text}`);
 }
 
-/** What was given for the kind. Throws `UsageError`. */
+/** The target given for the kind. Throws `UsageError`. */
 async function newTarget(context: ActionContext, kind: Kind): Promise<Target> {
   if (kind !== 'email') return { case: kind, value: { url: await newUrl(context, kind) } };
   const { input } = context;
-  if (input.isOn('url')) throw new UsageError('Mail has recipients, not a URL: give --recipient');
+  if (input.isOn('url'))
+    throw new UsageError('Mail requires recipients instead of a URL. Use --recipient');
   const addresses = input.list('recipient').flatMap((text) => text.split(','));
   if (addresses.length === 0) {
-    throw new UsageError('--recipient is missing', 'Say who gets mail: addresses of members');
+    throw new UsageError('--recipient is missing', 'Specify addresses of members');
   }
   const recipients = addresses.map((address) => ({ address: address.trim() }));
   return { case: kind, value: { recipients } };
 }
 
 async function newUrl({ input, ports }: ActionContext, kind: Kind): Promise<string> {
-  if (input.isOn('recipient')) throw new UsageError(`--recipient is for mail, not for ${kind}`);
+  if (input.isOn('recipient'))
+    throw new UsageError(`--recipient is only for mail, not for ${kind}`);
   const given = input.required('url');
   if (given === '-') {
     const url = ports.isInteractive ? await ports.ask('URL: ') : await ports.readInput();
@@ -434,7 +436,7 @@ async function newUrl({ input, ports }: ActionContext, kind: Kind): Promise<stri
   }
   if (kind === 'webhook') return given;
   throw new UsageError(
-    `The URL of ${kind} is a secret, and every process of this machine can read a command line`,
-    'Give "--url -" and put the URL on standard input',
+    `The URL of ${kind} is a secret, and every process on this machine can read a command line`,
+    'Use "--url -" and write the URL to standard input',
   );
 }

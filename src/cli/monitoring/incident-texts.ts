@@ -1,4 +1,4 @@
-/** Incidents as people read them: many as a table, one with its timeline, one explained. */
+/** Incidents for display: several as a table, one with its timeline, one explained. */
 import { condition, quantity } from '../../../streams/alerting/wording.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
@@ -50,11 +50,11 @@ export function incidentTable(
       attentionText(incident, names),
       idCell(incident.name),
     ]),
-    'There are no matching incidents',
+    'No matching incidents',
   );
 }
 
-/** What is known of one incident, then what has happened to it. */
+/** The facts of one incident, followed by its timeline. */
 export function incidentText(
   incident: Incident,
   screen: Screen | undefined,
@@ -91,11 +91,16 @@ export function incidentText(
     ['evaluator', incident.evaluatorError],
     ['attention', attentionText(incident, names)],
     ['reminders', incident.repeats > 0 ? String(incident.repeats) : ''],
-    ['note', incident.correctedAfterNotification ? 'late samples showed that it had not been' : ''],
+    [
+      'note',
+      incident.correctedAfterNotification
+        ? 'late samples showed that the condition had not held'
+        : '',
+    ],
   ]);
   const timeline = listing(
     screen,
-    ['time', 'what', long('by'), sentences(''), minor('fields')],
+    ['time', 'event', long('by'), sentences(''), minor('fields')],
     incident.timeline.map(({ atUnix, event, by, detail, fields = {} }) => [
       moment(atUnix),
       event,
@@ -103,15 +108,15 @@ export function incidentText(
       detail,
       fieldsText(fields),
     ]),
-    'Nothing is recorded of it any longer',
+    'No steps are recorded any more',
   );
   return `${factLines}\n${timeline}`;
 }
 
-/** Later than this, ms since 1970, a field whose name ends in `Ms` is a time; before, a length. */
+/** Fields ending in `Ms` above this value are times, Unix ms; below it they are durations. */
 const TIME_MS_MIN = 1e12;
 
-/** Of an event, but its own name and time: times as people read them. */
+/** Fields of an event except its name and time; times are formatted. */
 function fieldsText(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([name]) => name !== 'type' && name !== 'at')
@@ -143,7 +148,7 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
     ['condition', incident ? conditionOf(incident) : ''],
     ['recovery', recoveryText(explanation)],
     [
-      'decided again',
+      're-evaluated',
       enumText(ExplainIncidentResponse_Recomputation_Status, recomputation?.status ?? 0),
     ],
     ['window', windowThinned ? 'thinned: first, last, smallest and largest are kept' : ''],
@@ -155,13 +160,15 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
       quantity(value, unit),
       breaches ? 'yes' : 'no',
     ]),
-    'It fired because samples were absent',
+    'It fired because samples were missing',
   );
   const parts = [explanation.summary, chart.join('\n'), factLines.trimEnd(), rows];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** A recovery threshold on the side that breaches counts for nothing: what breaches is not good. */
+/**
+ * A recovery threshold on the breaching side has no effect, because a breaching value is not good.
+ */
 function recoveryText({ condition: rule }: ExplainIncidentResponse): string {
   if (rule?.recoveryThreshold === undefined && rule?.recoverySeconds === undefined) return '';
   const { threshold, recoveryThreshold = threshold, operator, unit, recoverySeconds = 0 } = rule;
@@ -193,7 +200,7 @@ function stateText({ state, retireReason }: Incident): string {
   return `${enumText(Incident_State, state)}${why ? ` (${why})` : ''}`;
 }
 
-/** The VM, or the data center of which many VMs are silent. */
+/** The VM, or the data center with many silent VMs. */
 export function subjectText(incident: Incident): string {
   const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
   if (vmName !== '') return `${shownName(vmDisplayName, vmName)}${labelsText(labels)}`;
@@ -212,7 +219,7 @@ function dataText({ dataState, dataMissingSinceUnix, dataMissingReason }: Incide
   return `${state} since ${localTime(dataMissingSinceUnix)}${why ? ` (${why})` : ''}`;
 }
 
-/** The snooze first: it is short, and has an end. */
+/** The snooze comes first: it is short and temporary. */
 function attentionText({ acknowledged, snoozedUntilUnix }: Incident, names: PeopleNames): string {
   const by = acknowledged?.by ?? '';
   const note = acknowledged?.note ? `: ${acknowledged.note}` : '';

@@ -1,7 +1,7 @@
 /**
- * `svc incidents`: a table, one shown with its timeline, explained, and what people do with one or
- * several. The latter need a signed-in person. One is named by its id, or by its rule or VM while only
- * one of these fires.
+ * `svc incidents`: a list, one incident with its timeline, an explanation, and actions on one or
+ * several. Actions require a signed-in person. An incident is named by its id, or by its rule or VM
+ * if only one of them is firing.
  */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -61,7 +61,7 @@ async function printIncident(context: ActionContext, incident: Incident): Promis
   return EXIT_OK;
 }
 
-/** Names of the people who did something about incidents. */
+/** Names of the people who acted on incidents. */
 function actorNames(context: ActionContext, incidents: readonly Incident[]): Promise<PeopleNames> {
   const project = (incidents[0]?.name ?? '').replace(/\/incidents\/.*/, '');
   const actors = incidents.flatMap(({ acknowledged, timeline }) => [
@@ -90,7 +90,7 @@ const explainAction: Action = {
   positionals,
   options: [projectOption],
   notes:
-    'The window shows the samples that decided it. Stored history is evaluated again for comparison.',
+    'The window shows the samples that led to the decision. Stored history is re-evaluated for comparison.',
   async run(context) {
     const api = context.api('any');
     const name = await incidentName(context, api);
@@ -112,7 +112,7 @@ const listAction: Action = {
     { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
-    { name: 'datacenter', takes: 'NAME', help: 'Only of this data center and its VMs' },
+    { name: 'datacenter', takes: 'NAME', help: 'Only this data center and its VMs' },
     {
       name: 'severity',
       takes: 'SEVERITY',
@@ -120,12 +120,12 @@ const listAction: Action = {
       choices: SEVERITIES,
       help: 'Only this severity',
     },
-    { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
+    { name: 'attention', help: 'Only firing incidents that are neither acknowledged nor snoozed' },
     { name: 'since', takes: 'TIME', help: 'Fired at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Fired before' },
     ...pageOptions,
   ],
-  notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
+  notes: 'Missing data and evaluation errors never end an incident; the column "data" shows them.',
   async run(context) {
     const { input } = context;
     const api = context.api('any');
@@ -152,7 +152,7 @@ const listAction: Action = {
 const noteOption: Option = {
   name: 'note',
   takes: 'TEXT',
-  help: 'Note for others, at most 1,000 characters',
+  help: 'Note for other members, at most 1,000 characters',
 };
 
 const acknowledgeAction = acting({
@@ -171,16 +171,16 @@ function noteOf({ input }: ActionContext) {
 }
 
 const untilOptions: readonly Option[] = [
-  { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
-  { name: 'until', takes: 'TIME', help: 'Until then, in place of --for, such as 08:00' },
+  { name: 'for', takes: 'DURATION', help: 'Duration from now, at most 7d' },
+  { name: 'until', takes: 'TIME', help: 'End time instead of --for, such as 08:00' },
 ];
 
 const snoozeAction = acting({
   name: 'snooze',
   summary: 'Suppress notifications of firing incidents for a while; evaluation continues',
   options: untilOptions,
-  notes: `If an incident still fires at the end, one notification is sent. Another snooze replaces the end.
---until 08:00 is the next 08:00 of this machine's clock.`,
+  notes: `If an incident is still firing at the end, one notification is sent. Another snooze replaces the
+end. --until 08:00 means the next 08:00 on this machine's clock.`,
   act: 'Snoozing',
   about(context) {
     const untilUnix = endOfSnooze(context);
@@ -196,22 +196,22 @@ function endOf(context: ActionContext) {
   return { untilUnix: BigInt(endOfSnooze(context)) };
 }
 
-/** Unix seconds. Throws `UsageError` unless one of the two is given. */
+/** Unix seconds. Throws `UsageError` unless exactly one of the two is given. */
 function endOfSnooze({ input, ports }: ActionContext): number {
   const seconds = input.seconds('for');
   const until = input.timeToCome('until');
   if ((until === undefined) === (seconds === undefined)) {
-    throw new UsageError('Give either --for or --until', 'For example: --for 2h');
+    throw new UsageError('Use either --for or --until', 'For example: --for 2h');
   }
   const now = Math.floor(ports.clock.now() / 1000);
   const end = until ?? now + (seconds ?? 0);
   const latest = now + SNOOZE_SECONDS_MAX;
   if (end <= latest) return end;
   const flag = until === undefined ? '--for' : '--until';
-  throw new UsageError(`${flag} is at most 7d, until ${localTime(latest)}`);
+  throw new UsageError(`${flag} allows at most 7d, until ${localTime(latest)}`);
 }
 
-/** The service's own bound: seven days. */
+/** The service's limit: seven days. */
 const SNOOZE_SECONDS_MAX = 7 * 86_400;
 
 const unsnoozeAction = change({
@@ -225,9 +225,9 @@ const unsnoozeAction = change({
 });
 
 interface ActOfPerson extends Omit<Action, 'run' | 'positionals'> {
-  /** `Snoozing`. */
+  /** Present participle of the action: `Snoozing`. */
   readonly act: string;
-  /** What follows the names, where the request is reported. */
+  /** Text after the names when the request is reported. */
   readonly about?: (context: ActionContext) => string;
   readonly one: (
     api: Api,
@@ -241,7 +241,7 @@ interface ActOfPerson extends Omit<Action, 'run' | 'positionals'> {
   ) => Promise<{ readonly results: readonly IncidentResult[] }>;
 }
 
-/** What a person does with one incident, or with several at once, each with its result. */
+/** An action of a person on one or several incidents, each with its result. */
 function acting({
   act,
   about = () => '',
@@ -272,7 +272,7 @@ function acting({
   };
 }
 
-/** Their full names. Throws `Fault`: one that means nothing keeps all of them from being acted on. */
+/** Their full names. Throws `Fault`: one unknown name prevents the action on all of them. */
 async function named(context: ActionContext, api: Api): Promise<string[]> {
   const { positionals: given } = context.input;
   try {
@@ -280,12 +280,12 @@ async function named(context: ActionContext, api: Api): Promise<string[]> {
   } catch (error) {
     if (!(error instanceof Fault) || given.length === 1) throw error;
     const { exitCode, reason, hint } = error;
-    const message = `${error.message}: none of the others was acted on`;
+    const message = `${error.message}. No incidents were changed`;
     throw new Fault(message, { exitCode, reason, hint });
   }
 }
 
-/** Fails when one of them could not be done. */
+/** Fails if the action failed for one of them. */
 function printResults(context: ActionContext, results: readonly IncidentResult[]): number {
   if (context.json) {
     context.print(json({ results: results.map((one) => messageJson(IncidentResultSchema, one)) }));
@@ -300,7 +300,7 @@ function printResults(context: ActionContext, results: readonly IncidentResult[]
         context.screen,
         [long('rule'), long('VM'), 'incident', 'result', sentences('problem')],
         rows,
-        'No incident was named',
+        'No incidents given',
       ),
     );
   }

@@ -1,4 +1,4 @@
-/** `svc maintenance`: times in which nothing that fires is notified. For signed-in people. */
+/** `svc maintenance`: periods without notifications. For signed-in people. */
 import {
   ListMaintenanceWindowsResponseSchema,
   MaintenanceService,
@@ -33,16 +33,16 @@ const { method } = MaintenanceService;
 
 const planAction: Action = {
   name: 'plan',
-  summary: 'Plan a time in which nothing that fires is notified',
+  summary: 'Plan a period without notifications',
   options: [
     projectOption,
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
-    { name: 'all', help: 'Everything of the project' },
-    { name: 'from', takes: 'TIME', help: 'When it begins, such as 22:00; default: now' },
-    { name: 'until', takes: 'TIME', help: 'When it ends, at most 30 days after its beginning' },
-    { name: 'for', takes: 'DURATION', help: 'How long it lasts, in place of --until' },
-    { name: 'note', takes: 'TEXT', help: 'Why, for others to read' },
+    { name: 'all', help: 'Everything in the project' },
+    { name: 'from', takes: 'TIME', help: 'Start, such as 22:00; default: now' },
+    { name: 'until', takes: 'TIME', help: 'End, at most 30 days after the start' },
+    { name: 'for', takes: 'DURATION', help: 'Duration, instead of --until' },
+    { name: 'note', takes: 'TEXT', help: 'Reason, for other members' },
     requestIdOption,
   ],
   notes: `
@@ -54,7 +54,10 @@ Evaluation goes on and incidents are recorded. At the end, what still fires is a
     const [rule, vm] = [input.text('rule'), input.text('vm')];
     const isAll = input.isOn('all');
     if (isAll === (rule !== undefined || vm !== undefined)) {
-      throw new UsageError('Give --rule, --vm or both, or --all', 'For example: --vm vm-1');
+      throw new UsageError(
+        'Give --rule, --vm or both, or --all',
+        'Use --rule, --vm or both, or --all',
+      );
     }
     const { fromUnix, untilUnix } = timesOf(context);
     const request = {
@@ -72,13 +75,13 @@ Evaluation goes on and incidents are recorded. At the end, what still fires is a
   },
 };
 
-/** Unix seconds. Throws `UsageError` unless one end is given. */
+/** Unix seconds. Throws `UsageError` unless an end is given. */
 function timesOf({ input, ports }: ActionContext) {
   const fromUnix = input.timeToCome('from') ?? 0;
   const seconds = input.seconds('for');
   const until = input.timeToCome('until', fromUnix);
   if ((seconds === undefined) === (until === undefined)) {
-    throw new UsageError('Give either --for or --until', 'For example: --for 2h');
+    throw new UsageError('Use either --for or --until', 'For example: --for 2h');
   }
   const beginUnix = fromUnix === 0 ? Math.floor(ports.clock.now() / 1000) : fromUnix;
   return { fromUnix, untilUnix: until ?? beginUnix + (seconds ?? 0) };
@@ -86,8 +89,8 @@ function timesOf({ input, ports }: ActionContext) {
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List maintenance windows that are not over',
-  options: [projectOption, { name: 'over', help: 'Also those that are over' }, ...pageOptions],
+  summary: 'List current and planned maintenance windows',
+  options: [projectOption, { name: 'over', help: 'Include past windows' }, ...pageOptions],
   async run(context) {
     const api = context.api('person');
     const answer = await api.call(method.listMaintenanceWindows, {
@@ -116,7 +119,7 @@ const listAction: Action = {
 
 const endAction = change({
   name: 'end',
-  summary: 'End a maintenance window now, or cancel one that has not begun',
+  summary: 'End a maintenance window now, or cancel one that has not started',
   positionals: [{ name: 'WINDOW' }] as const,
   nameOf: firstNamed('maintenanceWindows'),
   send(api, request, context) {
@@ -155,8 +158,8 @@ function coverText({
   return parts.filter((part) => part !== '').join(', ') || 'everything';
 }
 
-export const maintenanceCommand = family(
-  'maintenance',
-  'Times in which nothing that fires is notified',
-  [planAction, listAction, endAction],
-);
+export const maintenanceCommand = family('maintenance', 'Periods without notifications', [
+  planAction,
+  listAction,
+  endAction,
+]);

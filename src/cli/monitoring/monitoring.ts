@@ -1,4 +1,4 @@
-/** `svc monitoring`: the VMs of a project, the history of one, and PromQL. Read only. */
+/** `svc monitoring`: the VMs of a project, the history of a VM, and PromQL. Read-only. */
 import { create } from '@bufbuild/protobuf';
 import {
   type ExpandedMonitoring,
@@ -37,24 +37,24 @@ const vmsAction: Action = {
   summary: 'List the VMs with their latest readings',
   options: [
     projectOption,
-    { name: 'inventory-only', help: 'Without readings: quicker' },
-    { name: 'search', takes: 'TEXT', help: 'Only VMs whose id or name has this text' },
+    { name: 'inventory-only', help: 'Omit readings, which is faster' },
+    { name: 'search', takes: 'TEXT', help: 'Only VMs whose id or name contains this text' },
     {
       name: 'power',
       takes: 'STATE',
       multiple: true,
       choices: ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'],
-      help: 'Only this state now; a VM that fell silent is UNKNOWN',
+      help: 'Only this current state; silent VMs are UNKNOWN',
     },
     { name: 'datacenter', takes: 'NAME', help: 'Only this data center' },
     {
       name: 'page-token',
       takes: 'TOKEN',
-      help: 'Page token of an earlier answer: show the next page',
+      help: 'Token of the next page, from an earlier response',
     },
     { name: 'page-size', takes: 'N', help: 'At most this many VMs, 1 to 1000; default: all' },
   ],
-  notes: `"${NOT_OBSERVED}" stands for what was not observed within the last 90 seconds; it is not a zero.`,
+  notes: `"${NOT_OBSERVED}" means not observed within the last 90 seconds; it is not zero.`,
   async run(context) {
     const { input, print } = context;
     const api = context.api('any');
@@ -84,7 +84,9 @@ const vmsAction: Action = {
     }
     print(vmTable(vms, input.isOn('inventory-only'), context.screen));
     if (nextPageToken) {
-      context.report(`These are ${vms.length} of ${totalSize}: --page-token ${nextPageToken}`);
+      context.report(
+        `Showing ${vms.length} of ${totalSize}. Next page: --page-token ${nextPageToken}`,
+      );
     }
     return EXIT_OK;
   },
@@ -116,11 +118,11 @@ function vmTable(
         : [reading(vm.cpuUtilizationPct, 1), reading(vm.memoryUsedBytes, MIB)]),
       shortName(vm.name),
     ]),
-    'There are no VMs in this project',
+    'No VMs in this project',
   );
 }
 
-/** `RUNNING`, or `UNKNOWN, last RUNNING` of a VM whose state is no longer known. */
+/** `RUNNING`, or `UNKNOWN, last RUNNING` for a VM whose state is no longer known. */
 function stateText({ state, lastState }: VMMonitoring): string {
   const now = enumText(VMMonitoring_State, state);
   const isOld = state === VMMonitoring_State.UNKNOWN && lastState !== undefined;
@@ -201,8 +203,8 @@ interface Envelope {
 }
 
 /**
- * `svc monitoring promql`: one expression at the read-only PromQL URL. Values are shown as the
- * service wrote them, digit by digit; what a query does not answer is not shown at all.
+ * `svc monitoring promql`: one expression at the read-only PromQL URL. Values are printed exactly
+ * as the service sent them; missing values are not printed.
  */
 const promqlAction: Action = {
   name: 'promql',
@@ -211,7 +213,7 @@ const promqlAction: Action = {
   options: [
     { name: 'time', takes: 'TIME', help: 'Time of an instant query; default now' },
     ...rangeOptions,
-    { ...projectOption, help: 'Project id; else SVC_PROJECT' },
+    { ...projectOption, help: 'Project id; default: SVC_PROJECT' },
   ],
   notes: `
 With --last, --start or --step it is a range query, otherwise an instant query. This URL accepts
@@ -231,13 +233,13 @@ only keys: put one into SVC_API_KEY. A missing series or point was not observed;
 async function ask(context: ActionContext): Promise<PlainAnswer> {
   const { input, environment, timeoutMs } = context;
   if (!environment.SVC_API_KEY) {
-    throw new Fault('PromQL needs a key', {
+    throw new Fault('PromQL requires a key', {
       exitCode: EXIT_DENIED,
-      hint: 'Put a key with monitoring.read into SVC_API_KEY; "svc keys create" makes one',
+      hint: 'Set SVC_API_KEY to a key with monitoring.read; "svc keys create" creates one',
     });
   }
   const project = givenProject(context);
-  if (!project) throw new UsageError('Give --project or SVC_PROJECT');
+  if (!project) throw new UsageError('Set --project or SVC_PROJECT');
   const isRange = ['last', 'start', 'step'].some((name) => input.isOn(name));
   const form = new URLSearchParams({ query: input.positional(0) });
   if (isRange) {
@@ -265,9 +267,9 @@ function parseEnvelope({ status, text }: PlainAnswer): Envelope {
       return parsed as Envelope;
     }
   } catch {
-    // Reported below, as any other answer that is not of a PromQL URL.
+    // Reported below like any other response that is not from a PromQL URL.
   }
-  throw new Fault(`The answer (HTTP ${status}) is not one of a PromQL URL`, {
+  throw new Fault(`The response (HTTP ${status}) is not from a PromQL URL`, {
     hint: 'Check the address given with --endpoint or SVC_ENDPOINT',
   });
 }
@@ -282,12 +284,12 @@ function faultOf({ status, headers }: PlainAnswer, { error, errorType }: Envelop
   const retryAfter = headers.get('retry-after');
   return new Fault(`${errorType ?? `HTTP ${status}`}: ${error ?? 'no message was given'}`, {
     exitCode: EXIT_OF[status] ?? EXIT_FAULT,
-    hint: retryAfter === null ? undefined : `Ask again in ${retryAfter} s`,
+    hint: retryAfter === null ? undefined : `Retry in ${retryAfter} s`,
   });
 }
 
 function resultTable({ data }: Envelope): string {
-  const none = 'No series: nothing of this kind was observed at that time';
+  const none = 'No series: nothing was observed at that time';
   const columns = ['series', 'time', { title: 'value', align: 'right' as const }];
   if (data?.resultType === 'scalar' || data?.resultType === 'string') {
     const [time, value] = data.result as Point;

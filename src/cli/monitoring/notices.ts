@@ -1,4 +1,4 @@
-/** `svc notices`: what is wrong with alerting itself, and who got access. Read only. */
+/** `svc notices`: problems of alerting itself, and changes of access. Read-only. */
 
 import { shownText } from '../../dashboard/pages/platform/notice-text.ts';
 import {
@@ -15,10 +15,10 @@ import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
 
 export const noticesCommand = single({
   name: 'notices',
-  summary: 'Show notices: paused destinations, bounced mail, limits reached, changes of access',
+  summary: 'Show notices: paused destinations, bounced mail, reached limits, changes of access',
   options: [projectOption, ...pageOptions],
-  notes: `Newest first. One whose cause has ended says when. Changes of access are shown to signed-in owners, and to
-the member whose key it was.`,
+  notes: `Newest first. If the cause has ended, the notice says when. Changes of access are visible to
+signed-in owners and to the member whose key is affected.`,
   async run(context) {
     const api = context.api('any');
     const answer = await api.call(AlertService.method.listNotices, {
@@ -30,7 +30,7 @@ the member whose key it was.`,
         context.screen,
         ['raised', 'ended', 'kind', sentences('notice')],
         answer.notices.map(rowOf),
-        'There are no notices',
+        'No notices',
       ),
     );
   },

@@ -1,4 +1,4 @@
-/** `svc overview`: a project in counts. Read only. */
+/** `svc overview`: a project in counts. Read-only. */
 import {
   AlertService,
   type ProjectOverview,
@@ -13,7 +13,7 @@ export const overviewCommand = single({
   name: 'overview',
   summary: 'Show a project in counts: VMs, telemetry, incidents, rules, deliveries, data centers',
   options: [projectOption],
-  notes: 'Deliveries that have ended are those of the last 24 hours. Limits: svc limits.',
+  notes: 'Finished deliveries are those of the last 24 hours. For limits, see svc limits.',
   async run(context) {
     const api = context.api('any');
     const request = { projectName: await projectName(context, api) };
@@ -38,7 +38,7 @@ function overviewText(overview: ProjectOverview): string {
     ...[sinceUnix === undefined ? '-' : localTime(sinceUnix), String(count)],
   ]);
   const columns = ['data center', 'state', 'since', 'VMs'];
-  return `${counts}\n${table(columns, rows, 'There are no VMs in this project')}`;
+  return `${counts}\n${table(columns, rows, 'No VMs in this project')}`;
 }
 
 /** `3 firing, 1 attention`. */
@@ -47,6 +47,6 @@ function countsText<K extends string>(
   names: readonly K[],
 ): string {
   if (!counts) return '';
-  const word = (name: K) => (name === 'underWay' ? 'under way' : name);
+  const word = (name: K) => (name === 'underWay' ? 'in progress' : name);
   return names.map((name) => `${counts[name]} ${word(name)}`).join(', ');
 }

@@ -1,19 +1,19 @@
 /**
- * People by name, for what says who acted: incidents have resource names alone. A recorded step of
- * theirs says what they are called.
+ * Names of people who acted, for incidents, which carry only resource names. The names come from
+ * the recorded steps of these people.
  */
 import { AuditService } from '../../gen/svc/audit/v1/audit_pb.ts';
 import type { ActionContext } from '../client/action.ts';
 import { Fault, refusalOf } from '../client/faults.ts';
 import { whoText } from '../transition-table.ts';
 
-/** More of them are not asked for at once. */
+/** Maximum number of people per request. */
 const PEOPLE_MAX = 20;
 
-/** What people are called, by resource name. Whoever is not in it has no name here. */
+/** Names by resource name. People without a name here are missing. */
 export type PeopleNames = ReadonlyMap<string, string>;
 
-/** @param actors those who are not people, and empty ones, are not looked up */
+/** @param actors empty ones and those that are not people are skipped */
 export async function peopleNames(
   context: ActionContext,
   projectName: string,
@@ -31,7 +31,7 @@ export async function peopleNames(
     };
     return new Map(await Promise.all(asked.map(nameOf)));
   } catch (error) {
-    // A key is shown no names of people. What was asked for is there all the same, with ids.
+    // A key may not read names of people. The result is still useful with ids.
     if (refusalOf(error) || error instanceof Fault) return new Map();
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * `svc monitoring query`: the history of one VM's metrics, a row for each step and a column for each
- * series. The quality comes first and always; a step without an observation shows as such.
+ * `svc monitoring query`: the history of a VM's metrics, one row per step and one column per
+ * series. The quality always comes first; a step without an observation is shown as such.
  */
 import { create } from '@bufbuild/protobuf';
 import {
@@ -19,16 +19,20 @@ import { resourceName } from '../client/names.ts';
 import { enumText, facts, localTime, NOT_OBSERVED, printMessage, table } from '../client/output.ts';
 
 const RANGE_SECONDS_DEFAULT = 3_600;
-/** Steps that people think in; the first that gives a screen of rows is taken. */
+/** Round steps; the first that yields a screenful of rows is used. */
 const STEPS = [30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
 const ROWS_WANTED = 60;
 
-/** A time range, by two ends or by its length up to now. */
+/** A time range, given by its ends or by its length up to now. */
 export const rangeOptions: readonly Option[] = [
   { name: 'last', takes: 'DURATION', help: 'Range up to now, such as 6h; default 1h' },
   { name: 'start', takes: 'TIME', help: 'Start of the range: ISO time or Unix seconds' },
   { name: 'end', takes: 'TIME', help: 'End of the range; default now' },
-  { name: 'step', takes: 'DURATION', help: 'At least 30s; default: one that gives about 60 rows' },
+  {
+    name: 'step',
+    takes: 'DURATION',
+    help: 'At least 30s; default: a step that gives about 60 rows',
+  },
 ];
 
 export interface Range {
@@ -37,10 +41,10 @@ export interface Range {
   readonly stepSeconds: number;
 }
 
-/** The range of the command line. Throws `UsageError`. */
+/** The range on the command line. Throws `UsageError`. */
 export function rangeOf({ input, ports }: ActionContext): Range {
   if (input.isOn('last') && input.isOn('start')) {
-    throw new UsageError('--last and --start contradict each other: give one of them');
+    throw new UsageError('--last and --start cannot be combined');
   }
   const endUnix = input.time('end') ?? Math.floor(ports.clock.now() / 1000);
   const lastSeconds = input.seconds('last') ?? RANGE_SECONDS_DEFAULT;
@@ -62,10 +66,10 @@ export const queryAction: Action = {
       help: 'Metric id; default cpu_utilization_pct and memory_used_bytes',
     },
     ...rangeOptions,
-    { name: 'extremes', help: 'Also the least and the greatest value of each step' },
+    { name: 'extremes', help: 'Also show the minimum and maximum of each step' },
     projectOption,
   ],
-  notes: `"${NOT_OBSERVED}" stands for a step without an observation; it is not a zero. Times are the ends of the steps.`,
+  notes: `"${NOT_OBSERVED}" means a step without an observation; it is not zero. Times are the ends of steps.`,
   async run(context) {
     const { input } = context;
     const api = context.api('any');
@@ -138,10 +142,10 @@ function seriesTable(answer: QueryVMMonitoringResponse): string {
     localTime(time),
     ...valuesOf.map((values) => valueText(values.get(time))),
   ]);
-  return table(['time', ...columns], rows, 'Nothing was observed in this range');
+  return table(['time', ...columns], rows, 'No observations in this range');
 }
 
-/** Metrics that were asked for and have no series: columns without a reading, not no columns. */
+/** Requested metrics without series: empty columns rather than no columns. */
 function unobserved({ series, quality }: QueryVMMonitoringResponse): Series[] {
   const silent = (quality?.metrics ?? []).filter(
     ({ metricId }) => !series.some((one) => one.metricId === metricId),

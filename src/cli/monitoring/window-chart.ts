@@ -1,7 +1,6 @@
 /**
- * An incident's deciding window as a small chart of text: samples by value over time, the threshold
- * as a line, and below it where nothing was observed. Between two samples nothing is drawn: what was
- * not observed has no value.
+ * An incident's deciding window as a small text chart: samples by value over time, the threshold as a
+ * line, and gaps below. Nothing is drawn between two samples, because unobserved times have no value.
  *
  *      96 % |                  *
  *      90 % |------------------------
@@ -23,16 +22,16 @@ export interface ChartedWindow {
     readonly tolerated: boolean;
   }[];
   readonly threshold: number;
-  /** Of the metric catalogue. */
+  /** Unit from the metric catalogue. */
   readonly unit: string;
 }
 
 const HEIGHT = 8;
 const WIDTH_MAX = 60;
-/** A column is at least so long, ms. */
+/** Minimum duration of a column, ms. */
 const COLUMN_MS_MIN = 10_000;
 
-/** Lines without trailing spaces, the legend last; none where there are no samples. */
+/** Lines without trailing spaces, the legend last; empty if there are no samples. */
 export function windowChart(window: ChartedWindow): string[] {
   const { samples, gaps, threshold, unit } = window;
   if (samples.length === 0) return [];
@@ -73,7 +72,7 @@ function timesOf({ samples, gaps }: ChartedWindow): { startMs: number; endMs: nu
   return { startMs: Math.min(...startsMs), endMs: samples.at(-1)?.atMs ?? 0 };
 }
 
-/** Row of a value, 0 = at the top; one value alone lies in the middle. */
+/** Row of a value, 0 at the top; a single value is in the middle. */
 function rowScale(min: number, max: number): (value: number) => number {
   if (min === max) return () => Math.floor(HEIGHT / 2);
   return (value) => Math.round(((max - value) / (max - min)) * (HEIGHT - 1));

@@ -1,6 +1,6 @@
 /**
- * `svc login`: signs a person in on this machine, by their browser or by a one-time link. The command
- * line keeps a session of its own, in a file that only this user may read.
+ * `svc login`: signs a person in on this machine, with their browser or a one-time link. The
+ * command line has its own session, in a file that only this user may read.
  */
 
 import { hash, timingSafeEqual } from 'node:crypto';
@@ -18,11 +18,11 @@ import { json, localTime } from '../client/output.ts';
 import { type StoredSession, sessionPath, writeSession } from '../client/session-file.ts';
 import { EXIT_OK } from '../command.ts';
 
-/** How long the browser may take. */
+/** Maximum wait for the browser, ms. */
 const BROWSER_WAIT_MS = 5 * 60_000;
 
 const ANOTHER_LINK =
-  'A link works once and expires soon: ask for another, or sign in without --link';
+  'A link works once and expires soon. Request another one, or sign in without --link';
 
 export const loginCommand = single({
   name: 'login',
@@ -31,13 +31,13 @@ export const loginCommand = single({
     {
       name: 'link',
       takes: 'LINK',
-      help: 'A one-time link, or the token in it; - reads it from standard input',
+      help: 'A one-time link, or its token; - reads it from standard input',
     },
-    { name: 'no-browser', help: 'Only print the address, to open it on this machine yourself' },
+    { name: 'no-browser', help: 'Only print the address, and open it on this machine yourself' },
   ],
   notes: `Without --link your browser opens; sign in there and confirm. A link comes from "svc admin
-login-link", from the first start of the service, or by email. The session is kept in
-$XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable by you only.`,
+login-link", from the first start of the service, or by email. The session is stored in
+$XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable only by you.`,
   hints: { CREDENTIAL_REVOKED: ANOTHER_LINK, CREDENTIAL_EXPIRED: ANOTHER_LINK },
   async run(context) {
     const link = await givenLink(context);
@@ -50,7 +50,7 @@ $XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable by you only.`,
     if (context.json) context.print(json({ endpoint, person, expiresUnix }));
     else {
       const { displayName } = await context.api('person').call(ProjectService.method.getSelf, {});
-      const until = `the session ends ${localTime(expiresUnix)} at the latest`;
+      const until = `session ends ${localTime(expiresUnix)} at the latest`;
       context.print(`Signed in at ${endpoint} as ${printable(displayName || person)}; ${until}\n`);
     }
     return EXIT_OK;
@@ -59,7 +59,7 @@ $XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable by you only.`,
 
 interface Link {
   readonly token: string;
-  /** Where it leads, when it is a whole address. */
+  /** Origin of the link, if it is a complete address. */
   readonly origin: string | undefined;
 }
 
@@ -70,7 +70,7 @@ async function givenLink({ input, ports }: ActionContext): Promise<Link | undefi
   const token = /svc_(link|inv)_[0-9A-Za-z_]+/.exec(text)?.[0] ?? '';
   if (parseSecret('link', token) === undefined && parseSecret('inv', token) === undefined) {
     throw new UsageError(
-      'The link is not one of this service: its checksum is wrong',
+      'The link is not valid: its checksum is wrong',
       'Check that it was copied completely, including the part after #',
     );
   }
@@ -87,14 +87,14 @@ async function byBrowser(context: ActionContext, endpoint: string): Promise<Stor
   const secretText = (): string => Buffer.from(ports.random.bytes(32)).toString('base64url');
   const [state, verifier] = [secretText(), secretText()];
   const listener = await openLoginListener(state);
-  let outcome = { title: 'Not signed in', sentence: 'svc login says why.' };
+  let outcome = { title: 'Not signed in', sentence: 'svc login shows the reason.' };
   try {
     // RFC 7636, section 4.2: S256.
     const challenge = hash('sha256', verifier, 'base64url');
     const query = new URLSearchParams({ port: String(listener.port), state, challenge });
     const url = `${endpoint}/auth/cli?${query}`;
     const isOpened = !input.isOn('no-browser') && (await ports.openBrowser(url));
-    report(isOpened ? 'Your browser opens; if it does not, open:' : 'Open this address:');
+    report(isOpened ? 'Opening your browser. If it does not open, visit:' : 'Open this address:');
     report(`  ${url}`);
     const token = await untilCode(context, listener.code);
     const session = await redeem(context, endpoint, { token, verifier });
@@ -111,7 +111,7 @@ async function byBrowser(context: ActionContext, endpoint: string): Promise<Stor
 async function untilCode({ ports }: ActionContext, code: Promise<string>): Promise<string> {
   const found = await withinTime(ports.clock, BROWSER_WAIT_MS, code);
   if (found !== undefined) return found;
-  throw new Fault('No browser came back within 5 minutes', {
+  throw new Fault('The browser did not return within 5 minutes', {
     exitCode: EXIT_DENIED,
     hint: 'Run it again, or sign in with a link: svc login --link -',
   });
@@ -133,7 +133,7 @@ async function redeem(
   if (answer.status !== 200) throw asApiFault(answer);
   const session = parseSession(answer.text, endpoint);
   if (session) return session;
-  throw new Fault(`${endpoint} did not answer the sign-in with a session`);
+  throw new Fault(`${endpoint} did not return a session for the sign-in`);
 }
 
 function parseSession(text: string, endpoint: string): StoredSession | undefined {
@@ -158,29 +158,29 @@ function parseSession(text: string, endpoint: string): StoredSession | undefined
 
 export interface LoginListener {
   readonly port: number;
-  /** The code that the browser brought. */
+  /** The code that the browser delivered. */
   readonly code: Promise<string>;
-  /** Shows the waiting browser the outcome, and stops listening. */
+  /** Shows the outcome in the waiting browser and stops listening. */
   close(outcome: { readonly title: string; readonly sentence: string }): Promise<void>;
 }
 
-/** Listens from when it resolves on. */
+/** Listens as soon as it resolves. */
 async function openLoginListener(state: string): Promise<LoginListener> {
   const { promise: code, resolve } = Promise.withResolvers<string>();
   let browser: ServerResponse | undefined;
   const server = createServer((request, response) => {
     const found = codeOf(request, state, port);
     if (found === undefined || browser !== undefined) {
-      sendPage(response, 404, { title: 'Not found', sentence: 'svc login did not ask for this.' });
+      sendPage(response, 404, { title: 'Not found', sentence: 'svc login did not request this.' });
       return;
     }
-    // Answered once the code is redeemed: the page then says what came of it.
+    // Answered once the code is redeemed, because the page then shows the outcome.
     browser = response;
     resolve(found);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  // A listening TCP server has an address of this kind.
+  // A listening TCP server has an address of this type.
   const { port } = server.address() as AddressInfo;
   return {
     port,
@@ -199,7 +199,7 @@ async function openLoginListener(state: string): Promise<LoginListener> {
 }
 
 function codeOf({ method, url = '', headers }: IncomingMessage, state: string, port: number) {
-  // Another name for this address would be another site's (DNS rebinding).
+  // A different host name would belong to another site (DNS rebinding).
   if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   const code = searchParams.get('code');
@@ -212,7 +212,7 @@ function isSame(given: string, state: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Texts are our own and hold no markup. */
+/** Texts are our own and contain no markup. */
 function sendPage(
   response: ServerResponse,
   status: number,

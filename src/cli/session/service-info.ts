@@ -1,4 +1,4 @@
-/** `svc info`: the service that answers, and what it offers people. Read only. */
+/** `svc info`: the service at the endpoint, and its features. Read-only. */
 import {
   ProjectService,
   type ServiceInfo,
@@ -26,7 +26,7 @@ function infoText(endpoint: string, info: ServiceInfo): string {
     ['version', version],
     ['sampling interval', `${samplingIntervalSeconds} s`],
     ['sends email', yesOrNo(hasMail)],
-    ['people create projects', yesOrNo(info.peopleCreateProjects)],
+    ['users can create projects', yesOrNo(info.peopleCreateProjects)],
     ['expanded monitoring in', expandedDatacenters.join(', ') || 'no data center'],
     ...ciIssuers.map(({ name, kind, url }) => ['CI issuer', `${name} (${kind}, ${url})`] as const),
   ]);

@@ -1,4 +1,4 @@
-/** `svc sessions`, `svc whoami` and `svc logout`: the sessions of a person, and their end. */
+/** `svc sessions`, `svc whoami` and `svc logout`: listing and ending the sessions of a person. */
 import {
   ListSessionsResponseSchema,
   PersonSchema,
@@ -48,7 +48,7 @@ function sessionTable(sessions: readonly Session[], screen: Screen | undefined):
   return listing(
     screen,
     [
-      ...['session', long('signed in by'), long('with'), minor('began'), minor('last used')],
+      ...['session', long('signed in by'), long('client'), minor('started'), minor('last used')],
       ...[minor('ends'), ''],
     ],
     sessions.map((each) => [
@@ -58,7 +58,7 @@ function sessionTable(sessions: readonly Session[], screen: Screen | undefined):
       moment(each.expiresUnix),
       each.current ? 'this one' : '',
     ]),
-    'You have no session',
+    'No sessions',
   );
 }
 
@@ -77,7 +77,7 @@ const endAction: Action = {
   },
 };
 
-/** A full name, or an id among one's own sessions. */
+/** A full name, or the id of one of the user's own sessions. */
 async function sessionName({ input }: ActionContext, api: Api): Promise<string> {
   const given = input.positional(0);
   if (/^people\/[^/]+\/sessions\/[^/]+$/.test(given)) return given;
@@ -85,8 +85,8 @@ async function sessionName({ input }: ActionContext, api: Api): Promise<string> 
     const { name } = await api.call(method.getSelf, {});
     return `${name}/sessions/${given}`;
   }
-  // A session's secret pasted by mistake is not repeated.
-  throw new UsageError('The session is named by its id or its full name, never by its secret');
+  // A session secret pasted by mistake must not be repeated.
+  throw new UsageError('Name the session by its id or full name, never by its secret');
 }
 
 export const sessionsCommand = family('sessions', 'Your sessions', [listAction, endAction]);
@@ -122,7 +122,7 @@ export const whoamiCommand = single({
       ]),
     );
     if (context.environment.SVC_API_KEY) {
-      context.report('SVC_API_KEY is set: svc monitoring and svc alerts use that key instead');
+      context.report('SVC_API_KEY is set, so svc monitoring and svc alerts use that key instead');
     }
     return EXIT_OK;
   },
@@ -131,10 +131,10 @@ export const whoamiCommand = single({
 export const logoutCommand = single({
   name: 'logout',
   summary: 'Sign out on this machine, or everywhere',
-  options: [{ name: 'everywhere', help: 'End all of your sessions, on every machine' }],
-  notes: 'The session on this machine is removed even if the service cannot be reached.',
+  options: [{ name: 'everywhere', help: 'End all your sessions, on every machine' }],
+  notes: 'The local session is removed even if the service is unreachable.',
   async run({ environment, input, ports, timeoutMs, json: asJson, print }) {
-    // Where the session was made, whatever SVC_ENDPOINT says by now.
+    // Uses the endpoint of the session, regardless of the current SVC_ENDPOINT.
     const own = { ...environment, SVC_ENDPOINT: undefined };
     const access = openAccess({ endpoint: undefined, caller: 'person', environment: own, ports });
     const everywhere = input.isOn('everywhere');
@@ -147,7 +147,7 @@ export const logoutCommand = single({
         body: JSON.stringify({ everywhere }),
         timeoutMs,
       });
-      // 401: the session had ended by itself, which is what was wanted.
+      // 401: the session had already ended, which is the desired outcome.
       if (answer.status !== 200 && answer.status !== 401) throw asApiFault(answer);
     } catch (error) {
       throw signedOutHereOnly(error, endpoint);
@@ -160,13 +160,13 @@ export const logoutCommand = single({
   },
 });
 
-/** The fault, with what is left to do about the session that did not end. */
+/** The fault, with instructions for the session that was not ended. */
 function signedOutHereOnly(error: unknown, endpoint: string): unknown {
   const fault = refusalOf(error) ?? (error instanceof Fault ? error : undefined);
   if (!fault) return error;
   const { message, reason, exitCode } = fault;
   const hint =
-    `Signed out on this machine only. The session goes on at ${endpoint} until it ends; to end it\n` +
-    'sign in again with "svc login", and run "svc logout --everywhere" or "svc sessions end SESSION"';
+    `Signed out only on this machine. The session at ${endpoint} stays valid until it expires. To end it,\n` +
+    'sign in again with "svc login", then run "svc logout --everywhere" or "svc sessions end SESSION"';
   return new Fault(message, { exitCode, reason, hint });
 }

@@ -1,7 +1,4 @@
-/**
- * Axes of charts that are drawn as SVG: from values to positions, and round marks. Pure. The window
- * and the slider below it share the time axis, so that a time stands at the same place in both.
- */
+/** A scale from a domain to pixels. */
 
 /** From a domain to pixels. */
 export interface Scale {
@@ -11,14 +8,14 @@ export interface Scale {
   readonly toPx: number;
 }
 
-/** Position of a value, px; the middle where the domain has no length. */
+/** Position of a value, px; the middle of the axis if the domain has no length. */
 export function position(scale: Scale, value: number): number {
   const length = scale.to - scale.from;
   const part = length === 0 ? 0.5 : (value - scale.from) / length;
   return Math.round((scale.fromPx + part * (scale.toPx - scale.fromPx)) * 10) / 10;
 }
 
-/** Value of a position, within the domain. */
+/** Value at a position, clamped to the domain. */
 export function valueAt(scale: Scale, px: number): number {
   const length = scale.toPx - scale.fromPx;
   const part = length === 0 ? 0 : (px - scale.fromPx) / length;
@@ -35,8 +32,8 @@ export function roundMarks(from: number, to: number, count: number, unit: string
 }
 
 /**
- * Distances between marks, ascending: 1, 2 or 5 times a power of ten; of bytes, which are written
- * in units of 1024, as many of the unit that the greatest value is written in.
+ * Distances between marks, ascending: 1, 2 or 5 times a power of ten. For bytes, they are multiples
+ * of the binary unit in which the greatest value is formatted.
  */
 export function roundSteps(unit: string, from: number, to: number): number[] {
   const greatest = Math.max(1, Math.abs(from), Math.abs(to));
@@ -50,7 +47,7 @@ const TIME_STEPS_SECONDS = [
   1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
 ];
 
-/** Round times within a range of Unix ms, at most `count` and one. */
+/** Round times within a range of Unix ms, at most `count` + 1. */
 export function timeMarks(fromMs: number, toMs: number, count: number): number[] {
   const rough = (toMs - fromMs) / 1_000 / count;
   const seconds = TIME_STEPS_SECONDS.find((step) => step >= rough) ?? 86_400;
@@ -65,7 +62,7 @@ function marksFrom(from: number, to: number, step: number): number[] {
   return marks;
 }
 
-/** A domain with a little air around its values; for shares of 100 within 0 to 100. */
+/** Domain with some margin around its values; percentages stay within 0 to 100. */
 export function domainOf(values: readonly number[], unit: string): readonly [number, number] {
   const least = Math.min(...values);
   const greatest = Math.max(...values);

@@ -1,7 +1,6 @@
 /**
- * The history of one metric: a canvas for the eyes, arrow keys that read the values, and a table with
- * the same. An average says so, and shows how far its readings reach; a stretch without a reading
- * is hatched and has its reason in words.
+ * The history of one metric: a canvas, a cursor for the arrow keys, and an equivalent table.
+ * Averages are labelled and show their extremes. Gaps are hatched and explained in words.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -24,29 +23,26 @@ import type { Plot, PlotArea } from './plot.ts';
 import { useWidth } from './use-width.ts';
 
 /**
- * What is drawn, and what may be done with it. Without `onSelect` nothing can be selected, without
- * `movable` no limit moves.
+ * Data and options of the chart. Without `onSelect` no range can be selected; without `movable` no
+ * limit can be moved.
  */
 export interface HistoryChartProps {
-  /** The metric in words: `CPU`. */
+  /** Display name of the metric: `CPU`. */
   readonly label: string;
   readonly unit: string;
   readonly data: HistoryData;
-  /** A stretch was selected, Unix seconds. */
+  /** Called with the selected range, Unix seconds. */
   readonly onSelect?: (startUnix: number, endUnix: number) => void;
-  /** Leads back from a selected stretch; left out while there is none. */
+  /** Resets a selected range; absent if there is none. */
   readonly onReset?: (() => void) | undefined;
-  /** Thresholds to draw across. */
+  /** Thresholds drawn as horizontal lines. */
   readonly limits?: readonly number[];
-  /** The one of them that can be moved, by pointer and by arrow keys. */
+  /** The one limit that can be moved, by pointer or arrow keys. */
   readonly movable?: MovableLimit;
   readonly height?: number;
 }
 
-/**
- * The chart with its table and its reader by arrow keys. It loads nothing: `data` comes from
- * `history-data.ts`.
- */
+/** Chart, table and keyboard cursor. Loads nothing: `data` comes from `history-data.ts`. */
 export function HistoryChart(props: HistoryChartProps): VNode {
   const { label, unit, data, onReset, movable } = props;
   const isTable = useSignal(false);
@@ -154,7 +150,7 @@ function Canvas(props: CanvasProps): VNode {
   );
 }
 
-/** The canvas in its element: loaded when first needed, made again when its series change. */
+/** The canvas in its element. It is loaded on first use and rebuilt when its series change. */
 function usePlot(
   box: { readonly current: HTMLDivElement | null },
   props: CanvasProps,
@@ -202,7 +198,7 @@ function usePlot(
       plot.current = undefined;
     };
   }, [box, hasWidth, height, shape, width]);
-  // Callers make a new list each time.
+  // Callers pass a new array each time.
   const limitsKey = JSON.stringify(limits);
   useEffect(() => plot.current?.show(data, limits), [data, limitsKey]);
   useEffect(() => {
@@ -239,8 +235,8 @@ export function readingText(data: HistoryData, at: number, unit: string): string
 }
 
 /**
- * The newest reading in words. Where nothing is known of the end of the range it says that, and
- * when the last reading was; that the next one is not there yet is no gap.
+ * The newest reading in words. If the range ends with a gap, gives its reason and the time of the
+ * last reading. A reading that is merely not due yet is not a gap.
  */
 function lastText(data: HistoryData, unit: string): string {
   const end = data.times.length - 1;
@@ -296,14 +292,14 @@ function HistoryTable(props: { data: HistoryData; unit: string; label: string })
         : []),
     ]),
   ];
-  // Newest first, as everywhere else.
+  // Newest first, as in all lists.
   const rows = data.times.map((time, at) => ({ time, at })).reverse();
   return (
     <Table label={label} columns={columns} rows={rows} keyOf={({ at }) => String(at)} isPlain />
   );
 }
 
-/** Gaps in words; a canvas cannot be read out. */
+/** Gaps in words, because a screen reader cannot read a canvas. */
 function Gaps({ data }: { readonly data: HistoryData }): VNode | null {
   if (data.gaps.length === 0) return null;
   const time = (unix: number): string => formatTime(unix * 1_000, nowMs.peek(), format.value);

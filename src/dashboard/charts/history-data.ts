@@ -1,50 +1,50 @@
 /**
- * Data of a history chart, from the answer of QueryVMMonitoring: pure. The answer's own bounds and
- * step hold. Each step has a value or `null`; nothing is drawn through a `null`, and a value
- * between two of them is a dot, because a line of one point cannot be seen.
+ * Data of a history chart from a QueryVMMonitoring response. Pure. Bounds and step are those of the
+ * response. Each step has a value or `null`; no line crosses a `null`. A value between two `null`s
+ * is drawn as a dot, because a line of one point is invisible.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 
-/** The answer as the service sends it, in proto3 JSON. */
+/** The response in proto3 JSON. */
 export type HistoryAnswer = ResponseOf<'MonitoringService', 'queryVMMonitoring'>;
 type Series = HistoryAnswer['series'][number];
 
-/** One series, a value for each of the chart's times. */
+/** One series, with one value per time of the chart. */
 export interface HistoryColumn {
-  /** Its labels in words, such as `/var`; empty for the VM's sum. */
+  /** Labels in words, such as `/var`; empty for the VM's total. */
   readonly name: string;
   readonly unit: string;
   readonly values: readonly (number | null)[];
-  /** Least and greatest of each step; undefined where the answer has none. */
+  /** Minimum and maximum of each step; undefined if the response has none. */
   readonly least: readonly (number | null)[] | undefined;
   readonly greatest: readonly (number | null)[] | undefined;
-  /** Positions of values without a neighbour: dots. */
+  /** Positions of values without neighbours, drawn as dots. */
   readonly lone: readonly number[];
 }
 
-/** A stretch without a reading, within the chart. */
+/** An interval without readings, within the chart. */
 export interface HistoryGap {
   readonly startUnix: number;
   readonly endUnix: number;
-  /** As the service says it, such as `NO_SAMPLES`. */
+  /** Reason as sent by the service, such as `NO_SAMPLES`. */
   readonly reason: string;
 }
 
-/** One metric's columns on a shared grid of times; each column is as long as `times`. */
+/** Columns of one metric on a shared time grid; each is as long as `times`. */
 export interface HistoryData {
-  /** Unix seconds, in even steps from the answer's start to its end. */
+  /** Unix seconds, evenly spaced from the start of the response to its end. */
   readonly times: readonly number[];
   readonly stepSeconds: number;
   readonly columns: readonly HistoryColumn[];
   readonly gaps: readonly HistoryGap[];
-  /** The newest value in the range; undefined = none. */
+  /** Newest value in the range; undefined if there is none. */
   readonly last: { readonly timeUnix: number; readonly value: number } | undefined;
 }
 
-/** Readings are a step long where the step is the sampling interval; above it they are averages. */
+/** Sampling interval. Points of a longer step are averages. */
 export const SAMPLING_SECONDS = 30;
 
-/** The chart of one metric of an answer. */
+/** The chart of one metric of a response. */
 export function historyData(answer: HistoryAnswer, metricId: string): HistoryData {
   const { stepSeconds } = answer;
   const start = Number(answer.startTimeUnix);
@@ -54,7 +54,7 @@ export function historyData(answer: HistoryAnswer, metricId: string): HistoryDat
   const columns = answer.series
     .filter((series) => series.metricId === metricId)
     .map((series) => columnOf(series, { start, stepSeconds, count: times.length }));
-  // The age of the readings is known while there is none.
+  // The age of readings is known even while readings are missing.
   const gaps = metricId === 'telemetry_age_seconds' ? [] : gapsOf(answer, start, end);
   return { times, stepSeconds, columns, gaps, last: lastOf(times, columns, gaps) };
 }
@@ -71,7 +71,7 @@ function columnOf(series: Series, grid: Grid): HistoryColumn {
   const greatest = emptySteps(grid);
   for (const { timeUnix, value, min, max } of series.points) {
     const i = Math.round((Number(timeUnix) - grid.start) / grid.stepSeconds);
-    // The answer's points lie in its bounds; one that does not is of no step of this chart.
+    // Points lie within the response's bounds. Any other point belongs to no step of this chart.
     if (i < 0 || i >= grid.count) continue;
     values[i] = value ?? null;
     least[i] = min ?? null;
@@ -88,7 +88,7 @@ function columnOf(series: Series, grid: Grid): HistoryColumn {
   };
 }
 
-/** A filesystem by its mount, then its type; anything else by what its labels say. */
+/** A filesystem by its mount point, then its type; other series by their labels. */
 function nameOf({ mountpoint, ...others }: Series['labels']): string {
   const rest = Object.values(others).join(', ');
   if (mountpoint === undefined) return rest;
@@ -114,7 +114,9 @@ function gapsOf({ quality }: HistoryAnswer, start: number, end: number): History
   });
 }
 
-/** A step's time is its end: a gap that begins within the step began with the reading itself. */
+/**
+ * The time of a step is its end, so a gap that begins within the step begins at the reading itself.
+ */
 function lastOf(
   times: readonly number[],
   columns: readonly HistoryColumn[],
@@ -128,7 +130,7 @@ function lastOf(
   return { timeUnix: Math.min(timeUnix, since), value };
 }
 
-/** Position of the newest value; -1 = there is none. */
+/** Position of the newest value; -1 if there is none. */
 export function newestAt([column]: readonly Pick<HistoryColumn, 'values'>[]): number {
   return column?.values.findLastIndex((value) => value !== null) ?? -1;
 }

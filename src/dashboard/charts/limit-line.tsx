@@ -1,6 +1,6 @@
 /**
- * A limit on a history chart that can be moved: by dragging it, or by arrow keys. It follows the pointer
- * by itself; what it stands for changes once, at the end of a drag and at each key.
+ * A limit on a history chart that can be dragged or moved with the arrow keys. The line follows the
+ * pointer; its value changes once at the end of a drag and at each key press.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -12,18 +12,20 @@ import { position, type Scale, valueAt } from './axis.ts';
 import { limitAfterKey, roundedLimit } from './limit-steps.ts';
 import type { PlotArea } from './plot.ts';
 
-/** A limit in the unit of the chart; `onMove` gets it rounded to what the scale can show. */
+/**
+ * A limit in the unit of the chart. `onMove` receives it rounded to the resolution of the scale.
+ */
 export interface MovableLimit {
-  /** The limit in words: `Threshold`. */
+  /** Display name of the limit: `Threshold`. */
   readonly label: string;
   readonly value: number;
   readonly onMove: (value: number) => void;
 }
 
-/** Height of what a pointer can take hold of, px. */
+/** Height of the drag target, px. */
 const REACH_PX = 24;
 
-/** The line and its handle over the plot's area; `area` says which values its edges stand for. */
+/** The line and its handle over the plot area; `area` gives the values at its edges. */
 export function LimitLine(
   props: MovableLimit & { readonly unit: string; readonly area: PlotArea },
 ): VNode {
@@ -41,7 +43,7 @@ export function LimitLine(
     const top = svg.current?.getBoundingClientRect().top;
     return top === undefined ? shown : roundedLimit(valueAt(scale, event.clientY - top), area);
   };
-  // Beyond the domain it stands at the edge until the domain follows.
+  // A limit outside the domain is drawn at the edge until the domain follows.
   const within = Math.min(area.greatest, Math.max(area.least, shown));
   const y = position(scale, within);
   return (
@@ -99,7 +101,7 @@ function Line({ y, area, text }: { y: number; area: PlotArea; text: string }): V
       />
       <line x1={area.leftPx} x2={right} y1={y} y2={y} />
       <path class="grip" d={`M${right - 9} ${y}m-7 -2l7 -7l7 7zm0 4l7 7l7 -7z`} />
-      {/* At the beginning: the newest readings are at the end. */}
+      {/* At the start, because the newest readings are at the end. */}
       <text x={area.leftPx + 8} y={isAtTop ? y + 14 : y - 5}>
         {text}
       </text>

@@ -1,29 +1,29 @@
 /**
- * The canvas of a history chart: uPlot, in a chunk of its own. It is given plain data and reports what
- * is selected and pointed at; texts, keys and the table are in `history-chart.tsx`.
+ * The canvas of a history chart: uPlot, in its own chunk. It receives plain data and reports
+ * selections and pointer positions. Texts, keys and the table are in `history-chart.tsx`.
  */
 import uPlot from 'uplot';
 import { roundSteps } from './axis.ts';
 import type { HistoryData } from './history-data.ts';
 
-/** Size, texts and callbacks of a plot, which do not change while it is open. */
+/** Size, texts and callbacks of a plot, fixed while it is open. */
 export interface PlotOptions {
   readonly width: number;
   readonly height: number;
-  /** Texts of the axes. */
+  /** Axis labels. */
   readonly formatValue: (value: number) => string;
   readonly formatTime: (unix: number, isDay: boolean) => string;
-  /** A stretch was selected by dragging, Unix seconds. Absent: nothing can be selected. */
+  /** Called with the range selected by dragging, Unix seconds. If absent, selection is disabled. */
   readonly onSelect?: (startUnix: number, endUnix: number) => void;
-  /** Position of the time that is pointed at; undefined = none. */
+  /** Position of the time under the pointer; undefined if there is none. */
   readonly onPoint: (at: number | undefined) => void;
-  /** Limits drawn across, such as a rule's threshold. */
+  /** Horizontal limits, such as a rule's threshold. */
   readonly limits?: readonly number[];
-  /** Called when it is drawn, and when its size or its domain have changed. */
+  /** Called after the first draw and whenever the size or the domain changes. */
   readonly onArea?: (area: PlotArea) => void;
 }
 
-/** Where the values are drawn within the element, CSS px, and from which value to which. */
+/** Area of the values within the element, CSS px, and their range. */
 export interface PlotArea {
   readonly leftPx: number;
   readonly topPx: number;
@@ -33,21 +33,24 @@ export interface PlotArea {
   readonly greatest: number;
 }
 
-/** An open canvas. `destroy` it when its element goes: it listens to the theme and to touches. */
+/**
+ * An open canvas. Call `destroy` when its element is removed, because it listens for theme changes
+ * and touches.
+ */
 export interface Plot {
   show(data: HistoryData, limits?: readonly number[]): void;
   resize(width: number): void;
-  /** Moves the cross hair to a position of `times`. */
+  /** Moves the crosshair to a position of `times`. */
   pointAt(at: number): void;
   destroy(): void;
 }
 
-/** Colours of series, in order: tokens of the style sheet. */
+/** Number of series colours in the style sheet. */
 const SERIES_COLOURS = 6;
-/** A drag shorter than this is a tap. */
+/** Shorter drags count as taps. */
 const DRAG_PX_MIN = 8;
 
-/** Draws into `element`. Colours are read from its style, and again when the theme changes. */
+/** Draws into `element`. Colours come from its style and are read again when the theme changes. */
 export function openPlot(element: HTMLElement, data: HistoryData, options: PlotOptions): Plot {
   const colours = new Colours(element);
   let shown: Shown = { data, limits: options.limits ?? [] };
@@ -80,13 +83,13 @@ export function openPlot(element: HTMLElement, data: HistoryData, options: PlotO
   };
 }
 
-/** As of the last `show`. */
+/** State as of the last `show`. */
 interface Shown {
   readonly data: HistoryData;
   readonly limits: readonly number[];
 }
 
-/** Times, then for each column its values and, where it has them, its least and greatest. */
+/** Times, then for each column its values and, if present, its minimum and maximum. */
 function alignedData({ times, columns }: HistoryData): uPlot.AlignedData {
   const series = columns.flatMap(({ values, least, greatest }) =>
     least && greatest ? [values, least, greatest] : [values],
@@ -169,7 +172,7 @@ function seriesOf(
   colours: Colours,
 ): uPlot.Series[] {
   const stroke = (): string => colours.series(i);
-  // A value alone has no line: it is a dot, and the only dots that are drawn.
+  // A single value has no line, so it is drawn as a dot. No other dots are drawn.
   const points: uPlot.Series.Points = {
     show: true,
     size: 6,
@@ -181,7 +184,7 @@ function seriesOf(
   return least ? [line, edge, edge] : [line];
 }
 
-/** Where the marks of a value axis stand, for units that do not count in tens. */
+/** Mark positions on a value axis, for units that do not count in tens. */
 function marksOf(unit: string | undefined): Pick<uPlot.Axis, 'splits' | 'incrs'> {
   if (unit === 'boolean') return { splits: [0, 1] };
   if (unit?.startsWith('bytes')) {
@@ -191,7 +194,7 @@ function marksOf(unit: string | undefined): Pick<uPlot.Axis, 'splits' | 'incrs'>
   return { incrs: [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400] };
 }
 
-/** Between greatest and least of each column that has them. */
+/** Bands between minimum and maximum, for each column that has them. */
 function bandsOf({ columns }: HistoryData, colours: Colours): uPlot.Band[] {
   const bands: uPlot.Band[] = [];
   let at = 1;
@@ -203,8 +206,8 @@ function bandsOf({ columns }: HistoryData, colours: Colours): uPlot.Band[] {
 }
 
 /**
- * Values with air above and below; the limits are in sight; from zero where nothing is below it, and
- * for ages, of which a second more or less is nothing.
+ * Value range with a margin. It includes the limits, and starts at zero unless values are negative.
+ * For ages, a second of margin is negligible.
  */
 function valueRange(
   [least, greatest]: readonly [number | null, number | null],
@@ -223,7 +226,7 @@ function valueRange(
   ];
 }
 
-/** No scale where there is no value: it would say something about zero. */
+/** No labels if there are no values: a scale would suggest zero. */
 function valueTexts(
   marks: number[],
   { last }: HistoryData,
@@ -232,14 +235,14 @@ function valueTexts(
   return marks.map((mark) => (last === undefined ? '' : formatValue(mark)));
 }
 
-/** All steps of the answer, also those without a reading. */
+/** All steps of the response, including those without a reading. */
 function timeRange(times: readonly number[]): uPlot.Range.MinMax {
   const [start] = times;
   const end = times.at(-1);
   return start === undefined || end === undefined ? [null, null] : [start, end];
 }
 
-/** The day where it changes, else the time of day. */
+/** The date where it changes, otherwise the time of day. */
 function timeTexts(marks: number[], formatTime: PlotOptions['formatTime']): string[] {
   const days = marks.map((mark) => formatTime(mark, true));
   const isWide = new Set(days).size > 1;
@@ -249,7 +252,7 @@ function timeTexts(marks: number[], formatTime: PlotOptions['formatTime']): stri
   });
 }
 
-/** Hatches each gap: an empty stretch could be mistaken for zero. */
+/** Hatches each gap, because an empty stretch could be mistaken for zero. */
 function drawGaps(plot: uPlot, { gaps, times }: HistoryData, colours: Colours): void {
   const { ctx, bbox } = plot;
   const end = times.at(-1);
@@ -291,7 +294,10 @@ function drawLimits(plot: uPlot, limits: readonly number[], colours: Colours): v
   ctx.restore();
 }
 
-/** uPlot selects by mouse alone: a finger that moves sideways selects too, up and down it scrolls. */
+/**
+ * uPlot supports selection only by mouse. This adds touch: a horizontal drag selects, a vertical
+ * one scrolls.
+ */
 function selectByTouch(plot: uPlot, onSelect: NonNullable<PlotOptions['onSelect']>): () => void {
   const { over } = plot;
   let startPx: number | undefined;
@@ -327,7 +333,7 @@ function selectByTouch(plot: uPlot, onSelect: NonNullable<PlotOptions['onSelect'
   };
 }
 
-/** Colours of the style sheet as a canvas takes them: resolved for the theme that is on. */
+/** Colours of the style sheet, resolved for the current theme in a form that a canvas accepts. */
 class Colours {
   readonly #probe: HTMLElement;
   #resolved = new Map<string, string>();
@@ -355,7 +361,7 @@ class Colours {
     return this.of(`--band-${(i % SERIES_COLOURS) + 1}`);
   }
 
-  /** Calls when the theme changes, by the person or by the system. */
+  /** Registers a listener for theme changes, by the user or by the system. */
   onChange(call: () => void): () => void {
     const forget = (): void => {
       this.#resolved = new Map();

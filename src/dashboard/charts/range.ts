@@ -1,17 +1,17 @@
 /**
- * The range of a history chart: from the address (`?range=6h`, or `from` and `to` in Unix seconds) to
- * a request. Its end is the server's now, so that a browser's wrong clock moves nothing.
+ * The range of a history chart, parsed from the address (`?range=6h`, or `from` and `to` in Unix
+ * seconds). Its end is the server's current time, so a wrong browser clock does not shift it.
  */
 
 /** A range in Unix seconds of the server's clock. */
 export interface ChartRange {
   readonly startUnix: number;
   readonly endUnix: number;
-  /** True when it ends now and moves on; false for a fixed stretch. */
+  /** True if the range ends now and keeps moving; false for a fixed range. */
   readonly isLive: boolean;
 }
 
-/** Offered ranges, by their name in the address, in seconds. */
+/** Available ranges, seconds, by their name in the address. */
 export const rangeSeconds: Readonly<Record<string, number>> = {
   '15m': 900,
   '1h': 3_600,
@@ -21,21 +21,21 @@ export const rangeSeconds: Readonly<Record<string, number>> = {
   '7d': 604_800,
 };
 const DEFAULT_RANGE = '1h';
-/** The service keeps seven days. */
+/** The service stores seven days. */
 const RANGE_SECONDS_MAX = 604_800;
 
-/** Steps that are asked for, in seconds: whole sampling intervals that people count in. */
+/** Possible steps, seconds: round multiples of the sampling interval. */
 export const STEPS_SECONDS = [30, 60, 120, 300, 600, 900, 1_800] as const;
-/** More points than this are more than a screen can show. */
+/** A screen cannot show more points than this. */
 const POINTS_MAX = 720;
 
-/** The smallest step by which a range has at most 720 points, both ends counted. */
+/** The smallest step that yields at most 720 points, including both ends. */
 export function stepFor(seconds: number): number {
   const fits = STEPS_SECONDS.find((step) => Math.floor(seconds / step) + 1 <= POINTS_MAX);
   return fits ?? STEPS_SECONDS[STEPS_SECONDS.length - 1] ?? 1_800;
 }
 
-/** The range that an address means; one that makes no sense means the last hour. */
+/** Parses the range from an address. Invalid values give the last hour. */
 export function parseRange(query: URLSearchParams, nowUnix: number): ChartRange {
   const startUnix = secondsOf(query.get('from'));
   const endUnix = secondsOf(query.get('to'));
@@ -49,7 +49,7 @@ export function parseRange(query: URLSearchParams, nowUnix: number): ChartRange 
   return { startUnix: now - seconds, endUnix: now, isLive: true };
 }
 
-/** The parameters of a range that was selected on a chart. */
+/** Address parameters of a range selected on a chart. */
 export function selectedRange(startUnix: number, endUnix: number): Record<string, string> {
   return { from: String(Math.floor(startUnix)), to: String(Math.ceil(endUnix)) };
 }

@@ -1,6 +1,6 @@
 /**
- * Goes through what happened, step by step, on the axis of time of the chart above it. Arrow keys
- * move one step, also between steps of one millisecond; a drag goes to the nearest.
+ * Steps through events on the time axis of the chart above. Arrow keys move by one step, even
+ * between steps one millisecond apart. A drag moves to the nearest step.
  */
 import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
@@ -14,16 +14,15 @@ import { useWidth } from './use-width.ts';
 import { timeScale } from './window-chart.tsx';
 import { nearestStep } from './window-data.ts';
 
-/** One thing that happened, at its time. */
+/** One event and its time. */
 export interface SliderStep {
   readonly ms: number;
-  /** What happened: `Breach started`. */
+  /** Name of the event: `Breach started`. */
   readonly name: string;
 }
 
 /**
- * The steps and where the slider stands. It holds no position of its own: `onMove` asks for
- * another.
+ * Steps and position of the slider. It holds no position of its own: `onMove` requests a new one.
  */
 export interface TimeSliderProps {
   /** Oldest first. */
@@ -31,7 +30,7 @@ export interface TimeSliderProps {
   /** Position in `steps`. */
   readonly at: number;
   readonly onMove: (at: number) => void;
-  /** Bounds of the axis, Unix ms: those of the chart above. */
+  /** Bounds of the axis, Unix ms, equal to those of the chart above. */
   readonly startMs: number;
   readonly endMs: number;
   readonly label?: string;
@@ -40,7 +39,9 @@ export interface TimeSliderProps {
 const HEIGHT = 44;
 const MIDDLE = HEIGHT / 2;
 
-/** A slider for pointer and keys (WAI-ARIA, pattern "Slider"); Home and End go to the ends. */
+/**
+ * A slider for pointer and keyboard (WAI-ARIA, pattern "Slider"). Home and End jump to the ends.
+ */
 export function TimeSlider(props: TimeSliderProps): VNode {
   const { steps, at, onMove, label = texts.chart.slider } = props;
   const step = steps[at];

@@ -1,9 +1,12 @@
-/** Width of an element, px, followed as the page changes: charts draw text and touch areas unscaled. */
+/** Width of an element, px, updated when it changes: charts draw text and touch areas unscaled. */
 import { type Signal, useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 
-/** Without padding and frame. It is there before anything is painted: nothing is drawn twice. */
+/**
+ * Content width, without padding and border. Known before the first paint, so nothing is drawn
+ * twice.
+ */
 export function useWidth(element: RefObject<Element | null>): Signal<number> {
   const width = useSignal(0);
   useLayoutEffect(() => {
@@ -20,7 +23,7 @@ export function useWidth(element: RefObject<Element | null>): Signal<number> {
 
 function innerWidthOf(element: Element): number {
   const { paddingLeft, paddingRight } = getComputedStyle(element);
-  // Zero while it is not shown, as an observer says it.
+  // Observers report zero while the element is hidden.
   const padding = Number.parseFloat(paddingLeft) + Number.parseFloat(paddingRight);
   return Math.max(0, Math.floor(element.clientWidth - padding));
 }

@@ -1,7 +1,7 @@
 /**
- * The deciding samples of an incident, or of an instance: each sample is a mark that can be reached
- * by keyboard and read out, a square where it breaches and a circle where it is good. Thresholds,
- * the sustained span, gaps and the recovery stand on the same axis of observation time.
+ * The deciding samples of an incident or an instance. Each sample is a mark that is focusable and
+ * has a text: a square if it breaches, a circle if it is good. Thresholds, the sustained span, gaps
+ * and the recovery share one axis of observation time.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -21,34 +21,34 @@ import {
   windowData,
 } from './window-data.ts';
 
-/** The samples with what the service decided of them, and the slider that goes with the chart. */
+/** The samples with the service's decisions, and the slider below the chart. */
 export interface WindowChartProps extends WindowInput {
-  /** Read out as the chart's name: the metric and the VM. */
+  /** Accessible name of the chart: the metric and the VM. */
   readonly label: string;
-  /** Drawn dashed: recomputed, and not what was recorded. */
+  /** If true, the chart is dashed: it was recomputed rather than recorded. */
   readonly isRecomputed?: boolean;
-  /** Where the slider stands, Unix ms. */
+  /** Position of the slider, Unix ms. */
   readonly atMs?: number | undefined;
-  /** A sample was reached: the slider may follow. */
+  /** Called when a sample is focused, so that the slider can follow. */
   readonly onReach?: (ms: number) => void;
-  /** true: not every sample is in it. */
+  /** True if some samples are left out. */
   readonly isThinned?: boolean;
 }
 
-/** Left edge of the plot, px; the slider below begins there too. */
+/** Left edge of the plot, px; the slider below starts there too. */
 export const PLOT_LEFT = 64;
-/** Free space at the right edge, px. */
+/** Right margin, px. */
 export const PLOT_RIGHT = 12;
 const TOP = 12;
 const BOTTOM = 48;
 const HEIGHT = 260;
-/** On a narrower chart the lines are named in the legend alone: text would hide samples. */
+/** Narrower charts name the lines in the legend only, because labels would hide samples. */
 const LABELS_WIDTH_MIN = 480;
-/** Room of a label beside its line. */
+/** Width reserved for a label next to its line. */
 const LABEL_WIDTH = 180;
 const LABEL_PX = 20;
 
-/** The chart as SVG with a sentence for the sample that is read. */
+/** The chart as SVG, with a sentence about the focused sample. */
 export function WindowChart(props: WindowChartProps): VNode {
   const { label, condition, isThinned } = props;
   const figure = useRef<HTMLElement>(null);
@@ -75,7 +75,7 @@ export function WindowChart(props: WindowChartProps): VNode {
   );
 }
 
-/** The sample in the tab order at first: where the slider stands, else the newest. */
+/** The sample that is first in the tab order: at the slider's position, or else the newest. */
 function startOf({ atMs }: WindowChartProps, { marks }: WindowData): number {
   if (atMs === undefined) return marks.length - 1;
   return nearestStep(
@@ -120,7 +120,7 @@ function Plot(props: PlotProps): VNode {
     step();
   };
   return (
-    // biome-ignore lint/a11y/noSvgWithoutTitle: the figure names it; a title would be a tooltip of all marks
+    // biome-ignore lint/a11y/noSvgWithoutTitle: the figure names it; a title would be a tooltip
     <svg width={width} height={HEIGHT}>
       <Patterns id={patternId} />
       {data.spans.map((span) => (
@@ -165,7 +165,7 @@ function At({ atMs, time }: { atMs: number | undefined; time: Scale }): VNode | 
   return <line class="window-at" x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />;
 }
 
-/** The axis of time, shared with the slider. */
+/** The time axis, shared with the slider. */
 export function timeScale(data: { startMs: number; endMs: number }, width: number): Scale {
   return { from: data.startMs, to: data.endMs, fromPx: PLOT_LEFT, toPx: width - PLOT_RIGHT };
 }
@@ -183,7 +183,7 @@ interface MarkProps {
 function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode {
   const text = sampleText(mark, unit);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a sample is read out; SVG has no element for it
+    // biome-ignore lint/a11y/noStaticElementInteractions: SVG has no element for text that is read out
     <g
       class={mark.breaches ? 'sample breach' : 'sample good'}
       data-sample=""
@@ -199,7 +199,7 @@ function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode
       ) : (
         <circle cx={x} cy={y} r="4" />
       )}
-      {/* Around the mark: where a finger reaches it, and where the focus is seen. */}
+      {/* Touch target and focus ring around the mark. */}
       <circle class="reach" cx={x} cy={y} r="9" />
     </g>
   );
@@ -313,7 +313,7 @@ function Span(props: { span: WindowSpan; time: Scale; patternId: string }): VNod
       </g>
     );
   }
-  // A bracket below the plot: what was decided lies on the axis, not over the samples.
+  // A bracket below the plot: decisions are drawn on the axis, not over the samples.
   const y = HEIGHT - BOTTOM + 10;
   return (
     <g class={`span ${span.kind}`} aria-label={title}>

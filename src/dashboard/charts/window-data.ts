@@ -1,48 +1,49 @@
 /**
- * Data of the chart of deciding samples, from ExplainIncident or ExplainAlertInstance: pure. One
- * axis of observation time; nothing here decides anything, it places what the service decided.
+ * Data of the chart of deciding samples, from ExplainIncident or ExplainAlertInstance. Pure. It
+ * uses one axis of observation time. Nothing is decided here: it only positions what the service
+ * decided.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 import { domainOf } from './axis.ts';
 
 type Explanation = ResponseOf<'AlertService', 'explainIncident'>;
-/** The rule's condition as it was when it decided. */
+/** The rule's condition at the time of the decision. */
 export type Condition = NonNullable<Explanation['condition']>;
 /** One deciding observation. */
 export type Sample = Explanation['window'][number];
-/** A stretch without observations, and whether the tolerance covers it. */
+/** An interval without observations, and whether the tolerance covers it. */
 export type Gap = Explanation['gaps'][number];
 
-/** What the service answered. Times are Unix ms; what did not happen is undefined. */
+/** Response of the service. Times are Unix ms, and undefined if the event did not happen. */
 export interface WindowInput {
   readonly condition: Condition;
   readonly samples: readonly Sample[];
   readonly gaps: readonly Gap[];
-  /** First breaching observation of the run; undefined = there was none. */
+  /** First breaching observation of the run; undefined if there was none. */
   readonly startedMs?: number | undefined;
   /** Observation that completed the sustained duration. */
   readonly firedMs?: number | undefined;
   /** First good observation of the recovery, and the one that completed it. */
   readonly recoveryStartedMs?: number | undefined;
   readonly recoveredMs?: number | undefined;
-  /** Bounds of the axis; left out, it is as long as what is in it. What lies outside is left out. */
+  /** Bounds of the axis; defaults to the extent of the data. Data outside the bounds is dropped. */
   readonly axis?: Axis | undefined;
 }
 
-/** Bounds of an axis of time, Unix ms. */
+/** Bounds of a time axis, Unix ms. */
 export interface Axis {
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** A sample and where it stands on both axes. */
+/** A sample and its position on both axes. */
 export interface WindowMark {
   readonly ms: number;
   readonly value: number;
   readonly breaches: boolean;
 }
 
-/** A stretch that is drawn as a band. */
+/** An interval drawn as a band. */
 export interface WindowSpan {
   readonly kind: 'sustained' | 'recovery' | 'tolerated' | 'gap';
   readonly startMs: number;
@@ -56,12 +57,12 @@ export interface WindowData {
   readonly least: number;
   readonly greatest: number;
   readonly marks: readonly WindowMark[];
-  /** Samples joined by lines: a new part begins after each gap, tolerated or not. */
+  /** Samples joined by lines. Each gap, tolerated or not, starts a new line. */
   readonly lines: readonly (readonly WindowMark[])[];
   readonly spans: readonly WindowSpan[];
 }
 
-/** Places samples, gaps and spans; the domain holds both thresholds. */
+/** Positions samples, gaps and spans; the domain includes both thresholds. */
 export function windowData(input: WindowInput): WindowData {
   const { condition, samples, axis } = input;
   const marks = samples
@@ -86,7 +87,7 @@ export function windowData(input: WindowInput): WindowData {
   };
 }
 
-/** The part of a span that is on the axis; none, where no part is. */
+/** The part of a span within the axis; empty if there is none. */
 function withinAxis(span: WindowSpan, { startMs, endMs }: Axis): WindowSpan[] {
   if (span.endMs < startMs || span.startMs > endMs) return [];
   const clipped = {
@@ -126,7 +127,7 @@ function linesOf(marks: readonly WindowMark[], spans: readonly WindowSpan[]): Wi
   return lines;
 }
 
-/** Position of the step that is nearest to a time; the later one of two at the same distance. */
+/** Position of the step nearest to a time; the later of two equally near ones. */
 export function nearestStep(stepsMs: readonly number[], ms: number): number {
   let nearest = 0;
   for (const [i, step] of stepsMs.entries()) {

@@ -1,27 +1,27 @@
 /**
- * A button that changes something. Its effect stands beside it, before the click; who may not do it
- * sees it disabled, with the role it needs.
+ * A button that changes something. Its effect is described next to it, before the click. Users who
+ * may not use it see it disabled, with the required role.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import { mayDo, type Role } from '../data/projects.ts';
 import { texts } from '../messages/en.ts';
 
-/** What the button does, and why it may not be pressed. */
+/** What the button does, and why it may be disabled. */
 export interface ActionButtonProps {
   readonly children: ComponentChildren;
   readonly onPress: () => void;
-  /** What happens then, in a sentence: `Reminders go on`. */
+  /** Effect of the action, in a sentence: `Reminders continue`. */
   readonly effect?: string | undefined;
-  /** Least role that may; left out: everybody. */
+  /** Minimum role; defaults to every role. */
   readonly needs?: Role;
-  /** Why it cannot be done now, in a sentence; undefined: it can. */
+  /** Why the action is not possible now, in a sentence; undefined if it is possible. */
   readonly blocked?: string | undefined;
   readonly isBusy?: boolean;
   readonly look?: 'main' | 'quiet' | 'danger';
 }
 
-/** A button that stays in the tab order while it is disabled, so that its reason can be read. */
+/** A button that stays in the tab order while it is disabled, so that the reason can be read. */
 export function ActionButton(props: ActionButtonProps): VNode {
   const { children, onPress, effect, needs = 'VIEWER', blocked, isBusy, look = 'main' } = props;
   const noteId = useId();
@@ -33,7 +33,7 @@ export function ActionButton(props: ActionButtonProps): VNode {
       <button
         type="button"
         class={look}
-        // It stays in the tab order, so that the reason can be read by everybody.
+        // The button stays in the tab order so that every user can read the reason.
         aria-disabled={isDisabled}
         aria-busy={isBusy}
         {...(note !== undefined && { 'aria-describedby': noteId })}

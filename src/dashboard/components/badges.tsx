@@ -1,11 +1,11 @@
 /**
- * Severities and states. Each has a shape of its own and its name beside it; colour only repeats
- * them, so that nobody needs to see it.
+ * Badges of severities and states. Each has its own shape and a name; colour only repeats them, so
+ * no information depends on colour.
  */
 import type { VNode } from 'preact';
 import { names } from '../messages/en.ts';
 
-/** How a state is to be read, and the shape that says so. */
+/** How to read a state, and the shape that conveys it. */
 export type Tone = 'critical' | 'warning' | 'info' | 'good' | 'waiting' | 'missing' | 'off';
 
 const shapes: Readonly<Record<Tone, VNode>> = {
@@ -88,7 +88,7 @@ const tones: Readonly<Record<string, Tone>> = {
 export interface BadgeProps {
   readonly tone: Tone;
   readonly text: string;
-  /** More about it, in the tooltip. */
+  /** Details, shown in the tooltip. */
   readonly title?: string;
 }
 
@@ -104,7 +104,7 @@ export function Badge({ tone, text, title }: BadgeProps): VNode {
   );
 }
 
-/** A severity or a state by its name in the API, such as `CRITICAL` or `SUSTAINING`. */
+/** A severity or state by its API name, such as `CRITICAL` or `SUSTAINING`. */
 export function StateBadge({ value }: { readonly value: string }): VNode {
   return <Badge tone={tones[value] ?? 'info'} text={names[value] ?? value} />;
 }

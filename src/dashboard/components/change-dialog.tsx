@@ -1,6 +1,6 @@
 /**
- * A dialog around one change: what it is about, the button that sends it, and how it went. Without the
- * change it closes; one that is under way goes on.
+ * A dialog for one change: a description, the button that sends it, and its outcome. Cancelling
+ * closes the dialog; a change already in progress continues.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { isUnsettled, type Mutation } from '../data/mutation.ts';
@@ -12,29 +12,29 @@ import { MutationStatus } from './mutation-status.tsx';
 import { RestoredNote, type TypedDraft } from './restored-note.tsx';
 
 /**
- * The texts of the dialog, and the change that its button sends. `request` is asked when the button
- * is pressed.
+ * Texts of the dialog and the change that its button sends. `request` is called when the button is
+ * pressed.
  */
 export interface ChangeDialogProps<Request, T> {
   readonly title: string;
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** What happens then; fields that go with it. */
+  /** Effect of the change, and its fields. */
   readonly children: ComponentChildren;
-  /** Text of the button: the verb of the title. */
+  /** Label of the button: the verb of the title. */
   readonly action: string;
   readonly needs?: Role | undefined;
   readonly look?: 'main' | 'danger' | undefined;
-  /** Why it cannot be sent as the fields are, in a sentence; undefined: it can. */
+  /** Why the current fields cannot be sent, in a sentence; undefined if they can. */
   readonly blocked?: string | undefined;
   readonly mutation: Mutation<Request, T>;
   readonly request: () => Request;
-  /** What is typed in its fields: Cancel discards it; a dialog that is closed otherwise keeps it. */
+  /** Draft of the fields. Cancel discards it; closing the dialog in any other way keeps it. */
   readonly draft?: TypedDraft;
 }
 
 /**
- * The dialog. It stays open after the change, so that its caller decides what follows:
+ * The dialog. It stays open after the change so that the caller decides what follows;
  * `ConfirmDialog` closes it.
  */
 export function ChangeDialog<Request, T>(props: ChangeDialogProps<Request, T>): VNode {
@@ -76,7 +76,7 @@ export function ChangeDialog<Request, T>(props: ChangeDialogProps<Request, T>): 
   );
 }
 
-/** Closes it, and makes the change ready for another. */
+/** Closes the dialog and resets the change so that it can be used again. */
 export function closing(props: {
   readonly mutation: Pick<Mutation<never, unknown>, 'reset'>;
   readonly onClose: () => void;

@@ -1,4 +1,6 @@
-/** While the service cannot be reached: since when, and that the page is from then. */
+/**
+ * Shown while the service is unreachable: since when, and that the data on the page is from then.
+ */
 import { useComputed } from '@preact/signals';
 import type { VNode } from 'preact';
 import { serverClock } from '../data/clock.ts';
@@ -8,13 +10,13 @@ import { texts } from '../messages/en.ts';
 import { formatTime } from '../messages/format.ts';
 import { NoticeBox } from './notice-box.tsx';
 
-/** One for the whole layout, above every page. */
+/** One banner for the whole layout, above every page. */
 export function ConnectionBanner(): VNode {
   const since = useComputed(() => {
     const ms = disconnectedSinceMs.value;
     return ms === undefined ? undefined : formatTime(ms, serverClock.now(), format.value);
   });
-  // The region is always there: a screen reader announces only what changes inside one.
+  // The region is always present, because a screen reader announces only changes inside one.
   return (
     <div class="banner" role="status">
       {since.value !== undefined && (
@@ -24,7 +26,7 @@ export function ConnectionBanner(): VNode {
   );
 }
 
-/** Instead of a page whose code is not there any more. */
+/** Replaces a page whose code is no longer available. */
 export function UpdatedNotice(): VNode {
   return (
     <NoticeBox

@@ -1,4 +1,4 @@
-/** Copies a text, and says so. */
+/** Copies a text and confirms it. */
 import { useSignal } from '@preact/signals';
 import { Check, Copy } from 'lucide';
 import type { VNode } from 'preact';
@@ -8,7 +8,7 @@ import { Icon } from './icon.tsx';
 
 const SAID_MS = 2_000;
 
-/** Writes `text` to the clipboard; for a moment its label says that it did. */
+/** Writes `text` to the clipboard; its label briefly confirms it. */
 export function CopyButton({ text, label = texts.copy }: { text: string; label?: string }): VNode {
   const isCopied = useSignal(false);
   const copy = async (): Promise<void> => {

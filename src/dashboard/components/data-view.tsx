@@ -1,6 +1,6 @@
 /**
- * Around everything that a page loads: shows the value, or in words why there is none, and what to do
- * next. A value that is older than it should be is marked with its time; it never looks live.
+ * Wrapper of everything that a page loads: shows the value, or why there is none and what to do
+ * next. A value older than expected is marked with its time and never looks live.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
@@ -17,22 +17,22 @@ import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
 import { ageText } from './time.tsx';
 
-/** What is loaded, and how a value is shown. */
+/** What is loaded, and how to display a value. */
 export interface DataViewProps<T> {
   readonly of: Loader<T>;
   readonly children: (value: T) => ComponentChildren;
-  /** True when there is nothing to show; then `empty` is shown, with the next step. */
+  /** True if there is nothing to show; then `empty` is shown, with the next step. */
   readonly isEmpty?: (value: T) => boolean;
   readonly empty?: ComponentChildren;
-  /** What is missing of the value, one sentence each; empty when it is whole. */
+  /** Missing parts of the value, one sentence each; empty if it is complete. */
   readonly missing?: (value: T) => readonly string[];
-  /** How the place looks while nothing is there yet, in lines. */
+  /** Height of the placeholder, in lines. */
   readonly lines?: number;
 }
 
 /**
- * Exactly one of: lines of a placeholder, a refusal, a failure with its next attempt, the empty
- * text, the value.
+ * Shows exactly one of: a placeholder, a refusal, a failure with its next attempt, the empty text,
+ * or the value.
  */
 export function DataView<T>(props: DataViewProps<T>): VNode {
   const { of: loader, children, isEmpty, empty, missing, lines = 3 } = props;
@@ -66,7 +66,9 @@ export function DataView<T>(props: DataViewProps<T>): VNode {
 
 const SHOW_LOADING_MS = 200;
 
-/** Nothing for 200 ms, because most answers are there by then; after it the place of the value. */
+/**
+ * Shows nothing for 200 ms, because most responses arrive by then, and a placeholder afterwards.
+ */
 export function Loading({ lines }: { readonly lines: number }): VNode {
   const isShown = useSignal(false);
   useEffect(
@@ -87,7 +89,7 @@ export function Loading({ lines }: { readonly lines: number }): VNode {
 }
 
 function Denied({ error }: { readonly error: RpcError }): VNode {
-  // The service says which role is too low, the table of pages which one would do.
+  // The service says which role is too low; the table of pages says which one suffices.
   const { role } = error.metadata;
   if (role === undefined) return <ErrorBox error={error} title={texts.view.deniedAny} />;
   const needed = match.value?.route.role;
@@ -107,7 +109,7 @@ interface FailedProps {
 }
 
 function Failed({ error, retryMs, reload }: FailedProps): VNode {
-  // Asking again does not bring back what does not exist.
+  // Retrying does not help if the resource does not exist.
   if (error.reason === 'NOT_FOUND') return <ErrorBox error={error} />;
   return (
     <div class="failed">
@@ -129,7 +131,7 @@ interface StaleProps {
 
 function Stale({ sinceMs, error, reload }: StaleProps): VNode {
   const time = formatTime(sinceMs, nowMs.peek(), format.value);
-  // The banner explains it once for the page, and goes on trying.
+  // The banner explains it once for the page and keeps retrying.
   if (error.isDisconnected) return <p class="stale-since">{texts.view.stale(time)}</p>;
   return (
     <ErrorBox error={error} title={texts.view.stale(time)} actions={<Retry reload={reload} />} />

@@ -1,6 +1,6 @@
 /**
- * A destination by name, as a link to its page. Where it is deleted, or the role may not list
- * destinations, its id is all that is known of it, and it leads nowhere.
+ * A destination by name, as a link to its page. If it was deleted, or the role may not list
+ * destinations, only its id is shown, without a link.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { idOf } from '../data/names.ts';
@@ -9,13 +9,13 @@ import { ResourceLink } from './resource-link.tsx';
 /** A resource name, and the titles of the destinations that this role may list. */
 export interface DestinationLinkProps {
   readonly name: string;
-  /** How destinations are called, by name: `useDestinationTitles`. */
+  /** Display names by resource name: `useDestinationTitles`. */
   readonly titles: ReadonlyMap<string, string>;
-  /** What is written in place of the title, such as one of its recipients. */
+  /** Content that replaces the title, such as one of its recipients. */
   readonly children?: ComponentChildren;
 }
 
-/** A link where the destination is among `titles`, plain text where it is not. */
+/** A link if the destination is among `titles`, otherwise plain text. */
 export function DestinationLink({ name, titles, children }: DestinationLinkProps): VNode {
   const title = titles.get(name);
   const text = children || title || idOf(name);

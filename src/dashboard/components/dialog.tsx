@@ -1,7 +1,7 @@
 /**
- * A dialog, on the browser's own element: it keeps the focus inside, makes the rest inert, closes by
- * Escape and gives the focus back. One that has no `onClose` stays open whatever is pressed: browsers
- * let a page refuse the first Escape, and close by the second one regardless.
+ * A dialog based on the browser's own element: it traps the focus, makes the rest inert, closes on
+ * Escape and returns the focus. Without `onClose` it stays open whatever key is pressed: browsers
+ * let a page refuse the first Escape, but the second one always closes the dialog.
  */
 import { X } from 'lucide';
 import type { ComponentChildren, VNode } from 'preact';
@@ -9,20 +9,18 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
 
-/** A title, the content and the buttons; `isOpen` alone opens and closes it. */
+/** Title, content and buttons; only `isOpen` opens and closes the dialog. */
 export interface DialogProps {
   readonly title: string;
   readonly isOpen: boolean;
-  /** Left out, it cannot be closed but by what is in it. */
+  /** If absent, only the content can close the dialog. */
   readonly onClose?: () => void;
   readonly children: ComponentChildren;
-  /** Buttons at the foot, the most likely one last. */
+  /** Buttons at the bottom, the most likely one last. */
   readonly actions?: ComponentChildren;
 }
 
-/**
- * A modal dialog (HTML, `showModal`). It is in the page while it is closed too, and holds no state.
- */
+/** A modal dialog (HTML, `showModal`). It stays in the page while closed and holds no state. */
 export function Dialog({ title, isOpen, onClose, children, actions }: DialogProps): VNode {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -35,7 +33,7 @@ export function Dialog({ title, isOpen, onClose, children, actions }: DialogProp
       ref={element}
       class="dialog"
       aria-labelledby={titleId}
-      // Where it is not known, `close` opens it again.
+      // Browsers without this attribute reopen it on `close`.
       closedby={onClose ? 'closerequest' : 'none'}
       onCancel={(event) => {
         event.preventDefault();

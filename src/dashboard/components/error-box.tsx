@@ -1,20 +1,20 @@
-/** Why something failed and what to do next, with the service's own sentence and reason. */
+/** Why something failed and what to do next, with the service's own message and reason. */
 import type { ComponentChildren, VNode } from 'preact';
 import type { RpcError } from '../data/rpc-error.ts';
 import { explain } from '../messages/errors.ts';
 import { NoticeBox } from './notice-box.tsx';
 
-/** An error of a call, and what the reader was about to do. */
+/** An error of a call and what failed. */
 export interface ErrorBoxProps {
   readonly error: RpcError;
-  /** What could not be done: the first line. Left out, the explanation is the first line. */
+  /** First line: what failed. Defaults to the explanation. */
   readonly title?: string;
   readonly actions?: ComponentChildren;
 }
 
 /**
- * The explanation of the error's reason, then what the service said, then reason and correlation id
- * for a report. Of what is not there the service repeats only the address.
+ * The explanation of the reason, then the service's message, then the reason and correlation id for
+ * a report. For a missing resource the message only repeats the address.
  */
 export function ErrorBox({ error, title, actions }: ErrorBoxProps): VNode {
   const { what, next } = explain(error);

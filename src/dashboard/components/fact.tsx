@@ -1,7 +1,7 @@
-/** A line of a list of facts (`dl.facts`): its name, and what is so. */
+/** One entry of a list of facts (`dl.facts`): a name and its value. */
 import type { ComponentChildren, VNode } from 'preact';
 
-/** Two elements, `dt` and `dd`; only a `dl` may contain it. */
+/** Two elements, `dt` and `dd`; only a `dl` may contain them. */
 export function Fact(props: {
   readonly title: string;
   readonly children: ComponentChildren;

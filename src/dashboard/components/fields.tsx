@@ -1,27 +1,27 @@
 /**
- * Fields of a form: label above, help and problem below, both read out with the field. A field holds
- * nothing: its value is in a draft.
+ * Form fields: label above, help and problem below, both read out with the field. A field holds no
+ * value: its value is in a draft.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** What every field has. */
+/** Properties of every field. */
 export interface FieldProps {
   readonly label: string;
-  /** What belongs into it, in a sentence. */
+  /** What to enter, in a sentence. */
   readonly help?: ComponentChildren;
-  /** Why its value cannot be used, in a sentence that says what would do. */
+  /** Why the value is not valid, in a sentence that says what would be. */
   readonly problem?: string | undefined;
 }
 
-/** Attributes of the element inside a field: they tie it to the texts around it. */
+/** Attributes of the inner element that link it to its texts. */
 interface FieldAttributes {
   readonly id: string;
   readonly 'aria-describedby'?: string;
   readonly 'aria-invalid'?: true;
 }
 
-/** Around any input: what the fields below are made of. */
+/** Wrapper of any input, and the base of the fields below. */
 export function Field(
   props: FieldProps & { readonly children: (attributes: FieldAttributes) => VNode },
 ): VNode {
@@ -46,25 +46,25 @@ export function Field(
   );
 }
 
-/** What may be said of an input beside its texts. */
+/** Optional attributes of an input. */
 interface InputAttributes {
-  /** The keyboard of a phone. */
+  /** On-screen keyboard. */
   readonly inputMode?: 'numeric' | 'decimal' | 'email' | 'url';
   readonly maxLength?: number;
   readonly placeholder?: string;
 }
 
-/** A line or, with `rows`, several lines of text; attributes of `input` are passed on. */
+/** A single-line field or, with `rows`, a multi-line one. Attributes of `input` are passed on. */
 export interface TextFieldProps extends FieldProps, InputAttributes {
   readonly value: string;
   readonly onInput: (value: string) => void;
-  /** Several lines. */
+  /** Number of lines; absent for a single line. */
   readonly rows?: number;
-  /** Values that are offered while typing. */
+  /** Values offered while typing. */
   readonly suggestions?: readonly { readonly value: string; readonly title: string }[];
 }
 
-/** A text, or a number as it is typed: what it means, the page decides. Nothing is filled in by itself. */
+/** A text, or a number as typed; the page interprets it. Autofill is off. */
 export function TextField(props: TextFieldProps): VNode {
   const { label, help, problem, value, onInput, rows, suggestions, ...input } = props;
   const listId = useId();
@@ -108,7 +108,7 @@ export function TextField(props: TextFieldProps): VNode {
   );
 }
 
-/** One of a fixed list; a draft holds what is chosen. */
+/** A choice from a fixed list; a draft holds the selected value. */
 export interface SelectFieldProps extends FieldProps {
   readonly value: string;
   readonly options: readonly { readonly value: string; readonly title: string }[];
@@ -137,7 +137,7 @@ export function SelectField(props: SelectFieldProps): VNode {
   );
 }
 
-/** A switch with its sentence behind it. */
+/** A checkbox and its sentence. */
 export interface CheckFieldProps {
   readonly label: ComponentChildren;
   readonly isChecked: boolean;
@@ -145,7 +145,7 @@ export interface CheckFieldProps {
   readonly help?: ComponentChildren;
 }
 
-/** A box to tick, its label beside it. */
+/** A checkbox with its label. */
 export function CheckField({ label, isChecked, onChange, help }: CheckFieldProps): VNode {
   const id = useId();
   const helpId = `${id}-help`;
@@ -168,14 +168,14 @@ export function CheckField({ label, isChecked, onChange, help }: CheckFieldProps
   );
 }
 
-/** Fields that belong together, as one `fieldset`. */
+/** Related fields in one `fieldset`. */
 export interface FieldGroupProps {
   readonly legend: string;
   readonly help?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** Around boxes or fields that are one choice together. */
+/** Wrapper of checkboxes or fields that form one choice. */
 export function FieldGroup({ legend, help, children }: FieldGroupProps): VNode {
   return (
     <fieldset class="field-group">

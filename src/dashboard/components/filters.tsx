@@ -1,6 +1,6 @@
 /**
- * Filters above a list, kept in the query of the address: a reload or a sent link shows the same rows,
- * and the back button leaves the page.
+ * Filters above a list, kept in the query of the address: a reload or a shared link shows the same
+ * rows, and the back button leaves the page.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
@@ -10,7 +10,7 @@ import { texts } from '../messages/en.ts';
 import { query, setQuery } from '../router/location.ts';
 import { useShortcuts } from './shortcuts.ts';
 
-/** Around filters; offers to clear those that are `set`. */
+/** Wrapper of filters with a button that clears the active ones. */
 export function Filters(props: { children: ComponentChildren; names: readonly string[] }): VNode {
   const { children, names } = props;
   const isSet = names.some((name) => query.value.has(name));
@@ -30,10 +30,10 @@ export function Filters(props: { children: ComponentChildren; names: readonly st
   );
 }
 
-/** Typing is answered after a pause, not at each letter. */
+/** Debounce delay of typing, ms. */
 const PAUSE_MS = 250;
 
-/** A text in the query; `/` goes to it. */
+/** A text in the query; `/` focuses it. */
 export function SearchField(props: { readonly name: string; readonly label?: string }): VNode {
   const { name, label = texts.filter.search } = props;
   const field = useRef<HTMLInputElement>(null);
@@ -63,17 +63,17 @@ export function SearchField(props: { readonly name: string; readonly label?: str
   );
 }
 
-/** A filter by one value of a list; no choice filters nothing. */
+/** A filter by one value of a list; no selection means no filter. */
 export interface SelectFilterProps {
   /** Name in the query. */
   readonly name: string;
   readonly label: string;
   readonly options: readonly { readonly value: string; readonly title: string }[];
-  /** What no choice is called. */
+  /** Label of the empty selection. */
   readonly all?: string;
 }
 
-/** One choice out of several in the query; without it, all. */
+/** A select bound to the query; without a value it matches all rows. */
 export function SelectFilter(props: SelectFilterProps): VNode {
   const { name, label, options, all = texts.filter.all } = props;
   return (

@@ -1,8 +1,11 @@
-/** Icons: the nodes of lucide, painted by Preact. They decorate; the text beside them says it. */
+/**
+ * Icons: lucide nodes rendered by Preact. They are decorative; the adjacent text carries the
+ * meaning.
+ */
 import type { IconNode } from 'lucide';
 import { h, type VNode } from 'preact';
 
-/** An icon as large as the text beside it, hidden from screen readers. */
+/** An icon as large as the adjacent text, hidden from screen readers. */
 export function Icon({ node }: { readonly node: IconNode }): VNode {
   return (
     <svg

@@ -1,11 +1,11 @@
-/** Around a list: the rows that wait above it, and how to get more below it. */
+/** Around a list: pending new rows above it, and a way to load more below it. */
 import type { VNode } from 'preact';
 import type { ListLoader } from '../data/listing.ts';
 import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
 import { formatCount } from '../messages/format.ts';
 
-/** `3 new`: rows wait until somebody asks for them, because moving rows make one miss the click. */
+/** `3 new`: new rows wait for a click, because moving rows cause misclicks. */
 export function NewRows({ count, onShow }: { count: number; onShow: () => void }): VNode {
   return (
     <div class="new-rows" role="status">
@@ -18,7 +18,7 @@ export function NewRows({ count, onShow }: { count: number; onShow: () => void }
   );
 }
 
-/** How many rows are here; `Load more`, or `Search on` after ten pages. */
+/** Number of loaded rows, with `Load more`, or `Continue searching` after ten pages. */
 export function ListFoot<T>({ of: list }: { readonly of: ListLoader<T> }): VNode | null {
   const { value, isLoading } = list.state.value;
   if (value === undefined) return null;

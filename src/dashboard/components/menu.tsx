@@ -1,4 +1,4 @@
-/** A button that opens a list of further actions, on the browser's own popover. */
+/** A button that opens a list of further actions, based on the browser's own popover. */
 import { Ellipsis } from 'lucide';
 import type { ComponentChildren, VNode } from 'preact';
 import { useId, useRef } from 'preact/hooks';
@@ -10,7 +10,7 @@ export interface MenuItem {
   readonly key: string;
   readonly title: ComponentChildren;
   readonly run: () => void;
-  /** Why it cannot be chosen now. */
+  /** Why the item is disabled now. */
   readonly blocked?: string | undefined;
 }
 

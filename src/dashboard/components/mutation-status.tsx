@@ -1,18 +1,23 @@
-/** How a change went: being saved, refused with the reason, or not known, with [Send again]. */
+/**
+ * Outcome of a change: in progress, rejected with its reason, or unknown, with a Send again button.
+ */
 import type { VNode } from 'preact';
 import type { Mutation } from '../data/mutation.ts';
 import { texts } from '../messages/en.ts';
 import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
 
-/** The change, and what to say when it is refused. */
+/** The change, and the title of its rejection. */
 export interface MutationStatusProps<Request, T> {
   readonly of: Mutation<Request, T>;
-  /** What was not done, for the first line of a refusal. */
+  /** What failed: the first line of a rejection. */
   readonly refusedTitle?: string;
 }
 
-/** Nothing while the change was not sent, and after it was saved: then the page itself shows it. */
+/**
+ * Renders nothing before the change is sent and after it is saved, because the page itself shows
+ * the result.
+ */
 export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T>): VNode | null {
   const { of: mutation, refusedTitle = texts.mutation.refused } = props;
   const state = mutation.state.value;

@@ -1,4 +1,4 @@
-/** A box that says something about the page: a shape and a word beside its colour. */
+/** A box with a message about the page: a shape and a word besides its colour. */
 import { CircleAlert, CircleCheck, CircleX, Info, TriangleAlert } from 'lucide';
 import type { ComponentChildren, VNode } from 'preact';
 import { Icon } from './icon.tsx';
@@ -20,7 +20,7 @@ export interface NoticeBoxProps {
   readonly children?: ComponentChildren;
   /** Buttons. */
   readonly actions?: ComponentChildren;
-  /** Read out when it appears: `alert` at once, `status` when there is a pause. */
+  /** How a screen reader announces it: `alert` at once, `status` at the next pause. */
   readonly announce?: 'alert' | 'status';
 }
 

@@ -1,12 +1,12 @@
 /**
- * A link to the page of a resource; its text alone where this version has no such page, or the role
- * may not open it.
+ * A link to the page of a resource, or plain text if this version has no such page or the role may
+ * not open it.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { mayDo } from '../data/projects.ts';
 import { matchPath } from '../router/match.ts';
 
-/** Path of the page that shows a resource, by its name; undefined: there is none for this role. */
+/** Path of the page of a resource, by name; undefined if there is none for this role. */
 export function pathOfResource(name: string): string | undefined {
   const path = `/${name}`;
   const match = matchPath(path);

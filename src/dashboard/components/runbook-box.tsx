@@ -1,14 +1,14 @@
-/** What the author of a rule says is to be done when it fires: a text, a link, or both. */
+/** The runbook that the author of a rule provides: a text, a link, or both. */
 import type { VNode } from 'preact';
 import { texts } from '../messages/en.ts';
 import { NoticeBox } from './notice-box.tsx';
 
 export interface RunbookBoxProps {
-  /** '' = the rule has none. */
+  /** Empty strings if the rule has none. */
   readonly runbook: { readonly runbookText: string; readonly runbookUrl: string };
 }
 
-/** Nothing for a rule without one. */
+/** Renders nothing for a rule without a runbook. */
 export function RunbookBox({ runbook }: RunbookBoxProps): VNode | null {
   const { runbookText: text, runbookUrl: url } = runbook;
   if (text === '' && url === '') return null;
@@ -20,7 +20,7 @@ export function RunbookBox({ runbook }: RunbookBoxProps): VNode | null {
   );
 }
 
-/** A page of somebody else, in a tab of its own, which learns nothing of this one. */
+/** A link to an external page, in a new tab without access to this one. */
 export function OutsideLink({ url }: { readonly url: string }): VNode {
   return (
     <a href={url} target="_blank" rel="noopener noreferrer" class="long-name">

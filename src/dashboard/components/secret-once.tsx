@@ -1,6 +1,6 @@
 /**
- * A secret that the service shows once. It is held in memory alone: no storage, no address, no log.
- * It closes only by saying that it is stored.
+ * A secret that the service shows once. It is held only in memory: not in storage, addresses or
+ * logs. It closes only when the user confirms having stored it.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
@@ -11,13 +11,13 @@ import { NoticeBox } from './notice-box.tsx';
 export interface SecretOnceProps {
   /** What it is: `Key of deploy-bot`. */
   readonly label: string;
-  /** From the answer; undefined or empty where `secretAvailable` is false. */
+  /** From the response; undefined or empty if `secretAvailable` is false. */
   readonly secret: string | undefined;
-  /** The person has stored it: forget it. */
+  /** Called when the user has stored the secret: forget it. */
   readonly onStored: () => void;
-  /** Buttons to revoke and replace, where the secret cannot be shown. */
+  /** Buttons to revoke and replace the secret if it cannot be shown. */
   readonly replace?: ComponentChildren;
-  /** What those buttons are for, in a sentence. */
+  /** Purpose of those buttons, in a sentence. */
   readonly unavailableHelp?: string;
 }
 

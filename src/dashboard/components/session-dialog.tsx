@@ -1,4 +1,4 @@
-/** The session has ended: the page stays, and the person signs in in a new tab. */
+/** Shown when the session has ended: the page stays, and the user signs in in a new tab. */
 import type { VNode } from 'preact';
 import { probe } from '../data/call.ts';
 import { sessionState, signInPath } from '../data/session.ts';

@@ -1,4 +1,4 @@
-/** What `?` opens: the shortcuts of what is on the page. */
+/** The list that `?` opens: shortcuts of the current page. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { texts } from '../messages/en.ts';

@@ -1,6 +1,6 @@
 /**
- * Keyboard shortcuts: single keys and pairs such as `g i`. They do nothing while somebody types, a
- * modifier is held or a dialog is open, and can be switched off (WCAG 2.1.4).
+ * Keyboard shortcuts: single keys and pairs such as `g i`. They are inactive while the user types,
+ * a modifier is held or a dialog is open, and can be turned off (WCAG 2.1.4).
  */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -8,20 +8,20 @@ import { serverClock } from '../data/clock.ts';
 import { preferences } from '../data/preferences.ts';
 
 export interface Shortcut {
-  /** One key or two with a space between: `/`, `g i`. */
+  /** One key, or two separated by a space: `/`, `g i`. */
   readonly keys: string;
-  /** What it does, for the list that `?` opens. */
+  /** Description in the list that `?` opens. */
   readonly name: string;
   readonly run: () => void;
 }
 
-/** Every shortcut of what is on the page, in the order in which it came. */
+/** Shortcuts of the current page, in the order of their registration. */
 export const activeShortcuts = signal<readonly Shortcut[]>([]);
 
-/** The second key of a pair comes within this time. */
+/** Maximum delay between the keys of a pair, ms. */
 const PAIR_MS_MAX = 1_500;
 
-/** Finds what a key means after the one before it: a shortcut, the first of a pair, or nothing. */
+/** Interprets a key after the previous one: a shortcut, the first key of a pair, or nothing. */
 export function matchKey(
   shortcuts: readonly { readonly keys: string }[],
   before: string | undefined,
@@ -36,7 +36,7 @@ export function matchKey(
   return undefined;
 }
 
-/** Listens to the keyboard; to be called once. The result ends it. */
+/** Listens to the keyboard; call once. Returns a function that stops it. */
 export function startShortcuts(): () => void {
   let before: string | undefined;
   let forget: () => void = () => undefined;
@@ -74,7 +74,7 @@ function isForSomethingElse(event: KeyboardEvent): boolean {
   return isTyping !== null || document.querySelector('dialog[open]') !== null;
 }
 
-/** Shortcuts for as long as the component is on the page; what they run may change at each render. */
+/** Registers shortcuts while the component is mounted; their actions may change at each render. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;

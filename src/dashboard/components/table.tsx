@@ -1,7 +1,7 @@
 /**
- * A table of any length. Rows scroll with the page, so that a phone has one scroll area; of a long
- * table only the rows on the screen exist, while `aria-rowcount` and `aria-rowindex` say which ones
- * they are. One row is in the tab order; arrow keys, `j` and `k` move on from it.
+ * A table of any length. Rows scroll with the page, so that a phone has one scroll area. Only the
+ * visible rows of a long table are rendered, while `aria-rowcount` and `aria-rowindex` give their
+ * positions. One row is in the tab order; arrow keys, `j` and `k` move from there.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
@@ -14,33 +14,36 @@ export interface Column<Row> {
   readonly key: string;
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Numbers stand right. */
+  /** Numbers are right-aligned. */
   readonly align?: 'right';
   /**
-   * Where rows are blocks, on a phone or a tablet: `hide`, not at all; `second`, in the second line;
-   * `labelled`, there too, behind its title, without which it says nothing; figures always have it.
+   * Placement when rows become blocks, on a phone or tablet: `hide` drops the column, `second` puts
+   * it into the second line, and `labelled` does so behind its title, for values that mean nothing
+   * without it. Numbers are always labelled.
    */
   readonly phone?: 'hide' | 'second' | 'labelled';
-  /** `grow`: breaks where the others need the width; at most one or two columns. */
+  /** `grow`: wraps when other columns need the width; for at most one or two columns. */
   readonly width?: 'grow';
   readonly isSortable?: boolean;
 }
 
 export interface TableProps<Row> {
-  /** Read out as the table's name. */
+  /** Accessible name of the table. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** Where a row leads; its first cell becomes the link. */
+  /** Target of a row; its first cell becomes the link. */
   readonly href?: (row: Row) => string;
-  /** Rows in all, where more exist than are loaded; -1 = not known. */
+  /** Total number of rows if more exist than are loaded; -1 if unknown. */
   readonly rowCount?: number;
   readonly sort?: { readonly key: string; readonly descending: boolean };
   readonly onSort?: (key: string) => void;
-  /** Figures alone: it stays a table on a phone, with narrow rows, and takes no keys. */
+  /**
+   * A table of numbers only: it stays a table on a phone, with narrow rows, and handles no keys.
+   */
   readonly isPlain?: boolean;
-  /** A box before each row, to choose several. */
+  /** Checkboxes before rows, to select several. */
   readonly selection?: {
     readonly has: (row: Row) => boolean;
     readonly toggle: (row: Row) => void;
@@ -114,7 +117,7 @@ export function Table<Row>(props: TableProps<Row>): VNode {
   );
 }
 
-/** Where no titles of columns can be pressed. */
+/** Sort control for layouts without clickable column titles. */
 function SortChoice<Row>({ columns, sort, onSort }: TableProps<Row>): VNode | null {
   if (!sort || !onSort) return null;
   return (
@@ -208,7 +211,9 @@ function cellClass<Row>({ align, phone, width }: Column<Row>): string {
   return [align, onPhone, width].filter(Boolean).join(' ');
 }
 
-/** Stands for rows that are not painted; assistive technology knows of them by `aria-rowcount`. */
+/**
+ * Stands in for rows that are not rendered; assistive technology knows them from `aria-rowcount`.
+ */
 function Spacer({ px, span }: { readonly px: number; readonly span: number }): VNode | null {
   if (px === 0) return null;
   return (
@@ -229,7 +234,7 @@ const keySteps: Readonly<Record<string, (row: number, count: number) => number>>
   End: (_, count) => count - 1,
 };
 
-/** The row after the active one; the active one itself while the focus is elsewhere. */
+/** The row after the active one, or the active one itself while the focus is elsewhere. */
 function next(table: HTMLTableElement | null, active: { peek(): number }, step: number): number {
   return table?.contains(document.activeElement) ? active.peek() + step : active.peek();
 }
@@ -243,7 +248,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && target.type !== 'checkbox';
 }
 
-/** Scrolls to a row and gives it the focus; a row that is not painted yet, as soon as it is. */
+/** Scrolls to a row and focuses it, if necessary once it is rendered. */
 function focusRow(table: HTMLTableElement | null, row: number): void {
   const focus = (): boolean => {
     const cells = table?.querySelector<HTMLElement>(`tr[data-row="${row}"]`);
@@ -257,7 +262,7 @@ function focusRow(table: HTMLTableElement | null, row: number): void {
   if (focus() || table === null) return;
   const { topPx, rowPx } = measure(table);
   window.scrollBy({ top: row * rowPx - topPx - window.innerHeight / 2 });
-  // The scroll event paints the rows; the frame after it has them.
+  // The scroll event renders the rows, which are available in the next frame.
   requestAnimationFrame(() => requestAnimationFrame(focus));
 }
 
@@ -285,7 +290,7 @@ function useVisibleRows(
   return visible;
 }
 
-/** Height of a row, and how far the top of the screen is below the first row's top, px. */
+/** Row height, and distance of the screen's top below the first row's top, px. */
 function measure(table: HTMLTableElement): { readonly topPx: number; readonly rowPx: number } {
   const head = table.tHead?.getBoundingClientRect();
   const row = table.querySelector('tr[data-row]')?.getBoundingClientRect();

@@ -1,4 +1,4 @@
-/** Tabs by the pattern of WAI-ARIA: arrow keys move, and moving opens. */
+/** Tabs following the WAI-ARIA pattern: arrow keys move between tabs and open them. */
 import type { ComponentChildren, VNode } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 
@@ -12,7 +12,7 @@ export interface TabsProps {
   readonly tabs: readonly Tab[];
   readonly open: string;
   readonly onOpen: (key: string) => void;
-  /** The open tab's panel. */
+  /** Panel of the open tab. */
   readonly children: ComponentChildren;
 }
 

@@ -1,17 +1,17 @@
-/** A time as a field of the browser, in the zone that the person reads times in. */
+/** A native date and time field, in the user's chosen time zone. */
 import type { VNode } from 'preact';
 import { preferences } from '../data/preferences.ts';
 import { formatTimeField, parseTimeField } from '../messages/format.ts';
 
 export interface TimeFieldProps {
   readonly label: string;
-  /** Unix ms; undefined = empty. */
+  /** Unix ms; undefined if empty. */
   readonly ms: number | undefined;
-  /** Called with undefined when the field was emptied. */
+  /** Called with undefined when the field is cleared. */
   readonly onChange: (ms: number | undefined) => void;
 }
 
-/** To the minute, and to the second where the browser offers it. */
+/** Precise to the minute, or to the second where the browser supports it. */
 export function TimeField({ label, ms, onChange }: TimeFieldProps): VNode {
   const isUtc = preferences.zone.value === 'utc';
   return (

@@ -1,6 +1,6 @@
 /**
- * Times and ages. A time is local with the zone's name, or UTC where the person chose it; the tooltip
- * has it to the millisecond in both. Ages count by the server's clock.
+ * Times and ages. A time is local with its zone, or UTC if the user chose so; the tooltip shows
+ * both to the millisecond. Ages use the server's clock.
  */
 import type { VNode } from 'preact';
 import { nowMs } from '../data/clock.ts';
@@ -8,15 +8,15 @@ import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
 import { formatAge, formatAhead, formatExactTime, formatTime } from '../messages/format.ts';
 
-/** Unix seconds as the API writes them; undefined = absent. */
+/** Unix seconds as sent by the API; undefined if absent. */
 type UnixText = string | undefined;
 
-/** Milliseconds of the API's Unix seconds; undefined where they are absent. */
+/** Converts the API's Unix seconds to ms; undefined if absent. */
 export function msOf(unix: UnixText): number | undefined {
   return unix === undefined ? undefined : Number(unix) * 1_000;
 }
 
-/** A time in Unix milliseconds: `12:03:10 CET`, and the day where it is not today. */
+/** A time, Unix ms: `12:03:10 CET`, with the date if it is not today. */
 export function Time({ ms }: { readonly ms: number }): VNode {
   return (
     <time class="time" dateTime={new Date(ms).toISOString()} title={exact(ms)}>
@@ -25,7 +25,7 @@ export function Time({ ms }: { readonly ms: number }): VNode {
   );
 }
 
-/** How long ago, or ahead: `5 min ago`. Absent: `never`, or what `absent` says. */
+/** Relative time: `5 min ago`. If absent: `never`, or the text in `absent`. */
 export function Age(props: { readonly ms: number | undefined; readonly absent?: string }): VNode {
   const { ms, absent = texts.never } = props;
   if (ms === undefined) return <span class="weak">{absent}</span>;

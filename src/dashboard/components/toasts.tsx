@@ -1,4 +1,4 @@
-/** Short messages about what just happened. Failures are no toasts: they stand where they happened. */
+/** Short confirmations. Failures are not toasts: they are shown where they occurred. */
 import { signal } from '@preact/signals';
 import { X } from 'lucide';
 import type { VNode } from 'preact';
@@ -14,11 +14,11 @@ interface Toast {
 const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Time to read it, ms; it stays in the page's history nowhere, so it must not matter. */
+/** Display time, ms. A toast is not kept anywhere, so it must not be essential. */
 const SHOWN_MS = 6_000;
 const TOASTS_MAX = 3;
 
-/** Says that something was done: `Acknowledged`. */
+/** Confirms an action: `Acknowledged`. */
 export function toast(text: string): void {
   lastId += 1;
   const id = lastId;

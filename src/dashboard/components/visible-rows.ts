@@ -1,33 +1,37 @@
-/** Which rows of a long table are painted: those on the screen, and some on either side. */
+/** Selects the rows of a long table to render: those on the screen and a margin on either side. */
 
 export interface TableView {
   readonly rowCount: number;
-  /** Height of each row, px. */
+  /** Row height, px. */
   readonly rowPx: number;
-  /** Top of the screen, measured from the first row's top, px; negative while above the table. */
+  /** Top of the screen relative to the first row's top, px; negative while above the table. */
   readonly topPx: number;
   readonly screenPx: number;
 }
 
 export interface VisibleRows {
-  /** Painted rows: from `first` up to, not including, `end`. */
+  /** Rendered rows: from `first` up to, but not including, `end`. */
   readonly first: number;
   readonly end: number;
-  /** Heights of what is not painted, px. */
+  /** Heights of the parts that are not rendered, px. */
   readonly abovePx: number;
   readonly belowPx: number;
 }
 
-/** Rows painted beyond the screen, so that a turn of the wheel meets no white. */
+/** Rows rendered beyond the screen, so that one wheel step does not reveal blank space. */
 const MARGIN_ROWS = 10;
-/** Tables up to this length are painted whole: their rows may wrap, and the browser's search works. */
+/**
+ * Tables up to this length are rendered completely: their rows may wrap, and the browser's search
+ * works.
+ */
 export const WHOLE_ROWS_MAX = 100;
 
 export function visibleRows({ rowCount, rowPx, topPx, screenPx }: TableView): VisibleRows {
   if (rowCount <= WHOLE_ROWS_MAX || rowPx <= 0) {
     return { first: 0, end: Math.min(rowCount, WHOLE_ROWS_MAX), abovePx: 0, belowPx: 0 };
   }
-  // Some rows always, also of a table that is not on the screen: the keyboard begins at one of them.
+  // Some rows are always rendered, even if the table is off screen: keyboard navigation starts at
+  // one of them.
   const first = clamp(Math.floor(topPx / rowPx) - MARGIN_ROWS, 0, rowCount - MARGIN_ROWS);
   const end = clamp(
     Math.ceil((topPx + screenPx) / rowPx) + MARGIN_ROWS,

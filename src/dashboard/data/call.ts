@@ -1,10 +1,11 @@
 /**
- * Calls of the API: JSON over `fetch` in Connect's protocol. Only reads are repeated by themselves;
- * a mutation is sent once for each press of a button, always with the same bytes, so that the
- * service recognises it and the person knows what happened.
+ * API calls: JSON over `fetch` using the Connect protocol. Only reads are retried automatically. A
+ * mutation is sent once per button press, always with the same bytes, so that the service
+ * recognizes it and the user knows the outcome.
  *
- * Every answer has a position token. A request sends all tokens that no later answer has replaced,
- * and is answered from a state that includes them: what was just saved is in the next list.
+ * Every response carries a position token. A request sends all tokens that no later response has
+ * replaced, and the service responds from a state that includes them. A change that was just saved
+ * therefore appears in the next list.
  */
 import { browserMs, type Clock, learnServerTime, serverClock } from './clock.ts';
 import { connection } from './connection.ts';
@@ -22,17 +23,17 @@ import {
 } from './rpc-types.ts';
 import { session } from './session.ts';
 
-/** Longest wait for an answer; the service gives up on a query after 10 s. */
+/** Maximum wait for a response, ms; the service aborts a query after 10 s. */
 const ANSWER_MS_MAX = 25_000;
 const SEQUENCE_HEADER = 'svc-sequence';
 
-/** What a caller stands on. */
+/** Dependencies of a caller. */
 export interface CallPorts {
   readonly fetch: (path: string, init: RequestInit) => Promise<Response>;
   readonly clock: Clock;
-  /** Notified of each answer, and of each failure to get one. */
+  /** Notified of each response and of each failure to get one. */
   readonly connection: { reached(): void; lost(): void };
-  /** Resolves when somebody is signed in again. */
+  /** `ended` resolves when the user is signed in again. */
   readonly session: { ended(): Promise<void>; answered(): void; identified(name: string): void };
   readonly requestIds: RequestIds;
 }
@@ -43,15 +44,17 @@ export interface ReadOptions {
   readonly onRetry?: (error: RpcError, retryAtMs: number) => void;
 }
 
-/** A mutation whose bytes are fixed: however often it is sent, it happens once. */
+/** A mutation with fixed bytes: it takes effect at most once, however often it is sent. */
 export interface PreparedMutation<T> {
   readonly requestId: string;
-  /** Sends it once. Throws an `RpcError`; `isDefinite` says whether it may have been saved. */
+  /** Sends it once. Throws an `RpcError`; `isDefinite` tells whether it may have been saved. */
   send(): Promise<T>;
 }
 
 export interface Caller {
-  /** Reads; repeats while the service cannot be reached, until `signal`. Throws an `RpcError`. */
+  /**
+   * Reads; retries while the service is unreachable, until `signal` aborts. Throws an `RpcError`.
+   */
   read<S extends ServiceName, N extends ReadName<S>>(
     service: S,
     method: N,
@@ -59,19 +62,19 @@ export interface Caller {
     options?: ReadOptions,
   ): Promise<ResponseOf<S, N>>;
   /**
-   * Fixes the bytes of a mutation, with a request id of its own; where the answer to the same one is
-   * missing since before a reload, with that one's.
+   * Fixes the bytes of a mutation and gives it a new request id, or the earlier id if the response
+   * to an identical request has been missing since before a reload.
    */
   prepare<S extends ServiceName, N extends MutationName<S>>(
     service: S,
     method: N,
     request: Omit<RequestOf<S, N>, 'requestId'>,
   ): PreparedMutation<ResponseOf<S, N>>;
-  /** Asks once who is signed in, and lets the tab go on if it is the same person. */
+  /** Checks once who is signed in, and resumes the tab if it is the same user. */
   probe(): Promise<void>;
-  /** Headers of a request, with the positions that its answer must include. */
+  /** Headers of a request, with the positions that its response must include. */
   headers(contentType: string): Record<string, string>;
-  /** Learns the position that an answer has reached. */
+  /** Records the position that a response has reached. */
   note(answer: Response): void;
 }
 
@@ -101,7 +104,7 @@ export function createCaller(ports: CallPorts): Caller {
       const path = pathOf(service, method);
       const body = JSON.stringify(request);
       const answer = await repeat(ports, () => post(path, body, options.signal), options);
-      // The service's own types describe its answers; they are not checked a second time.
+      // The types are those of the service itself, so responses are not validated again.
       return answer as ResponseOf<S, N>;
     },
     prepare<S extends ServiceName, N extends MutationName<S>>(
@@ -125,7 +128,7 @@ export function createCaller(ports: CallPorts): Caller {
           } catch (error) {
             if (!(error instanceof RpcError)) throw error;
             if (error.isDefinite) requestIds.refused(path);
-            // The dialog opens; sending again stays with the person.
+            // This opens the dialog; the user decides whether to send it again.
             if (error.isSignedOut) void ports.session.ended();
             throw error;
           }
@@ -141,7 +144,7 @@ export function createCaller(ports: CallPorts): Caller {
   };
 }
 
-/** The dashboard's caller. */
+/** The caller of the dashboard. */
 export const { read, prepare, probe, headers, note } = createCaller({
   fetch: (path, init) => fetch(path, init),
   clock: serverClock,
@@ -156,7 +159,9 @@ export function pathOf<S extends ServiceName>(service: S, method: MethodName<S>)
   return `/${servicePackages[service]}.${service}/${name}`;
 }
 
-/** Calls until there is an answer or a refusal; waits for a sign-in where that is what is missing. */
+/**
+ * Retries until there is a response or a refusal; waits for a sign-in if the session is missing.
+ */
 async function repeat(
   ports: CallPorts,
   call: () => Promise<unknown>,
@@ -220,7 +225,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   try {
     return await response.json();
   } catch (cause) {
-    // A proxy's page, or an answer that broke off.
+    // A proxy's page, or a truncated response.
     throw new RpcError({ code: 'unknown', reason: 'BAD_ANSWER', message: String(cause) });
   }
 }

@@ -1,7 +1,7 @@
 /**
- * VMs, rules, destinations and metrics of a project by resource name, for pages that show names and
- * units and have neither. They change rarely: each is read once when a page is opened, and
- * is empty until then, so that ids are shown.
+ * VMs, rules, destinations and metrics of a project by resource name, for pages that need display
+ * names and units. They change rarely, so each is read once when a page opens. Until then it is
+ * empty, and ids are shown.
  */
 import { read } from './call.ts';
 import { type ListLoader, useListing } from './listing.ts';
@@ -18,7 +18,7 @@ export type Metric = ResponseOf<
   'listMetricDescriptors'
 >['descriptors'][number];
 
-/** The largest page of a list; a list that is read whole ends after ten of them. */
+/** Maximum page size of a list; reading a whole list stops after ten pages. */
 const PAGE_ROWS = 1_000;
 const ROWS_MAX = 10_000;
 
@@ -41,13 +41,15 @@ export function vmNamesOf(vms: readonly Vm[]): ReadonlyMap<string, string> {
   return new Map(vms.map(({ name, displayName }) => [name, displayName]));
 }
 
-/** The VM of that id, else those of that display name. */
+/** The VM with that id, or else those with that display name. */
 export function vmsCalled(vms: readonly Vm[], text: string): readonly Vm[] {
   const byId = vms.filter(({ name }) => idOf(name) === text);
   return byId.length > 0 ? byId : vms.filter(({ displayName }) => displayName === text);
 }
 
-/** The rules with how they were loaded, for a page that says that there are none. */
+/**
+ * The rules with their loading state, for a page that must tell an empty list from a missing one.
+ */
 export function useRuleList(projectName: string): ListLoader<Rule> {
   return useListing<Rule>(
     `rules ${projectName}`,
@@ -65,7 +67,7 @@ export function useRules(projectName: string): ReadonlyMap<string, Rule> {
   return new Map((value?.items ?? []).map((rule) => [rule.name, rule]));
 }
 
-/** Empty for a VIEWER, who may not list them. */
+/** Empty for a VIEWER, who may not list destinations. */
 export function useDestinations(projectName: string): readonly Destination[] {
   const isAllowed = mayDo('EDITOR');
   const list = useListing<Destination>(
@@ -81,7 +83,9 @@ export function useDestinations(projectName: string): readonly Destination[] {
   return list.state.value.value?.items ?? [];
 }
 
-/** How destinations are called, by name; none that is deleted, and none for a VIEWER. */
+/**
+ * Display names of destinations by resource name. Deleted ones are missing, and a VIEWER gets none.
+ */
 export function useDestinationTitles(projectName: string): ReadonlyMap<string, string> {
   return new Map(useDestinations(projectName).map(({ name, displayName }) => [name, displayName]));
 }

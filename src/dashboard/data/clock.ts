@@ -1,19 +1,21 @@
 /**
- * The only clock and the only timers of the dashboard. Time is the server's: every answer has a
- * `Date` header, and each narrows what the difference to the browser's clock can be. A browser that
- * is an hour ahead shows the same ages as one that is right.
+ * The only clock and timers of the dashboard. Time is the server's: every response has a `Date`
+ * header, and each narrows the possible offset from the browser's clock. A browser that is an hour
+ * ahead shows the same ages as a correct one.
  */
 import { signal } from '@preact/signals';
 
-/** Time and timers, handed in where something is decided by them. */
+/** Time and timers, injected wherever decisions depend on them. */
 export interface Clock {
-  /** The server's time, Unix ms. Before the first answer the browser's. */
+  /** The server's time, Unix ms; the browser's before the first response. */
   now(): number;
-  /** Calls once after a time; the result cancels it. */
+  /** Calls once after a delay, ms; the returned function cancels it. */
   wakeAfter(ms: number, call: () => void): () => void;
 }
 
-/** An answer's `Date` header, and when the browser sent the request and had the answer. */
+/**
+ * The `Date` header of a response, and when the browser sent the request and received the response.
+ */
 export interface Sighting {
   readonly dateUnixMs: number;
   readonly sentMs: number;
@@ -26,12 +28,12 @@ export interface OffsetBounds {
   readonly most: number;
 }
 
-/** The header has whole seconds and says the second that has begun. */
+/** Resolution of the header, ms; it is rounded down. */
 const DATE_STEP_MS = 1_000;
 
 /**
- * Narrows the bounds by one answer. When nothing is common to both, a clock was set: then the
- * answer alone counts.
+ * Narrows the bounds by one response. If the intervals do not overlap, a clock was changed, and
+ * only the new response counts.
  */
 export function narrowOffset(known: OffsetBounds | undefined, seen: Sighting): OffsetBounds {
   const next = {
@@ -46,7 +48,7 @@ export function narrowOffset(known: OffsetBounds | undefined, seen: Sighting): O
 
 let offset: OffsetBounds | undefined;
 
-/** The browser's clock and timers, set right by the server's answers. */
+/** The browser's clock and timers, corrected by the server's responses. */
 export const serverClock: Clock = {
   now: () => browserMs() + offsetMs(),
   wakeAfter(ms, call) {
@@ -55,12 +57,12 @@ export const serverClock: Clock = {
   },
 };
 
-/** The browser's own clock, Unix ms: only to measure how long a request took. */
+/** The browser's own clock, Unix ms; only for measuring how long a request took. */
 export function browserMs(): number {
   return Date.now();
 }
 
-/** Learns from an answer's `Date` header; an answer without one teaches nothing. */
+/** Learns from the `Date` header of a response; responses without one are ignored. */
 export function learnServerTime(date: string | null, sentMs: number): void {
   if (date === null) return;
   const dateUnixMs = Date.parse(date);
@@ -74,7 +76,7 @@ function offsetMs(): number {
 
 let stopTicking: () => void = () => undefined;
 
-/** The server's time, Unix ms, once a second while something on the page reads it. */
+/** The server's time, Unix ms, updated every second while something on the page reads it. */
 export const nowMs = signal(serverClock.now(), {
   watched() {
     const tick = (): void => {

@@ -1,14 +1,14 @@
 /**
- * Whether the service can be reached, seen from every call and from the watch. The banner shows it:
- * while it lasts, all that is on the page is from before.
+ * Whether the service is reachable, according to all calls and the watch. The banner shows it:
+ * while disconnected, all data on the page is old.
  */
 import { signal } from '@preact/signals';
 import { serverClock } from './clock.ts';
 
-/** Since when the service cannot be reached, Unix ms; undefined while it can. */
+/** Unix ms since when the service is unreachable; undefined while it is reachable. */
 export const disconnectedSinceMs = signal<number | undefined>(undefined);
 
-/** Notified by whoever spoke with the service, or tried to. */
+/** Notified by every caller of the service, on success and on failure. */
 export const connection = {
   reached(): void {
     disconnectedSinceMs.value = undefined;

@@ -1,25 +1,25 @@
 /**
- * Drafts: what was typed survives a session's end, a reload and a new version of the dashboard. Kept
- * in sessionStorage, so for this tab alone. Secrets are never put into a draft: their fields are
- * named in `secrets` and left out.
+ * Drafts: input survives the end of a session, a reload and a new version of the dashboard. They
+ * are kept in sessionStorage, so for this tab only. Secrets are never kept: `secrets` names their
+ * fields, which are left out.
  */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 const KEY_PREFIX = 'svc-draft:';
 
-/** Where drafts are kept. */
+/** Storage of drafts. */
 export type DraftStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export interface Draft<T extends object> {
   readonly value: Signal<T>;
-  /** True while something is typed: just now, or earlier and found again. */
+  /** True if the draft has input, typed now or restored. */
   isTyped(): boolean;
-  /** Forgets it: it was saved, or given up. */
+  /** Discards the draft because it was saved or abandoned. */
   discard(): void;
 }
 
-/** Opens the draft of `key`, with fields that are missing in it from `initial`. */
+/** Opens the draft of `key`; fields that it lacks come from `initial`. */
 export function openDraft<T extends object>(
   store: DraftStore,
   key: string,
@@ -32,12 +32,12 @@ export function openDraft<T extends object>(
     value,
     isTyped: () => JSON.stringify(value.value) !== JSON.stringify(initial),
     discard() {
-      // Whoever keeps each change would keep this one too.
+      // The subscriber that stores each change would store this one too.
       value.value = initial;
       store.removeItem(KEY_PREFIX + key);
     },
     keep() {
-      // Listeners of a change that is part of another one run late: it is discarded by then.
+      // Listeners of nested changes run late, when the draft is already discarded.
       if (value.peek() === initial) return;
       const open = Object.entries(value.peek()).filter(
         ([field]) => !secrets.some((secret) => secret === field),
@@ -45,19 +45,19 @@ export function openDraft<T extends object>(
       try {
         store.setItem(KEY_PREFIX + key, JSON.stringify(Object.fromEntries(open)));
       } catch {
-        // The store is full or switched off: the form works, and a reload loses what is in it.
+        // The store is full or disabled: the form works, but a reload loses its input.
       }
     },
   };
 }
 
-/** A draft for as long as the component is on the page; it is kept at every change. */
+/** A draft while the component is mounted; every change is stored. */
 export function useDraft<T extends object>(
   key: string,
   initial: T,
   secrets: readonly (keyof T & string)[] = [],
 ): Draft<T> {
-  // `key` names the draft; the rest is its first value.
+  // `key` identifies the draft; the rest is its initial value.
   const draft = useMemo(() => openDraft(sessionStorage, key, initial, secrets), [key]);
   useEffect(() => {
     const first = draft.value.peek();
@@ -69,8 +69,8 @@ export function useDraft<T extends object>(
 }
 
 /**
- * Puts what is typed into a draft. A change that was refused, or is done, is over with it: the next one
- * is another.
+ * Writes input into a draft, and resets a change that was rejected or is complete: the next one is
+ * a new change.
  */
 export function typing<T extends object>(
   draft: Pick<Draft<T>, 'value'>,
@@ -88,7 +88,7 @@ function parseDraft(text: string | null): object | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // Written by another version: the form begins afresh.
+    // Written by another version: start with an empty form.
     return undefined;
   }
 }

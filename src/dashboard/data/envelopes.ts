@@ -1,18 +1,18 @@
 /**
- * Connect's framing of streams: a byte of flags, four bytes of length (big-endian), then JSON
- * (Connect protocol, "Streaming RPCs"). Chunks of the network end anywhere.
+ * Connect's framing of streams: one byte of flags, four bytes of length (big-endian), then JSON
+ * (Connect protocol, "Streaming RPCs"). Network chunks may end anywhere.
  */
 
 const HEADER_BYTES = 5;
 const END_FLAG = 0b10;
 
 export interface Envelope {
-  /** True for the last one, which carries an error or nothing. */
+  /** True for the last envelope, which carries an error or nothing. */
   readonly isEnd: boolean;
   readonly json: unknown;
 }
 
-/** The bytes of one message of a request. */
+/** The bytes of one request message. */
 export function encodeEnvelope(json: unknown): Uint8Array<ArrayBuffer> {
   const body = new TextEncoder().encode(JSON.stringify(json));
   const bytes = new Uint8Array(HEADER_BYTES + body.length);
@@ -21,11 +21,11 @@ export function encodeEnvelope(json: unknown): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Reads whole envelopes out of chunks, and keeps what is left for the next chunk. */
+/** Reads whole envelopes from chunks and keeps the rest for the next chunk. */
 export class EnvelopeReader {
   #held = new Uint8Array(0);
 
-  /** The envelopes that `chunk` completes. Throws where the bytes are not JSON. */
+  /** The envelopes completed by `chunk`. Throws if the bytes are not JSON. */
   read(chunk: Uint8Array): Envelope[] {
     const bytes = new Uint8Array(this.#held.length + chunk.length);
     bytes.set(this.#held);

@@ -1,32 +1,32 @@
 /**
- * Loading of lists. Filters of the service may leave pages short or empty while more follows, so a
- * load goes on over pages until it has enough; after ten it stops, and the person decides whether
- * to search on.
+ * Loading of lists. Filters of the service may leave pages short or empty even if more follow, so a
+ * load continues over pages until it has enough rows. After ten pages it stops, and the user
+ * decides whether to continue.
  */
 import { useRef } from 'preact/hooks';
 import { type Load, type Loader, type PollSeconds, useLoaded } from './loaded.ts';
 
-/** One page of a list, as the API answers it. */
+/** One page of a list, as returned by the API. */
 export interface Page<T> {
   readonly items: readonly T[];
   /** Empty on the last page. */
   readonly nextPageToken: string;
 }
 
-/** What is loaded of a list. */
+/** The loaded part of a list. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /** Empty when all of it is here. */
+  /** Empty if the list is complete. */
   readonly nextPageToken: string;
-  /** True when pages were read up to the limit and it is still not enough: offer `Search on`. */
+  /** True if the page limit was reached without enough rows: offer `Continue searching`. */
   readonly isSearchStopped: boolean;
 }
 
 const PAGES_MAX = 10;
 
 /**
- * Loads until there are `enough` rows, the list ends, or ten pages were read. `from` goes on after
- * what an earlier load has.
+ * Loads until there are `enough` rows, the list ends, or ten pages were read. `from` continues
+ * after an earlier load.
  */
 export async function loadPages<T>(
   loadPage: (pageToken: string) => Promise<Page<T>>,
@@ -48,21 +48,21 @@ export async function loadPages<T>(
 }
 
 export interface ListLoader<T> extends Loader<Listing<T>> {
-  /** Loads as many rows again, after those that are here. */
+  /** Loads as many rows again, after the present ones. */
   more(): void;
 }
 
-/** How much of a list is loaded, and how often again. */
+/** How much of a list is loaded, and how often it is reloaded. */
 export interface ListSize<T> {
   readonly rows: number;
-  /** Rows that `more` adds; left out: as many as at first. */
+  /** Rows that `more` adds; defaults to the initial number. */
   readonly moreRows?: number;
   readonly pollSeconds?: PollSeconds<Listing<T>>;
 }
 
 /**
- * A list for as long as the component is on the page. Loaded again, it keeps its length.
- * @param key names the list and every filter: another key begins another list
+ * A list while the component is mounted. Reloading keeps its length.
+ * @param key names the list and every filter: a new key starts a new list
  */
 export function useListing<T>(
   key: string,

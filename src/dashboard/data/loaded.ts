@@ -1,6 +1,6 @@
 /**
- * State of something that a page loads: the value, its time, and why there is no newer one.
- * `DataView` shows each of these states; nothing older than its last answer looks live.
+ * State of a value that a page loads: the value, its time, and why there is no newer one.
+ * `DataView` shows each of these states; stale data never looks live.
  */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -9,18 +9,18 @@ import { RpcError } from './rpc-error.ts';
 import { visibility } from './visibility.ts';
 
 export interface Loaded<T> {
-  /** The last answer; stays while a newer one is awaited or cannot be had. */
+  /** The last response; kept while a newer one is pending or fails. */
   readonly value: T | undefined;
-  /** When `value` came, server's time, Unix ms. */
+  /** When `value` arrived, server's time, Unix ms. */
   readonly loadedMs: number | undefined;
   readonly isLoading: boolean;
-  /** Why the newest attempt failed; undefined after an answer. */
+  /** Why the latest attempt failed; undefined after a response. */
   readonly error: RpcError | undefined;
-  /** When the next attempt is made by itself; undefined = none is. */
+  /** Time of the next automatic attempt; undefined if there is none. */
   readonly retryMs: number | undefined;
 }
 
-/** What is shown of it: which of its parts count, and in which order. */
+/** What to show: the relevant parts, in order. */
 export type Shown<T> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'denied'; readonly error: RpcError }
@@ -28,11 +28,14 @@ export type Shown<T> =
   | {
       readonly kind: 'value';
       readonly value: T;
-      /** Since when it is stale, and why; undefined = it is the last answer. */
+      /** Since when the value is stale, and why; undefined if it is current. */
       readonly stale: { readonly sinceMs: number; readonly error: RpcError } | undefined;
     };
 
-/** A refusal replaces the value: who lost access must not go on reading. A failure does not. */
+/**
+ * A refusal replaces the value, because a user who lost access must not continue reading. A failure
+ * keeps it.
+ */
 export function shownOf<T>(state: Loaded<T>): Shown<T> {
   const { value, error, loadedMs, retryMs } = state;
   if (error?.isDenied) return { kind: 'denied', error };
@@ -43,34 +46,34 @@ export function shownOf<T>(state: Loaded<T>): Shown<T> {
   return { kind: 'loading' };
 }
 
-/** How a value is got. Throws an `RpcError`. */
+/** How to load a value. Throws an `RpcError`. */
 export type Load<T> = (options: {
   readonly signal: AbortSignal;
   readonly onRetry: (error: RpcError, retryAtMs: number) => void;
 }) => Promise<T>;
 
-/** Seconds until it is loaded again: always the same, or by the last answer. */
+/** Seconds until the next load: constant, or depending on the last response. */
 export type PollSeconds<T> = number | ((value: T | undefined) => number);
 
 export interface LoaderPorts {
   readonly clock: Clock;
-  /** True while somebody can see the page. */
+  /** True while the page is visible. */
   readonly visibility: { isVisible(): boolean; onVisible(call: () => void): () => void };
 }
 
 export interface Loader<T> {
   readonly state: Signal<Loaded<T>>;
-  /** Loads now; a load that is under way is given up. */
+  /** Loads now and abandons a load in progress. */
   reload(): void;
   /** Loads once in another way, such as the next pages of a list. */
   update(load: Load<T>): void;
-  /** Replaces the value by what is known otherwise, such as the answer of a mutation. */
+  /** Replaces the value with one from elsewhere, such as the response of a mutation. */
   set(value: T): void;
-  /** Begins to load and to poll; the result stops both. */
+  /** Starts loading and polling; the returned function stops both. */
   start(): () => void;
 }
 
-/** A value that is loaded, and again each `pollSeconds` while the page is visible. */
+/** A loader that reloads its value every `pollSeconds` while the page is visible. */
 export function createLoader<T>(
   load: Load<T>,
   pollSeconds: PollSeconds<T> | undefined,
@@ -91,7 +94,7 @@ export function createLoader<T>(
     const ms = pollMs();
     if (!isStarted || ms === undefined) return;
     cancelPoll = ports.clock.wakeAfter(ms, () => {
-      // A hidden page loads when it is seen again.
+      // A hidden page loads when it becomes visible again.
       if (ports.visibility.isVisible()) reload();
     });
   };
@@ -147,18 +150,18 @@ function isDue(state: Loaded<unknown>, pollMs: number | undefined, clock: Clock)
   return state.loadedMs === undefined || clock.now() - state.loadedMs >= pollMs;
 }
 
-/** A fault of the dashboard itself is shown like a refusal, with its message. */
+/** A bug in the dashboard itself is shown like a refusal, with its message. */
 function asRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   return new RpcError({ code: 'unknown', reason: 'INTERNAL', message: String(error) });
 }
 
 /**
- * A loader for as long as the component is on the page. It starts again when `key` changes: name the
- * resource and the filters in it.
+ * A loader while the component is mounted. It restarts when `key` changes: include the resource and
+ * the filters in it.
  */
 export function useLoaded<T>(key: string, load: Load<T>, pollSeconds?: PollSeconds<T>): Loader<T> {
-  // `key` names all that `load` depends on; a function that says when must be the same each time.
+  // `key` covers everything that `load` depends on. A function for `pollSeconds` must be stable.
   const loader = useMemo(
     () => createLoader(load, pollSeconds, { clock: serverClock, visibility }),
     [key, pollSeconds],

@@ -1,7 +1,6 @@
 /**
- * One change that a person makes. Its bytes and request id are fixed when it is made, and kept until
- * the service has decided: while it is not known whether it was saved, it can only be sent again,
- * the very same.
+ * One change made by a user. Its bytes and request id are fixed when it is made and kept until the
+ * service decides. While its outcome is unknown, only the identical change can be sent again.
  */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
@@ -14,17 +13,17 @@ export type MutationState<T> =
   | { readonly kind: 'sending' }
   /** It may have been saved: `sendAgain` finds out. */
   | { readonly kind: 'unknown'; readonly error: RpcError }
-  /** The service decided against it; nothing was changed. */
+  /** The service rejected it; nothing was changed. */
   | { readonly kind: 'refused'; readonly error: RpcError }
   | { readonly kind: 'done'; readonly response: T };
 
 export interface Mutation<Request, T> {
   readonly state: Signal<MutationState<T>>;
-  /** Sends a new change; ignored while one is under way or not known. True = saved. */
+  /** Sends a new change; ignored while one is in progress or unknown. Resolves to true if saved. */
   send(request: Request): Promise<boolean>;
-  /** The same bytes once more. True = saved. */
+  /** Sends the same bytes again. Resolves to true if saved. */
   sendAgain(): Promise<boolean>;
-  /** Back to idle, for another change. What is not known stays so. */
+  /** Returns to idle, ready for another change. An unknown outcome stays unknown. */
   reset(): void;
 }
 
@@ -43,7 +42,7 @@ export function createMutation<Request, T>(
       return true;
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
-      // Signed out, nothing was decided: after signing in the same bytes may go again.
+      // A signed-out call decided nothing: the same bytes may be sent again after signing in.
       if (error.isSignedOut || !error.isDefinite) state.value = { kind: 'unknown', error };
       else {
         prepared = undefined;
@@ -72,7 +71,10 @@ export function createMutation<Request, T>(
   };
 }
 
-/** A mutation for as long as the component is on the page; leaving it while open is asked about. */
+/**
+ * A mutation while the component is mounted; leaving the page while it is open asks for
+ * confirmation.
+ */
 export function useMutation<S extends ServiceName, N extends MutationName<S>>(
   service: S,
   method: N,
@@ -88,12 +90,15 @@ export function useMutation<S extends ServiceName, N extends MutationName<S>>(
   return mutation;
 }
 
-/** True while a change is under way, or it is not known whether it was saved. */
+/** True while a change is in progress or its outcome is unknown. */
 export function isUnsettled({ kind }: MutationState<unknown>): boolean {
   return kind === 'sending' || kind === 'unknown';
 }
 
-/** Calls once each time the service has saved the change, at the first attempt or at a later one. */
+/**
+ * Calls once each time the service has saved the change, whether at the first attempt or a later
+ * one.
+ */
 export function useSaved<Request, T>(
   mutation: Mutation<Request, T>,
   onSaved: (response: T) => void,

@@ -1,6 +1,6 @@
-/** The only randomness of the dashboard: names that a client makes up. */
+/** The only source of randomness in the dashboard: ids created by the client. */
 
-/** A UUID: the id of a request, or of a new rule. */
+/** A UUID for a request or a new rule. */
 export function newId(): string {
   return crypto.randomUUID();
 }

@@ -1,17 +1,17 @@
 /**
- * People by name, for what says who acted: incidents have resource names alone. A recorded step of
- * theirs says what they are called.
+ * Names of people who acted, for incidents, which carry only resource names. The names come from
+ * the recorded steps of these people.
  */
 import { read } from './call.ts';
 import { useLoaded } from './loaded.ts';
 
-/** More of them are not asked for at once. */
+/** Maximum number of people per request. */
 const PEOPLE_MAX = 20;
 
 /**
- * Names of people who acted in a project, by resource name. Whoever is not in it has no name, or it
- * is not loaded.
- * @param events only people who did one of these; empty: whatever they did
+ * Names of people who acted in a project, by resource name. People without a name, or not loaded
+ * yet, are missing.
+ * @param events only people who caused one of these events; empty for any event
  */
 export function usePeopleNames(
   projectName: string,

@@ -1,11 +1,11 @@
 /**
- * Choices of a person for this browser: time zone and shortcuts (the theme has a module of its own,
- * because it is read before the first paint). Kept in localStorage for all tabs.
+ * Preferences of this browser: time zone and shortcuts. (The theme has its own module, because it
+ * is read before the first paint.) Kept in localStorage for all tabs.
  */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Format, preferredLocale } from '../messages/format.ts';
 
-/** One choice out of a closed list, kept under a key. */
+/** One choice from a closed list, stored under a key. */
 function choice<T extends string>(key: string, values: readonly [T, ...T[]]): Signal<T> {
   const stored = readStored(key);
   const chosen = signal<T>(values.find((value) => value === stored) ?? values[0]);
@@ -23,7 +23,7 @@ export const preferences = {
   shortcuts: choice('svc-shortcuts', ['on', 'off']),
 };
 
-/** How numbers and times are written on this page. */
+/** Format of numbers and times on this page. */
 export const format: ReadonlySignal<Format> = computed(() => ({
   locale: preferredLocale(navigator.languages),
   timeZone: preferences.zone.value === 'utc' ? 'UTC' : undefined,
@@ -33,7 +33,7 @@ function readStored(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {
-    // Storage is switched off in this browser: the default holds.
+    // Storage is disabled in this browser: use the default.
     return null;
   }
 }

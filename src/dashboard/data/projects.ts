@@ -1,6 +1,6 @@
 /**
- * The projects of the person, with the role in each. The service decides what a role may do; the
- * dashboard leaves out of the navigation, or disables, what would be refused.
+ * The user's projects and role in each. The service decides what a role may do; the dashboard hides
+ * or disables what would be rejected.
  */
 import { computed, signal } from '@preact/signals';
 import { match } from '../router/location.ts';
@@ -18,25 +18,25 @@ export type ProjectsState =
 
 export const projectsState = signal<ProjectsState>({ is: 'loading' });
 
-/** Id of the project whose page is open. */
+/** Id of the project of the open page. */
 export const projectId = computed(() => match.value?.parameters.project);
 
-/** Resource name of the project whose page is open, `projects/p`; undefined on other pages. */
+/** Resource name of the project of the open page, `projects/p`; undefined on other pages. */
 export const projectName = computed(() =>
   projectId.value === undefined ? undefined : `projects/${projectId.value}`,
 );
 
-/** The open project; undefined while it is not loaded, or where the person is no member. */
+/** The open project; undefined until it is loaded, or if the user is not a member. */
 export const project = computed(() => {
   const state = projectsState.value;
   if (state.is !== 'loaded') return undefined;
   return state.projects.find(({ name }) => name === projectName.value);
 });
 
-/** A role in a project, each more than the one before it. */
+/** A role in a project; each includes the previous one. */
 export type Role = Exclude<PageRole, 'SIGNED_IN'>;
 
-/** Role in the open project; undefined while it is not known, or where there is none. */
+/** Role in the open project; undefined if unknown or if there is none. */
 export const role = computed<Role | undefined>(() => {
   const known = project.value?.role;
   return known === 'ROLE_UNSPECIFIED' ? undefined : known;
@@ -44,12 +44,12 @@ export const role = computed<Role | undefined>(() => {
 
 const ranks: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
 
-/** True when a role may do what needs `needed`. While it is not known: nothing but read. */
+/** True if a role satisfies `needed`. An unknown role may only read. */
 export function mayDo(needed: PageRole, has: PageRole | undefined = role.value): boolean {
   return ranks.indexOf(has ?? 'VIEWER') >= ranks.indexOf(needed);
 }
 
-/** More projects than a person has; a page of the list holds as many as it may. */
+/** More projects than any user has. A page of the list is as large as allowed. */
 const PROJECTS_MAX = 10_000;
 
 /** Reads all pages of the list. */
@@ -62,7 +62,7 @@ export async function loadProjects(): Promise<void> {
     }, PROJECTS_MAX);
     projectsState.value = { is: 'loaded', projects: items };
   } catch {
-    // What failed is in the browser's own log; the person can do no more than try again.
+    // The browser logs the failure; the user can only try again.
     projectsState.value = { is: 'failed' };
   }
 }

@@ -1,35 +1,38 @@
 /**
- * Request ids of changes that make something, kept while their answers are missing: when the page was
- * loaded again in between and the same is sent once more, it is the same request, and the service
- * answers with what it made then. Of the request itself only a digest is kept, for this tab.
+ * Request ids of changes that create something, kept while their responses are missing. If the page
+ * is reloaded and the same change is sent again, it has the same id, and the service responds with
+ * what it already created. Only a digest of the request is stored, for this tab.
  */
 import { newId } from './new-id.ts';
 
 const KEY_PREFIX = 'svc-sent:';
-/** Methods that would make another one; any other change, sent twice, has been done. */
+/** Methods that would create a duplicate. Repeating any other change has no further effect. */
 const MAKES = /\/(Create|Invite|Start|Rotate|Enrol|Send)[^/]*$/;
 
-/** Where they are kept. */
+/** Storage of request ids. */
 export type RequestIdStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>;
 
 export interface RequestIds {
-  /** The id for a request: of the same one, where its answer is missing, else a new one. */
+  /**
+   * The id for a request: the earlier id if the response to the same request is missing, otherwise
+   * a new one.
+   */
   idFor(path: string, body: string): string;
-  /** It goes out: from now on its answer is missing. */
+  /** Records that the request was sent and that its response is missing. */
   sent(path: string, body: string, requestId: string): void;
-  /** The service has refused it. */
+  /** Records that the service rejected the request. */
   refused(path: string): void;
-  /** Something was saved: what was sent before would be made once more on purpose. */
+  /** Records a saved change: sending the same request afterwards is intended as a new change. */
   saved(): void;
 }
 
-/** @param open the store, asked for at each use: a browser may refuse it */
+/** @param open opens the store at each use, because a browser may deny it */
 export function createRequestIds(open: () => RequestIdStore): RequestIds {
   const used = (use: (store: RequestIdStore) => void): void => {
     try {
       use(open());
     } catch {
-      // Full or switched off: a reload loses the id.
+      // Full or disabled: a reload loses the id.
     }
   };
   return {
@@ -57,7 +60,7 @@ export function createRequestIds(open: () => RequestIdStore): RequestIds {
   };
 }
 
-/** FNV-1a over both halves of each character, twice: distinguishes the requests of one person. */
+/** FNV-1a over both halves of each character, twice: distinguishes the requests of one user. */
 function digestOf(text: string): string {
   let [a, b] = [0x811c9dc5, 0x01000193];
   for (let i = 0; i < text.length; i += 1) {

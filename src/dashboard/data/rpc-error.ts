@@ -1,21 +1,21 @@
 /**
- * Why a call failed, as one type: the service's refusal with its reason, or what came instead of an
- * answer. `isDefinite` is what a mutation asks: was it decided, or may it have been saved?
+ * Why a call failed, as one type: the service's refusal with its reason, or the lack of a valid
+ * response. `isDefinite` tells a mutation whether it was decided or may have been saved.
  */
 
-/** Where no answer came: the browser's own reasons beside those of the service. */
+/** Reasons of the browser for missing responses, in addition to those of the service. */
 export type LocalReason =
-  /** The service could not be reached, or the connection broke. */
+  /** The service was unreachable, or the connection broke. */
   | 'NO_CONNECTION'
-  /** No answer within the time limit. */
+  /** No response within the time limit. */
   | 'NO_ANSWER'
-  /** Something that is not an answer of this service, such as a proxy's page. */
+  /** The response is not from this service, such as a proxy's page. */
   | 'BAD_ANSWER'
-  /** A failure that the service did not explain; its log does. */
+  /** A failure that the service did not explain; its log has the cause. */
   | 'INTERNAL';
 
 export interface RpcErrorFields {
-  /** Connect code, such as `permission_denied`; `unknown` where no answer came. */
+  /** Connect code, such as `permission_denied`; `unknown` without a response. */
   readonly code: string;
   /** A reason of docs/errors.md, or a `LocalReason`. */
   readonly reason: string;
@@ -28,7 +28,7 @@ export interface RpcErrorFields {
 export class RpcError extends Error {
   readonly code: string;
   readonly reason: string;
-  /** Facts such as `field`, `currentVersion` or `role`. */
+  /** Details such as `field`, `currentVersion` or `role`. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly retryAfterMs: number | undefined;
 
@@ -41,34 +41,34 @@ export class RpcError extends Error {
     this.retryAfterMs = fields.retryAfterMs;
   }
 
-  /** True when the same read may succeed a little later. */
+  /** True if the same read may succeed a little later. */
   get isRetryable(): boolean {
     return RETRYABLE.has(this.reason);
   }
 
-  /** True when the service decided: a mutation that met this was not carried out. */
+  /** True if the service decided: a mutation that got this error was not applied. */
   get isDefinite(): boolean {
     return !INDEFINITE.has(this.reason);
   }
 
-  /** True when nobody is signed in any more. */
+  /** True if the session is missing or has ended. */
   get isSignedOut(): boolean {
     return this.code === 'unauthenticated';
   }
 
-  /** True when the caller may not do this. */
+  /** True if the caller lacks permission. */
   get isDenied(): boolean {
     return this.code === 'permission_denied';
   }
 
-  /** True when the service cannot be reached, as opposed to having refused. */
+  /** True if the service is unreachable, as opposed to having refused. */
   get isDisconnected(): boolean {
     return this.reason === 'NO_CONNECTION' || this.reason === 'NO_ANSWER';
   }
 }
 
 const RETRYABLE = new Set(['NO_CONNECTION', 'NO_ANSWER', 'NOT_READY', 'TOO_MANY_REQUESTS']);
-// IN_PROGRESS: the change was accepted and is still being completed.
+// IN_PROGRESS: the change was accepted and is not complete yet.
 const INDEFINITE = new Set([
   'NO_CONNECTION',
   'NO_ANSWER',
@@ -82,13 +82,16 @@ const INDEFINITE = new Set([
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
 
-/** Wait before the next attempt: what the server asked for, else doubling from 1 s; 1 to 30 s. */
+/**
+ * Delay before the next attempt: as requested by the server, otherwise doubling from 1 s; 1 to 30
+ * s.
+ */
 export function retryDelayMs(error: RpcError, attempt: number): number {
   const wanted = error.retryAfterMs ?? RETRY_MS_MIN * 2 ** Math.min(attempt, 5);
   return Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, wanted));
 }
 
-/** An error of the service from the body of its answer, in Connect's JSON. */
+/** An error of the service, parsed from the body of its response in Connect's JSON. */
 export function parseRpcError(body: unknown, retryAfter: string | null): RpcError {
   const fields = isRecord(body) ? body : {};
   const code = typeof fields.code === 'string' ? fields.code : undefined;
@@ -112,7 +115,7 @@ interface ErrorInfo {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The ErrorInfo among the details: the service writes it as JSON beside its bytes. */
+/** The ErrorInfo among the details; the service writes it as JSON besides its bytes. */
 function errorInfoOf(details: unknown): ErrorInfo | undefined {
   if (!Array.isArray(details)) return undefined;
   const detail: unknown = details.find(

@@ -1,7 +1,7 @@
 /**
- * Types of the API as JSON, taken from the generated messages by `import type`: no byte of them
- * reaches the browser. In an answer a field is required where the server always writes it
- * (implicit presence) and optional where it may be absent, so that the compiler refuses a
+ * Types of the API as JSON, derived from the generated messages by `import type`, so that none of
+ * their code reaches the browser. In a response, a field is required if the server always writes it
+ * (implicit presence) and optional if it may be absent. The compiler therefore rejects a plain
  * `number` for a reading that may be missing.
  */
 import type { Message } from '@bufbuild/protobuf';
@@ -44,13 +44,13 @@ type MessageOf<Schema> = Schema extends GenMessage<infer M> ? M : never;
 type JsonOf<Schema> =
   Schema extends GenMessage<Message, { jsonType: infer J }> ? J & object : never;
 
-/** What the server answers. Times, versions and counts are decimal strings. */
+/** Response of the server. Times, versions and counts are decimal strings. */
 export type ResponseOf<S extends ServiceName, N extends MethodName<S>> = Answered<
   MessageOf<Part<Methods<S>[N], 'output'>>,
   JsonOf<Part<Methods<S>[N], 'output'>>
 >;
 
-/** What the server takes. A field that is left out has its default. */
+/** Request to the server. Omitted fields have their defaults. */
 export type RequestOf<S extends ServiceName, N extends MethodName<S>> = Asked<
   JsonOf<Part<Methods<S>[N], 'input'>>
 >;
@@ -62,7 +62,7 @@ export type MutationName<S extends ServiceName> = {
     : never;
 }[MethodName<S>];
 
-/** All keys of a list's request, none of another's. */
+/** All keys of a list request; no keys of any other request. */
 type ListKeys<S extends ServiceName, N extends MethodName<S>> = 'pageToken' extends keyof RequestOf<
   S,
   N
@@ -70,7 +70,7 @@ type ListKeys<S extends ServiceName, N extends MethodName<S>> = 'pageToken' exte
   ? keyof RequestOf<S, N>
   : never;
 
-/** Methods that only read and answer once. */
+/** Methods that only read and return one response. */
 export type ReadName<S extends ServiceName> = {
   [N in MethodName<S>]: Part<Methods<S>[N], 'methodKind'> extends 'unary'
     ? Exclude<N, MutationName<S>>
@@ -86,7 +86,8 @@ type PresentKeys<M> = {
   [K in keyof M]-?: undefined extends M[K] ? never : K;
 }[keyof M];
 
-// The first part has what is always written, the second what may be absent or is one of several.
+// The first part has the fields that are always written, the second those that may be absent or
+// belong to a oneof.
 type Answered<M, J> = {
   [K in keyof J & PresentKeys<M>]-?: AnsweredValue<M[K], NonNullable<J[K]>>;
 } & {
@@ -96,10 +97,10 @@ type Answered<M, J> = {
   >;
 };
 
-/** The message of one case of a oneof, whose cases are fields of their own in JSON. */
+/** The message of one case of a oneof; its cases are separate fields in JSON. */
 type OneofValue<M, K> = Extract<M[keyof M], { case: K }> extends { value: infer V } ? V : never;
 
-// A measured value is a number: the service stores no NaN and no infinity.
+// A measured value is a number: the service stores neither NaN nor infinity.
 type AnsweredValue<V, J> = [V] extends [number]
   ? [J] extends [number | 'NaN' | 'Infinity' | '-Infinity']
     ? number

@@ -1,4 +1,4 @@
-/** Information on the service for people: version, sampling interval, what can be done in it. */
+/** User-facing information about the service: version, sampling interval and available features. */
 import { read } from './call.ts';
 import { type Loader, useLoaded } from './loaded.ts';
 import type { ResponseOf } from './rpc-types.ts';

@@ -1,27 +1,27 @@
 /**
- * The end of a session, without losing what is on the page. A 401 opens a dialog; the person signs
- * in in a new tab, and every tab goes on: tabs hear of it from each other, and a tab that gets the
- * focus asks the service.
+ * Handles the end of a session without losing the page. A 401 opens a dialog; the user signs in in
+ * a new tab, and every tab continues. Tabs notify each other, and a tab that gains focus checks
+ * with the service.
  */
 import { signal } from '@preact/signals';
 
 /** `ended`: the dialog is open, and reads wait for `resume`. */
 export const sessionState = signal<'active' | 'ended'>('active');
 
-/** What a session stands on. */
+/** Dependencies of a session. */
 export interface SessionPorts {
-  /** To the other tabs: somebody is signed in. */
+  /** Tells the other tabs that a user is signed in. */
   broadcast(): void;
-  /** Another person is signed in now: nothing on the page is theirs. */
+  /** Called if another user is signed in: nothing on the page belongs to them. */
   reload(): void;
 }
 
 export interface Session {
-  /** A call was refused for want of a session. Resolves when the same person is signed in again. */
+  /** A call was refused for lack of a session. Resolves when the same user is signed in again. */
   ended(): Promise<void>;
-  /** A call was answered to somebody who is signed in. */
+  /** A call of a signed-in user succeeded. */
   answered(): void;
-  /** The signed-in person is known: at the start, and when a session may have begun again. */
+  /** The signed-in user is known: at the start, and whenever a session may have started again. */
   identified(personName: string): void;
 }
 
@@ -36,7 +36,7 @@ export function createSession(ports: SessionPorts): Session {
       return new Promise((resolve) => waiting.push(resolve));
     },
     answered() {
-      // Once for each session: a tab in which somebody just signed in wakes the others.
+      // Once per session: a tab in which the user has just signed in wakes the others.
       if (!isAnnounced) ports.broadcast();
       isAnnounced = true;
     },
@@ -51,7 +51,7 @@ export function createSession(ports: SessionPorts): Session {
   };
 }
 
-/** Opened by `watchSession`: before it, no other tab needs to know. */
+/** Opened by `watchSession`; before that, no other tab needs to be notified. */
 let channel: BroadcastChannel | undefined;
 
 /** The session of this tab. */
@@ -61,13 +61,13 @@ export const session = createSession({
 });
 
 /**
- * Asks the service whether somebody is signed in again, when another tab says so and when this tab
- * gets the focus. `probe` asks once who is signed in and calls `identified`.
+ * Checks whether a user is signed in again, when another tab says so and when this tab gains focus.
+ * `probe` checks once who is signed in and calls `identified`.
  */
 export function watchSession(probe: () => Promise<void>): void {
   const ask = (): void => {
     if (sessionState.value === 'active' || document.visibilityState === 'hidden') return;
-    // Still signed out, or out of reach: the dialog stays open.
+    // Still signed out or unreachable: the dialog stays open.
     probe().catch(() => undefined);
   };
   channel = new BroadcastChannel('svc-session');
@@ -78,7 +78,7 @@ export function watchSession(probe: () => Promise<void>): void {
   document.addEventListener('visibilitychange', ask);
 }
 
-/** Where to sign in, so that the new tab ends at the page that is open here. */
+/** Sign-in path that returns the new tab to the page open here. */
 export function signInPath(path: string): string {
   return `/auth/sign-in?return=${encodeURIComponent(path)}`;
 }

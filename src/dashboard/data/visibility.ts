@@ -1,7 +1,7 @@
-/** Whether anybody can see this tab: a hidden one asks the service for nothing. */
+/** Whether this tab is visible. A hidden tab sends no requests. */
 export const visibility = {
   isVisible: (): boolean => document.visibilityState === 'visible',
-  /** Calls each time the tab is seen again; the result ends it. */
+  /** Calls each time the tab becomes visible again; the returned function unregisters it. */
   onVisible(call: () => void): () => void {
     const onChange = (): void => {
       if (visibility.isVisible()) call();

@@ -1,6 +1,6 @@
 /**
- * The watch of a project's incidents in this browser: `watch.ts` on the service's stream, Web Locks
- * and a BroadcastChannel.
+ * The watch of a project's incidents in this browser: `watch.ts` on top of the service's stream,
+ * Web Locks and a BroadcastChannel.
  */
 import { headers, note, pathOf, probe } from './call.ts';
 import { serverClock } from './clock.ts';
@@ -13,7 +13,7 @@ import { openWatch, type Relayed, type Watch, type WatchEvents, type WatchPorts 
 
 type Message = ResponseOf<'AlertService', 'watchIncidents'>;
 
-/** Watches the incidents of `projects/p`; the list itself is loaded by the caller. */
+/** Watches the incidents of `projects/p`; the caller loads the list itself. */
 export function watchIncidents(projectName: string, events: WatchEvents): Watch {
   const name = `svc-watch:${projectName}`;
   const channel = new BroadcastChannel(name);
@@ -28,7 +28,7 @@ export function watchIncidents(projectName: string, events: WatchEvents): Watch 
       ...events,
       status(state) {
         events.status(state);
-        // A page that loads nothing by itself would not notice that the service is away.
+        // A page that is not loading anything would not notice that the service is unreachable.
         if (state === 'connecting') probe().catch(() => undefined);
       },
     },
@@ -70,13 +70,13 @@ const readStream: (
   }
 };
 
-/** The last envelope: empty when the service ends the stream by itself, else why. */
+/** The last envelope: empty if the service ends the stream normally, otherwise the error. */
 async function ended(json: unknown): Promise<void> {
   const error = typeof json === 'object' && json !== null && 'error' in json ? json.error : null;
   if (error !== null) await refuse(parseRpcError(error, null));
 }
 
-/** Throws the error; where the session has ended, only after somebody signed in again. */
+/** Throws the error; if the session has ended, waits for the user to sign in again. */
 async function refuse(error: RpcError): Promise<never> {
   if (error.isSignedOut) await session.ended();
   throw error;
@@ -89,7 +89,7 @@ async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Runs under the Web Lock; rejects when another tab takes it. */
+/** Runs under the Web Lock; rejects when another tab steals it. */
 const holdLock: (
   name: string,
   options: Parameters<WatchPorts['lock']>[0],
@@ -98,7 +98,7 @@ const holdLock: (
   const lost = new AbortController();
   const held = (): Promise<void> => whileHeld(lost.signal);
   try {
-    // The interface takes a signal or a theft, never both.
+    // The interface accepts either a signal or `steal`, never both.
     await navigator.locks.request(name, steal ? { steal } : { signal }, held);
   } finally {
     lost.abort();

@@ -1,32 +1,32 @@
 /**
- * Changes of incidents, as they are decided: one stream for each browser. A browser opens six
- * connections to a host (HTTP/1.1), so a stream for each tab would leave the seventh tab waiting
- * for ever. Tabs agree by a Web Lock: its holder runs the stream and relays it to the others by a
- * BroadcastChannel. Another tab takes the lock when the holder is closed, or falls silent.
+ * Live changes of incidents: one stream per browser. A browser opens at most six connections to a
+ * host (HTTP/1.1), so with one stream per tab the seventh tab would wait forever. Tabs coordinate
+ * with a Web Lock: its holder runs the stream and relays it to the others over a BroadcastChannel.
+ * Another tab takes the lock when the holder closes or falls silent.
  *
  *     service ──stream──> holder of the lock ──channel──> all tabs, itself included
  *
- * Whenever something may have been missed (a new stream, a new holder), tabs are asked to list again.
+ * Whenever changes may have been missed (a new stream, a new holder), tabs must list again.
  */
 import type { Clock } from './clock.ts';
 import type { ResponseOf } from './rpc-types.ts';
 
-/** An incident, as lists and the watch have it. */
+/** An incident as returned by lists and by the watch. */
 export type Incident = ResponseOf<'AlertService', 'listIncidents'>['incidents'][number];
 
-/** What the holder of the lock relays. */
+/** Messages that the holder of the lock relays. */
 export type Relayed =
   | { readonly kind: 'changes'; readonly incidents: readonly Incident[] }
   /** Nothing changed. */
   | { readonly kind: 'heartbeat' }
-  /** A stream has begun: what was before it may have been missed. */
+  /** A stream has started: earlier changes may have been missed. */
   | { readonly kind: 'begun' }
   /** The stream broke. */
   | { readonly kind: 'lost' }
-  /** From a tab that joins: the holder answers by a heartbeat. */
+  /** From a tab that joins; the holder replies with a heartbeat. */
   | { readonly kind: 'joined' };
 
-/** Longest silence of a stream that works: the service sends a heartbeat each 30 s. */
+/** Longest silence of a working stream, ms; the service sends a heartbeat every 30 s. */
 export const SILENCE_MS_MAX = 75_000;
 const RECONNECT_MS_MIN = 1_000;
 const RECONNECT_MS_MAX = 30_000;
@@ -35,7 +35,7 @@ export interface WatchPorts {
   readonly clock: Clock;
   /**
    * One stream: calls `receive` for each message until it ends. Rejects with the reason. The first
-   * call says that the stream stands.
+   * call confirms that the stream is open.
    */
   readonly stream: (
     signal: AbortSignal,
@@ -46,7 +46,7 @@ export interface WatchPorts {
     options: { readonly steal: boolean; readonly signal: AbortSignal },
     whileHeld: (lost: AbortSignal) => Promise<void>,
   ) => Promise<void>;
-  /** To the other tabs. */
+  /** Sends to the other tabs. */
   readonly relay: (message: Relayed) => void;
 }
 
@@ -54,17 +54,20 @@ export interface WatchEvents {
   changed(incidents: readonly Incident[]): void;
   /** Load the list again: changes may have been missed. */
   listAnew(): void;
-  /** `live` while changes come at once. */
+  /** `live` while changes arrive at once. */
   status(state: 'live' | 'connecting'): void;
 }
 
 export interface Watch {
-  /** What another tab relayed. */
+  /** A message relayed by another tab. */
   receive(message: Relayed): void;
   stop(): void;
 }
 
-/** Opens this tab's part: it follows the relayed stream, and runs it when it gets the lock. */
+/**
+ * Opens the watch in this tab: it follows the relayed stream, and runs the stream when it gets the
+ * lock.
+ */
 export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
   const stopped = new AbortController();
   let cancelSilence: () => void = () => undefined;
@@ -106,7 +109,8 @@ export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
         );
       } catch {
         isStreaming = false;
-        // Taken by another tab, or given up to steal it: this tab follows, or asks again.
+        // Taken by another tab, or abandoned in order to steal it: this tab follows or requests the
+        // lock again.
         if (!isSilent) await elapsed(ports.clock, RECONNECT_MS_MIN, stopped.signal);
       }
     }
@@ -144,7 +148,7 @@ async function lead(
         publish(incidents.length > 0 ? { kind: 'changes', incidents } : { kind: 'heartbeat' });
       });
     } catch {
-      // Calls notice by themselves why the service cannot be reached; here it is opened again.
+      // Calls find out why the service is unreachable; this loop only reopens the stream.
     } finally {
       cancel();
     }

@@ -1,4 +1,4 @@
-/** The line on top of every page: the project, the person's account, the theme. */
+/** The header of every page: project, user account, theme. */
 import type { VNode } from 'preact';
 import { projectId, projectsState } from '../data/projects.ts';
 import { navigate } from '../router/location.ts';

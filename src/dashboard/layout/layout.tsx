@@ -8,7 +8,9 @@ import { Header } from './header.tsx';
 import { Navigation } from './navigation.tsx';
 import { texts } from './texts.ts';
 
-/** Id of the element that the skip link leads to, and that takes the focus when the page changes. */
+/**
+ * Id of the element that the skip link targets and that receives the focus when the page changes.
+ */
 export const MAIN_ID = 'main';
 
 export function Layout({ children }: { readonly children: ComponentChildren }): VNode {

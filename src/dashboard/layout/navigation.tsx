@@ -1,4 +1,7 @@
-/** Links to the pages of the open project, by rooms; pages that the role may not open are left out. */
+/**
+ * Links to the pages of the open project, grouped by area. Pages that the role may not open are
+ * left out.
+ */
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useShortcuts } from '../components/shortcuts.ts';
@@ -9,7 +12,7 @@ import { pathOf } from '../router/match.ts';
 import { type PageName, routes } from '../routes.ts';
 import { pageTitles, texts } from './texts.ts';
 
-/** One line for each room; a page below another, such as one incident, marks its room's page. */
+/** One line per area. A subpage, such as one incident, highlights the main page of its area. */
 const rooms: readonly (readonly PageName[])[] = [
   ['overview'],
   ['vms'],
@@ -21,7 +24,7 @@ const rooms: readonly (readonly PageName[])[] = [
   ['notices', 'limits'],
 ];
 
-/** False as well while the role is not known and the page needs more than to read. */
+/** Also false while the role is unknown and the page requires more than read access. */
 function mayOpen(page: PageName): boolean {
   return mayDo(routes.find((route) => route.page === page)?.role ?? 'OWNER');
 }
@@ -38,9 +41,9 @@ export function Navigation(): VNode | null {
     { keys: 'g v', name: shortcut.vms, run: goTo('vms') },
     { keys: 'g r', name: shortcut.alertRules, run: goTo('alertRules') },
   ]);
-  // Above the page the links are one line, which scrolls: the open page is in sight.
+  // On narrow screens the links are one scrolling line; keep the open page visible.
   const open = path.value;
-  // Links appear with the role that may open their pages.
+  // Links appear once the role is known.
   const known = role.value;
   useEffect(() => {
     const link = open === '' ? null : list.current?.querySelector('[aria-current], .above');
@@ -91,7 +94,7 @@ function PageLink({ page, project }: { readonly page: PageName; readonly project
   );
 }
 
-/** A verification leads to a connection, and has a path of its own. */
+/** A verification has its own path but belongs to connections. */
 function isBelow(open: { page: PageName; path: string } | undefined, page: PageName): boolean {
   if (open?.page === 'ciVerification') return page === 'ciConnections';
   const above = routes.find((route) => route.page === page)?.path;

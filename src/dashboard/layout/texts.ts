@@ -14,17 +14,17 @@ export const texts = {
   theme: 'Theme',
   loading: 'Loading…',
   noSuchPage: 'There is no such page',
-  noSuchPageHelp: 'The address may be misspelt, or what it named has gone.',
+  noSuchPageHelp: 'The address may be misspelt, or the resource was deleted.',
   home: 'Go to the start page',
   pageMissing: 'The service was updated',
-  pageMissingHelp: 'This page cannot be loaded any more, or the service is away for the moment.',
+  pageMissingHelp: 'This page can no longer be loaded, or the service is temporarily unavailable.',
   reload: 'Reload',
   pageFailed: 'This page failed',
-  pageFailedHelp: 'It is a fault of the dashboard; the service itself goes on.',
-  projectsFailed: 'The projects cannot be read',
+  pageFailedHelp: 'This is a bug in the dashboard. The service is not affected.',
+  projectsFailed: 'Projects could not be loaded',
   retry: 'Try again',
-  noProjects: 'You are a member of no project',
-  noProjectsHelp: 'Ask an owner of a project to invite you.',
+  noProjects: 'You are not a member of any project',
+  noProjectsHelp: 'Ask a project owner to invite you.',
 } as const;
 
 export const themeNames: Readonly<Record<Theme, string>> = {

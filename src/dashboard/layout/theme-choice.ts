@@ -1,10 +1,10 @@
-/** Light, dark, or as the system says: kept in this browser, applied to the page's root. */
+/** Light, dark or system theme: stored in this browser and applied to the root element. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
 const KEY = 'svc-theme';
 
-/** The kept choice; `system` where there is none, or where the browser keeps nothing. */
+/** The stored theme; `system` if there is none or storage is unavailable. */
 export function readTheme(): Theme {
   const kept = fromStorage();
   return themes.find((theme) => theme === kept) ?? 'system';
@@ -14,7 +14,7 @@ function fromStorage(): string | null {
   try {
     return window.localStorage.getItem(KEY);
   } catch {
-    // The person's settings forbid storage.
+    // The browser's settings forbid storage.
     return null;
   }
 }
@@ -24,12 +24,12 @@ export function applyTheme(theme: Theme): void {
   document.documentElement.dataset.theme = theme;
 }
 
-/** Applies a choice, and keeps it where the browser lets us. */
+/** Applies a theme and stores it if the browser allows. */
 export function chooseTheme(theme: Theme): void {
   applyTheme(theme);
   try {
     window.localStorage.setItem(KEY, theme);
   } catch {
-    // It holds for this page.
+    // Applies to this page only.
   }
 }

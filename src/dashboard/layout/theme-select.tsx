@@ -1,13 +1,16 @@
-/** The choice of the theme, in the header and on the page of the account. */
+/** Theme selector, in the header and on the account page. */
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { themeNames } from './texts.ts';
 import { chooseTheme, readTheme, themes } from './theme-choice.ts';
 
-/** What this tab shows; another tab follows when it is loaded again. */
+/** Theme of this tab; other tabs follow when reloaded. */
 const theme = signal(readTheme());
 
-/** @param props.label read out, where no text stands beside it; else `id` is that of the text's label */
+/**
+ * @param props.label accessible name if there is no visible label; otherwise `id` links to the
+ * visible one
+ */
 export function ThemeSelect(props: { readonly label?: string; readonly id?: string }): VNode {
   const { label, id } = props;
   return (

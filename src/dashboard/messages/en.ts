@@ -1,6 +1,6 @@
 /**
- * The texts of the components. A page keeps its own texts beside it in the same way, so that they
- * are loaded with the page.
+ * Texts of the shared components. Each page keeps its own texts next to it, so that they load with
+ * the page.
  */
 import { localized } from './localized.ts';
 
@@ -12,7 +12,7 @@ export const texts = localized({
   close: 'Close',
   copy: 'Copy',
   copied: 'Copied',
-  typedBefore: 'What you typed before is still here.',
+  typedBefore: 'Your earlier input is still here.',
   more: 'More actions',
   needsRole: (role: string) => `Needs ${role}`,
   noReading: 'no reading',
@@ -23,44 +23,44 @@ export const texts = localized({
   utc: 'UTC',
   local: 'Local time',
   connection: {
-    lost: (time: string) => `Not connected since ${time}. What you see is from then.`,
+    lost: (time: string) => `Disconnected since ${time}. The data shown is from then.`,
     updated: 'Updated: reload',
     updatedHelp: 'The service was updated while this page was open.',
   },
   view: {
-    failed: 'This could not be loaded',
-    stale: (time: string) => `Stale: this is from ${time}`,
-    denied: (role: string) => `This needs the role ${role}`,
-    deniedAs: (role: string) => `The role ${role} may not see this`,
-    deniedHelp: 'An owner of the project can change your role, on the page Members.',
-    deniedAny: 'You may not see this',
+    failed: 'Loading failed',
+    stale: (time: string) => `Stale: data from ${time}`,
+    denied: (role: string) => `The role ${role} is required`,
+    deniedAs: (role: string) => `The role ${role} cannot view this`,
+    deniedHelp: 'A project owner can change your role on the Members page.',
+    deniedAny: 'You do not have access',
     partial: 'Incomplete',
-    retryAt: (age: string) => `The next attempt is ${age}.`,
+    retryAt: (age: string) => `Next attempt ${age}.`,
     reason: (reason: string) => `Reason: ${reason}`,
   },
   mutation: {
     sending: 'Saving…',
-    unknown: 'Not known whether it was saved',
-    unknownHelp: 'No answer came. Sending it again is safe: it is saved once.',
-    signIn: 'You were signed out before it was saved',
-    signInHelp: 'Sign in again, then send it again.',
-    inProgress: 'It was accepted and is not complete yet',
-    inProgressHelp: 'Send the same again in a moment to see whether it is.',
+    unknown: 'The outcome of the change is unknown',
+    unknownHelp: 'No response arrived. Sending it again is safe; the change is applied only once.',
+    signIn: 'You were signed out before the change was saved',
+    signInHelp: 'Sign in again, then resend the change.',
+    inProgress: 'The change was accepted but is not complete yet',
+    inProgressHelp: 'Send it again in a moment to check whether it is complete.',
     sendAgain: 'Send again',
-    refused: 'It was not saved',
+    refused: 'The change was not saved',
   },
   runbook: { title: 'Runbook' },
   session: {
     title: 'You are signed out',
-    help: 'What is on this page stays. Sign in in a new tab, then come back here.',
+    help: 'This page stays as it is. Sign in in a new tab, then return here.',
     signIn: 'Sign in in a new tab',
     check: 'I have signed in',
   },
   secret: {
-    once: 'Shown this once. The service keeps no copy that it could show again.',
+    once: 'Displayed only once. The service cannot show it again.',
     stored: 'I have stored it',
-    unavailable: 'The secret was shown when this was first answered, and cannot be shown again.',
-    unavailableHelp: 'If nobody has it, revoke this one and make another.',
+    unavailable: 'The secret was displayed in the first response and cannot be shown again.',
+    unavailableHelp: 'If the secret is lost, revoke this one and create another.',
     hide: 'Hide',
     show: 'Show',
   },
@@ -69,8 +69,8 @@ export const texts = localized({
     rowsSoFar: (text: string) => `${text} rows so far.`,
     fresh: (count: number) => `${count} new`,
     loadMore: 'Load more',
-    searchOn: 'Search on',
-    searchedSoFar: 'Ten pages were searched.',
+    searchOn: 'Continue searching',
+    searchedSoFar: 'Searched ten pages.',
     sortBy: 'Sort by',
     reverse: 'Reverse the order',
   },
@@ -92,11 +92,11 @@ export const texts = localized({
     acknowledge: 'Acknowledge',
     snooze: 'Snooze',
     help: 'This list',
-    switchOff: 'They can be switched off on the page Account.',
+    switchOff: 'Turn them off on the Account page.',
   },
   chart: {
     averageOf: (step: string) => `Average of ${step}`,
-    averageWithExtremes: (step: string) => `Average of ${step}, with lowest and highest`,
+    averageWithExtremes: (step: string) => `Average of ${step}, with minimum and maximum`,
     lastReading: (end: string, value: string, time: string) =>
       `${end}. Last reading ${value}, ${time}`,
     every: (step: string) => `A reading every ${step}`,
@@ -107,12 +107,12 @@ export const texts = localized({
     lowest: 'Lowest',
     highest: 'Highest',
     nothing: 'No reading in this range',
-    keys: 'Arrow keys read the values, Home and End go to the ends, Escape shows the whole range.',
+    keys: 'Use the arrow keys to read values, Home and End to jump to the ends, and Escape to reset the range.',
     gap: (from: string, to: string, reason: string) => `No reading ${from} to ${to}: ${reason}`,
     threshold: 'Threshold',
     recoveryThreshold: 'Recovery threshold',
     sample: (time: string, value: string, verdict: string) => `${time}: ${value}, ${verdict}`,
-    breaching: 'breaches',
+    breaching: 'breaching',
     good: 'good',
     sustained: 'Sustained',
     recovery: 'Recovery',
@@ -120,12 +120,12 @@ export const texts = localized({
     tolerated: 'tolerated gap',
     interrupting: 'gap that ends the run',
     window: 'Deciding samples',
-    thinned: 'Thinned: not every sample is shown',
+    thinned: 'Thinned: not all samples are shown',
     history: 'history',
     limit: (name: string) => `${name} on the chart`,
-    limitKeys: 'Arrow keys move it a step, Page Up and Page Down ten.',
+    limitKeys: 'Arrow keys move it by one step, Page Up and Page Down by ten.',
     moreGaps: (count: number) => `and ${count} earlier gaps`,
-    resetRange: 'Back to the whole range',
+    resetRange: 'Reset range',
     slider: 'Time',
     previousStep: 'Previous step',
     nextStep: 'Next step',
@@ -133,7 +133,9 @@ export const texts = localized({
   },
 });
 
-/** What each severity and state is called. A value the table lacks is shown as the service says it. */
+/**
+ * Display name of each severity and state. Values missing here are shown as the service sends them.
+ */
 export const names: Readonly<Record<string, string>> = {
   INFO: 'Info',
   WARNING: 'Warning',

@@ -1,16 +1,16 @@
 /**
- * Numbers, readings, times and durations as text, by `Intl`. Pure: language and zone come in, and
- * what is absent is not formatted at all: the caller says so in words.
+ * Formats numbers, readings, times and durations with `Intl`. Pure: language and zone are
+ * parameters. Absent values are not formatted; the caller describes them in words.
  */
 
-/** How texts are written: a language, and a zone or the browser's own. */
+/** Language and time zone of texts; the zone may be the browser's own. */
 export interface Format {
   readonly locale: string;
-  /** IANA name; undefined = the browser's. */
+  /** IANA name; undefined for the browser's zone. */
   readonly timeZone: string | undefined;
 }
 
-/** English as the browser's user writes it: the texts are English, dates follow the region. */
+/** The user's variant of English: texts are English, dates follow the region. */
 export function preferredLocale(languages: readonly string[]): string {
   return languages.find((language) => /^en(-|$)/.test(language)) ?? 'en-GB';
 }
@@ -33,7 +33,7 @@ export function formatReading(value: number, unit: string, { locale }: Format): 
     case 'seconds':
       return formatDuration(value);
     case 'boolean':
-      // A coarse step has the share of its readings that were true.
+      // A coarse step holds the share of its readings that were true.
       if (value > 0 && value < 1) return `${decimal(value * 100, locale)} %`;
       return value === 0 ? 'no' : 'yes';
     default:
@@ -41,7 +41,7 @@ export function formatReading(value: number, unit: string, { locale }: Format): 
   }
 }
 
-/** Three significant digits, or all digits before the point. */
+/** Three significant digits, or all digits before the decimal point. */
 function decimal(value: number, locale: string): string {
   const digits =
     Math.abs(value) >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 };
@@ -87,12 +87,15 @@ function two(
   return rest === 0 ? `${count} ${largeName}` : `${count} ${largeName} ${rest} ${name}`;
 }
 
-/** The largest unit alone, as ages are read: `45 s`, `5 min`, `3 h`, `12 d`. */
+/** The largest unit only, for ages: `45 s`, `5 min`, `3 h`, `12 d`. */
 export function formatAge(ms: number): string {
   return inLargestUnit(ms, Math.floor);
 }
 
-/** The same for a time that is still ahead, to the nearest unit: 90 days are not 89 a second later. */
+/**
+ * The same for a future time, rounded to the nearest unit: 90 days must not become 89 a second
+ * later.
+ */
 export function formatAhead(ms: number): string {
   return inLargestUnit(ms, Math.round);
 }
@@ -106,7 +109,7 @@ function inLargestUnit(ms: number, round: (count: number) => number): string {
   return hours < 48 ? `${hours} h` : `${round(seconds / DAY)} d`;
 }
 
-/** A time as it stands in a row: the day only where it is not today. With the zone's name. */
+/** A time for a table row, with the zone's name and, unless it is today, the date. */
 export function formatTime(ms: number, nowMs: number, format: Format): string {
   const isToday = dayOf(ms, format) === dayOf(nowMs, format);
   return formatter(format, {
@@ -119,7 +122,7 @@ export function formatTime(ms: number, nowMs: number, format: Format): string {
   }).format(ms);
 }
 
-/** Hours and minutes (seconds where asked), without day and zone: for axes and banners. */
+/** Hours and minutes, optionally seconds, without date and zone: for axes and banners. */
 export function formatClock(ms: number, format: Format, hasSeconds = false): string {
   return formatter(format, {
     hour: '2-digit',
@@ -129,12 +132,12 @@ export function formatClock(ms: number, format: Format, hasSeconds = false): str
   }).format(ms);
 }
 
-/** A day without a time: `22 Nov`. */
+/** A date without a time: `22 Nov`. */
 export function formatDay(ms: number, format: Format): string {
   return formatter(format, { day: 'numeric', month: 'short' }).format(ms);
 }
 
-/** Everything that is known of a time, for the tooltip: to the millisecond, here and in UTC. */
+/** The exact time for the tooltip: to the millisecond, in the chosen zone and in UTC. */
 export function formatExactTime(ms: number, format: Format): string {
   const shown = formatter(format, {
     weekday: 'short',
@@ -160,7 +163,7 @@ function dayOf(ms: number, format: Format): string {
   return formatter(format, { year: 'numeric', month: '2-digit', day: '2-digit' }).format(ms);
 }
 
-// Making a formatter costs a hundred times what using it does.
+// Creating a formatter is a hundred times as expensive as using it.
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
 function formatter(format: Format, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -177,13 +180,13 @@ function formatter(format: Format, options: Intl.DateTimeFormatOptions): Intl.Da
 
 const MINUTE_MS = 60_000;
 
-/** A time as a `datetime-local` field takes it, to the second, here or in UTC. */
+/** A time as the value of a `datetime-local` field, to the second, in local time or UTC. */
 export function formatTimeField(ms: number, isUtc: boolean): string {
   const offsetMs = isUtc ? 0 : new Date(ms).getTimezoneOffset() * MINUTE_MS;
   return new Date(ms - offsetMs).toISOString().slice(0, 19);
 }
 
-/** Unix ms of such a field; undefined: it is empty. */
+/** Unix ms of such a field; undefined if it is empty. */
 export function parseTimeField(field: string, isUtc: boolean): number | undefined {
   const ms = Date.parse(isUtc ? `${field}Z` : field);
   return Number.isNaN(ms) ? undefined : ms;

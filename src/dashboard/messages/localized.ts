@@ -1,11 +1,14 @@
 /**
- * The language of the texts. English is the only one; the pseudo-locale `en-XA` writes it with
- * accents, longer and in brackets, so that text which was written into a page by hand stands out, and
- * a layout that only fits short words breaks. Choose it by `?locale=en-XA`.
+ * The language of the texts. English is the only one. The pseudo-locale `en-XA` writes it with
+ * accents, longer and in brackets, which exposes hard-coded texts and layouts that fit only short
+ * words. Select it with `?locale=en-XA`.
  */
 
 type Text = string | ((...values: never[]) => string);
-/** Texts of one part of the dashboard: plain, or functions of what they name; grouped at will. */
+/**
+ * Texts of one part of the dashboard: plain strings or functions of their parameters, in arbitrary
+ * groups.
+ */
 export interface Texts {
   readonly [key: string]: Text | Texts;
 }
@@ -25,7 +28,7 @@ export function pseudoLocalized<T extends Texts>(english: T): T {
     if (typeof text === 'object') return [key, pseudoLocalized(text)];
     return [key, (...values: never[]) => pseudo(text(...values))];
   });
-  // Each text became the same kind of text.
+  // Each text is mapped to one of the same kind.
   return Object.fromEntries(entries) as T;
 }
 

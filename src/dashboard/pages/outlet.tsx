@@ -1,6 +1,6 @@
 /**
- * The open page: loads its module, moves focus and title to it, and says what to do when the module
- * is not there any more (the service was updated meanwhile) or fails.
+ * The open page: loads its module, moves focus and title to it, and says what to do if the module
+ * is missing (after an update of the service) or fails.
  */
 import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type VNode } from 'preact';
@@ -24,7 +24,7 @@ async function componentOf<Name extends PageName>(page: Name): Promise<PageCompo
   return 'Page' in module ? module.Page : module[page];
 }
 
-/** @param focusId element that takes the focus when the page changes, as a new document would */
+/** @param focusId element that receives the focus when the page changes, as with a new document */
 export function Outlet({ focusId }: { readonly focusId: string }): VNode {
   const open = match.value;
   const page = open?.route.page;
@@ -80,7 +80,7 @@ function Reload(): VNode {
   );
 }
 
-/** A page that throws takes down neither the frame nor the way out. */
+/** A page that throws does not affect the frame and its navigation. */
 class Guard extends Component<{ readonly children: ComponentChildren }, { failed: boolean }> {
   override state = { failed: false };
 

@@ -1,9 +1,9 @@
 /**
- * The module of each page. Each is a chunk of its own, loaded when one of its pages is first opened;
- * what several share becomes a chunk that they share. Pages that people open one after the other have
- * one module, because one chunk packs better than its parts. Pages on which somebody on call arrives
- * wait for nothing but their own. The build lists the chunks of each page by the literal import here,
- * so that the shell can announce them before any script has run.
+ * The module of each page. Each is a separate chunk, loaded when one of its pages is first opened;
+ * code shared by several becomes a shared chunk. Pages that are usually opened one after another
+ * share a module, because one chunk compresses better than several. Pages on which on-call
+ * engineers arrive load only their own code. The build derives the chunks of each page from the
+ * literal imports here, so that the shell can announce them before any script has run.
  */
 import type { PageName } from '../routes.ts';
 import type { PageModule } from './page.ts';

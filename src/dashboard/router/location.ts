@@ -1,25 +1,26 @@
 /**
- * The address bar as signals, over the history API: path, query and the page they mean. Pages read
- * filters from `query` and write them with `setQuery`, so that a reload or a sent link shows the same.
+ * The address bar as signals, based on the history API: path, query and the matching page. Pages
+ * read filters from `query` and write them with `setQuery`, so that a reload or a shared link shows
+ * the same.
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { matchPath } from './match.ts';
 
 const address = signal(new URL(window.location.href));
 
-/** Such as `/projects/demo/vms`. */
+/** For example, `/projects/demo/vms`. */
 export const path: ReadonlySignal<string> = computed(() => address.value.pathname);
 
 /**
- * Parameters of the query; to be read only.
+ * Query parameters; read-only.
  * @public
  */
 export const query: ReadonlySignal<URLSearchParams> = computed(() => address.value.searchParams);
 
-/** The route of the path with its parameters; undefined: no such page. */
+/** The route of the path with its parameters; undefined if there is no such page. */
 export const match = computed(() => matchPath(path.value));
 
-/** Calls `listener` after each change of page, not for changes of the query alone. */
+/** Calls `listener` after each change of page, but not after changes of the query only. */
 export function onPageChange(listener: () => void): () => void {
   let before = path.peek();
   return path.subscribe((now) => {
@@ -29,11 +30,11 @@ export function onPageChange(listener: () => void): () => void {
   });
 }
 
-/** Goes to a path of this origin, such as `/projects/demo/vms?state=RUNNING`. */
+/** Navigates to a path of this origin, such as `/projects/demo/vms?state=RUNNING`. */
 export function navigate(target: string, options: { readonly replace?: boolean } = {}): void {
   const url = new URL(target, window.location.href);
   if (url.origin !== window.location.origin) throw new Error(`${target} is not of this service`);
-  // A second click on a link must not need a second press of the back button.
+  // A second click on a link must not require a second press of the back button.
   const isSame = url.href === window.location.href;
   if (options.replace || isSame) window.history.replaceState(null, '', url);
   else window.history.pushState(null, '', url);
@@ -41,8 +42,8 @@ export function navigate(target: string, options: { readonly replace?: boolean }
 }
 
 /**
- * Changes parameters of the query and keeps the others; `undefined` removes one. It replaces the
- * entry of the history: the back button leaves the page, it does not undo typing in a filter.
+ * Changes query parameters and keeps the others; `undefined` removes one. It replaces the history
+ * entry: the back button leaves the page rather than undoing input in a filter.
  * @public
  */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
@@ -54,7 +55,7 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   navigate(url.href, { replace: true });
 }
 
-/** Follows the back button, and clicks on links to pages of the dashboard; to be called once. */
+/** Handles the back button and clicks on links to dashboard pages; call once. */
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
     address.value = new URL(window.location.href);
@@ -67,7 +68,7 @@ export function startRouter(): void {
   });
 }
 
-/** undefined: the click is the browser's own affair: a new tab, a download, another site. */
+/** Undefined if the browser should handle the click: a new tab, a download, another site. */
 function pageOfClick(event: MouseEvent): URL | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;
@@ -76,7 +77,7 @@ function pageOfClick(event: MouseEvent): URL | undefined {
   const url = new URL(link.href);
   const { origin, pathname, search } = window.location;
   if (url.origin !== origin || !matchPath(url.pathname)) return undefined;
-  // A link within the page scrolls.
+  // A link within the page only scrolls.
   const isWithin = url.pathname === pathname && url.search === search && url.hash !== '';
   return isWithin ? undefined : url;
 }

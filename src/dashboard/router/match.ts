@@ -1,15 +1,15 @@
-/** Which page a path means, and the path of a page: pure functions over the table of routes. */
+/** The page of a path, and the path of a page: pure functions on the route table. */
 import { type PageName, type Route, routes } from '../routes.ts';
 
 export type PathParameters = Readonly<Record<string, string>>;
 
 export interface Match {
   readonly route: Route & { readonly page: PageName };
-  /** Values of the segments with a colon, decoded. */
+  /** Decoded values of the segments with a colon. */
   readonly parameters: PathParameters;
 }
 
-/** undefined: the dashboard has no such page. */
+/** Undefined if the dashboard has no such page. */
 export function matchPath(path: string): Match | undefined {
   const given = path.split('/');
   for (const route of routes) {
@@ -38,7 +38,7 @@ function parametersOf(
   return parameters;
 }
 
-/** undefined: a percent sign with no byte behind it. */
+/** Undefined if a percent sign is not followed by a byte. */
 function decoded(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
@@ -47,13 +47,15 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-/** The path of a page that this version may not have; undefined then. */
+/** The path of a page, or undefined if this version does not have it. */
 export function pathIfAny(page: string, parameters: PathParameters = {}): string | undefined {
   const route = routes.find((one) => one.page === page);
   return route && pathOf(route.page, parameters);
 }
 
-/** The path of a page. Throws when a parameter of its route is missing: a fault of the caller. */
+/**
+ * The path of a page. Throws if a parameter of its route is missing, which is a bug in the caller.
+ */
 export function pathOf(page: PageName, parameters: PathParameters = {}): string {
   const route = routes.find((one) => one.page === page);
   const segments = (route?.path ?? '').split('/').map((part) => {

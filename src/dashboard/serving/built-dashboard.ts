@@ -1,6 +1,6 @@
 /**
- * The dashboard as `npm run dashboard` left it in `dist/dashboard`, read into memory once: what a
- * browser asks for is then no file name of its own, and an update on disk never mixes two builds.
+ * The dashboard as built by `npm run dashboard` in `dist/dashboard`, read into memory once.
+ * Requests therefore never address files by name, and an update on disk never mixes two builds.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { type PageName, routes } from '../routes.ts';
 /** Written by scripts/build-dashboard.mjs. */
 interface Manifest {
   readonly entries: Readonly<Record<'main' | 'style' | 'theme' | 'icon', string>>;
-  /** What `main` imports at once. */
+  /** Static imports of `main`. */
   readonly preload: readonly string[];
-  /** What the page's module is made of, beyond that. */
+  /** Additional files of the page's module. */
   readonly pages: Readonly<Record<PageName, readonly string[]>>;
   /** Content types by name. */
   readonly files: Readonly<Record<string, string>>;
@@ -28,13 +28,13 @@ export interface Asset {
 
 export interface BuiltDashboard {
   readonly manifest: Pick<Manifest, 'entries' | 'preload' | 'pages'>;
-  /** By the name in the address, which has a digest of the content in it. */
+  /** By the name in the address, which contains a digest of the content. */
   readonly assets: ReadonlyMap<string, Asset>;
-  /** Licences of what the assets contain. */
+  /** Licenses of the code in the assets. */
   readonly licenses: Buffer;
 }
 
-/** Where the build leaves it: beside the compiled modules, where these are an installed package. */
+/** Output folder of the build: next to the compiled modules in an installed package. */
 const BUILT = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.ts') ? '../../../dist/dashboard' : '../../../dashboard',
@@ -45,19 +45,20 @@ const BUILT = fileURLToPath(
 /** Why there are no pages to serve. */
 export type NoDashboard = 'NOT_BUILT' | 'BUILT_FROM_OTHER_VERSION' | 'UNREADABLE';
 
-/** In words, with what would do: for the page, the banner and the log. */
+/** The reason in words, for the page, the banner and the log. */
 export const noDashboard: Readonly<Record<NoDashboard, string>> = {
   NOT_BUILT: 'The dashboard is not built',
-  BUILT_FROM_OTHER_VERSION: 'The dashboard was built from another version of the program',
+  BUILT_FROM_OTHER_VERSION: 'The dashboard was built from a different version of the program',
   UNREADABLE: 'The dashboard cannot be read',
 };
 
-/** What the person who runs the service does about it. */
-export const BUILD_IT = 'Run "npm run dashboard" in the project folder and start the service again';
+/** What the operator must do about it. */
+export const BUILD_IT = 'Run "npm run dashboard" in the project folder and restart the service';
 
 /**
- * A build that lacks a page of this version is of another one, as after "git pull": nothing of it is
- * served, because its pages and this API were never tried together. Throws when it cannot be read.
+ * A build without a page of this version belongs to another one, for example after "git pull". It
+ * is not served at all, because its pages were never tested with this API. Throws if it cannot be
+ * read.
  */
 export function loadDashboard(folder = BUILT): BuiltDashboard | Exclude<NoDashboard, 'UNREADABLE'> {
   if (!existsSync(join(folder, 'manifest.json'))) return 'NOT_BUILT';

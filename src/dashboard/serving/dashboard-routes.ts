@@ -1,6 +1,6 @@
 /**
- * The dashboard over HTTP: the shell at each path of routes.ts, to people with a session alone, and
- * the assets, which hold no data and need none. Every other path stays what it was.
+ * Serves the dashboard over HTTP: the shell at each path of routes.ts, only with a session, and the
+ * assets, which contain no data and need none. All other paths are unaffected.
  *
  *     GET /projects/demo -> no session -> /auth/sign-in?return=/projects/demo -> back
  *                        -> session    -> the shell -> GET /assets/... -> RPC
@@ -25,16 +25,16 @@ import {
 import { SHELL_POLICY, shellOf } from './shell.ts';
 
 export interface DashboardRoutesDeps {
-  /** Or why there is none, which its pages say. */
+  /** The build, or the reason why there is none, which the pages display. */
   readonly built: BuiltDashboard | NoDashboard;
   readonly visitors: Pick<Visitors, 'sessionOf'>;
-  /** Origin for clients, asked while the server listens. */
+  /** Origin for clients; available once the server listens. */
   readonly origin: () => string;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-/** The name of an asset changes with its content: a browser that has it need not ask again. */
+/** The name of an asset changes with its content, so a browser never has to revalidate it. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 export async function addDashboardRoutes(
@@ -43,7 +43,7 @@ export async function addDashboardRoutes(
 ): Promise<void> {
   const refused = deps.metrics.counter(
     'svc_dashboard_refusals_total',
-    'Requests for pages of the dashboard that were refused',
+    'Requests for dashboard pages that were rejected',
     ['cause'],
   );
   await app.register(async (scope) => {
@@ -87,9 +87,9 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
 }
 
 /**
- * Does the request name this machine otherwise than the service's origin does, such as localhost for
- * 127.0.0.1? Cookies and the check of Origin hold for one of the names. Another port is a tunnel's,
- * and leads here only through it.
+ * Whether the request names this machine differently from the service's origin, such as localhost
+ * for 127.0.0.1. Cookies and the Origin check apply to only one of the names. A different port
+ * belongs to a tunnel and can be reached only through it.
  */
 function isOtherLoopbackName(host: string | undefined, origin: string): boolean {
   const own = new URL(origin);

@@ -1,4 +1,4 @@
-/** The dashboard, opened: what was built, read once, and the routes that serve it. */
+/** Opens the dashboard: reads the build once and registers the routes that serve it. */
 import type { FastifyInstance } from 'fastify';
 import { createVisitors, type VisitorsDeps } from '../../identity/sign-in/visitor.ts';
 import type { Log } from '../../platform/log.ts';
@@ -16,12 +16,12 @@ export interface DashboardOptions extends VisitorsDeps {
   readonly metrics: Metrics;
 }
 
-/** The service runs without it: a dashboard that is not there, or is broken, stops nothing. */
+/** The service runs without it: a missing or broken dashboard stops nothing. */
 export function openDashboard(options: DashboardOptions) {
   const built = load(options.log);
   const visitors = createVisitors(options);
   return {
-    /** Why there are no pages, in words; undefined: there are. */
+    /** Why there are no pages, in words; undefined if there are. */
     fault: typeof built === 'string' ? `${noDashboard[built]}. ${BUILD_IT}` : undefined,
     addDashboardRoutes: (app: FastifyInstance): Promise<void> =>
       addDashboardRoutes(app, { ...options, built, visitors }),

@@ -1,11 +1,14 @@
 /**
- * The document that every page of the dashboard begins as: it names the scripts and the stylesheet,
- * and holds nothing of the person or the project.
+ * The initial document of every dashboard page: it names the scripts and the stylesheet, and
+ * contains no data of the user or the project.
  */
 import type { PageName } from '../routes.ts';
 import type { BuiltDashboard } from './built-dashboard.ts';
 
-/** Nothing inline, so there is no nonce; nothing of another origin; no text becomes markup. */
+/**
+ * Nothing is inline, so no nonce is needed; nothing comes from another origin; no text becomes
+ * markup.
+ */
 export const SHELL_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,9 +23,9 @@ export const SHELL_POLICY = [
 ].join('; ');
 
 /**
- * The shell of a page: with the chunks of the page announced, so that they load beside the rest, and
- * with the header's beginning, which is seen when the stylesheet is there and stays where it is.
- * Names of files come from the build: letters, digits, dashes.
+ * The shell of a page. It preloads the page's chunks in parallel with the others, and contains the
+ * start of the header, which is visible as soon as the stylesheet is loaded and does not move. File
+ * names come from the build: letters, digits, dashes.
  */
 export function shellOf({ manifest }: BuiltDashboard, page: PageName): string {
   const { entries, preload, pages } = manifest;

@@ -1,7 +1,7 @@
 /**
- * Paints a machine's layout as SVG. Every shape has presentation attributes for paper, so that the
+ * Renders a machine's layout as SVG. Every shape has presentation attributes for paper, so that the
  * saved file needs no stylesheet; on the page the stylesheet overrides them by class. Measures are
- * those by which the service made room for the texts.
+ * those with which the service reserved space for the texts.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import {
@@ -17,7 +17,7 @@ import {
 import { HEADER, LABEL_SIZE, LINE, NAME_SIZE, START_RADIUS } from './measures.ts';
 import { texts } from './texts.ts';
 
-/** The colours of paper. */
+/** Colours for paper. */
 const INK = '#1f2933';
 const PAPER = '#ffffff';
 const FRAME = '#3e5c76';
@@ -31,9 +31,9 @@ type Point = LayoutArrow['points'][number];
 export interface DrawingProps {
   readonly layout: Layout;
   readonly marking: Marking;
-  /** Marks are dashed: recomputed, and not what was recorded. */
+  /** True if marks are dashed: recomputed rather than recorded. */
   readonly isRecomputed: boolean;
-  /** What a state is wrapped in: the place of its keys and its name for those who do not see it. */
+  /** Wraps a state: it handles its keys and names it for screen readers. */
   readonly wrapState?: (state: LayoutState, shapes: ComponentChildren) => VNode;
 }
 
@@ -54,7 +54,7 @@ export function Drawing(props: DrawingProps): VNode {
         const look = { isActive: active.has(id), isVisited: visited.has(id), dashes };
         return wrapState(state, <StateBox state={state} {...look} taken={taken} />);
       })}
-      {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it takes the focus */}
+      {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it is focusable */}
       <g aria-hidden="true">
         {starts.map(({ parentId, point, points }) => (
           <g key={parentId}>
@@ -70,7 +70,7 @@ export function Drawing(props: DrawingProps): VNode {
             dashes={dashes}
           />
         ))}
-        {/* Lines before labels: a label's background then hides whatever line crosses it. */}
+        {/* Lines before labels, so that a label's background hides lines that cross it. */}
         {arrows.map((arrow) => (
           <Label key={keyOf(arrow)} arrow={arrow} taken={taken} />
         ))}
@@ -122,7 +122,7 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
         stroke-dasharray={isActive || isVisited ? dashes : undefined}
       />
       {kind === 'FINAL' && (
-        // A double frame, as in UML's bull's-eye.
+        // A double border, as in UML's bull's-eye.
         <rect
           class="inner"
           x={x + 4}
@@ -251,7 +251,7 @@ function EventText(props: { event: LayoutEvent; at: Point; isTaken: boolean }): 
 const TAG_WIDTH = 40;
 const TAG_HEIGHT = 17;
 
-/** On the frame, where no text of the state is. */
+/** On the border, where the state has no text. */
 function NowTag({ state: { box } }: { readonly state: LayoutState }): VNode | null {
   if (box === undefined) return null;
   const x = box.x + box.width - TAG_WIDTH - 6;

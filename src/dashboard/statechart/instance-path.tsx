@@ -1,6 +1,6 @@
 /**
- * The steps of an instance beside the drawing of its machine. Each step has the time of what was
- * observed and the time at which it was decided; choosing one moves the drawing to it.
+ * The steps of an instance next to the diagram of its machine. Each step has an observation time
+ * and a decision time; selecting one updates the diagram.
  */
 import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
@@ -12,19 +12,19 @@ import { Statechart } from './statechart.tsx';
 import { texts } from './texts.ts';
 
 export interface PathStep extends Step {
-  /** Time of the observation that decided it, Unix ms; undefined: none did. */
+  /** Time of the deciding observation, Unix ms; undefined if there was none. */
   readonly observedMs?: number | undefined;
-  /** Time of the commit, Unix ms; undefined: it is not recorded. */
+  /** Time of the commit, Unix ms; undefined if it is not recorded. */
   readonly decidedMs?: number | undefined;
-  /** Who or what caused it; undefined or empty: it is not known. */
+  /** What caused it; undefined or empty if unknown. */
   readonly by?: string | undefined;
-  /** Recomputed from stored samples. */
+  /** True if recomputed from stored samples. */
   readonly isRecomputed?: boolean;
 }
 
 export interface InstancePathProps {
   readonly layout: Layout;
-  /** The machine, and of which instance. */
+  /** The machine and the instance. */
   readonly label: string;
   /** Oldest first. */
   readonly steps: readonly PathStep[];
@@ -47,7 +47,7 @@ export function InstancePath({ layout, label, steps, at, onMove }: InstancePathP
 type StepListProps = Pick<InstancePathProps, 'steps' | 'at' | 'onMove'>;
 
 /**
- * The steps alone, for a page that has the drawing elsewhere.
+ * Only the steps, for a page that shows the diagram elsewhere.
  * @public
  */
 export function StepList({ steps, at, onMove }: StepListProps): VNode {
@@ -96,7 +96,7 @@ export function StepList({ steps, at, onMove }: StepListProps): VNode {
   );
 }
 
-/** Scrolls within the list alone: the page stays where it is. */
+/** Scrolls only within the list; the page stays in place. */
 function showStep(list: HTMLOListElement | null, at: number): void {
   const step = list?.children[at];
   if (!list || !(step instanceof HTMLElement)) return;

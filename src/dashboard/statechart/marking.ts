@@ -1,11 +1,11 @@
 /**
- * The marks on a machine's drawing: the states it is in, those it was in, and the arrows that a
- * step took. Pure: it finds states and arrows by the ids of the service, and decides no transition.
+ * Marks on a machine's diagram: current states, earlier states, and transitions taken by a step.
+ * Pure: it finds states and arrows by the service's ids, and decides no transition.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 import { texts } from './texts.ts';
 
-/** Boxes and lines of a machine, as the service laid them out. */
+/** Boxes and lines of a machine, as laid out by the service. */
 export type Layout = NonNullable<ResponseOf<'AuditService', 'getMachine'>['layout']>;
 export type LayoutState = Layout['states'][number];
 export type LayoutArrow = Layout['arrows'][number];
@@ -13,42 +13,47 @@ export type LayoutEvent = LayoutArrow['events'][number];
 
 /** A step of an instance, with the ids of its innermost states before and after. */
 export interface Step {
-  /** As the layout names it; empty = the creation. */
+  /** Name in the layout; empty for the creation. */
   readonly event: string;
   /** Empty for the step that created the instance. */
   readonly fromStates: readonly string[];
   readonly toStates: readonly string[];
 }
 
-/** Marks of one moment. States are innermost ones; what is around them follows from the layout. */
+/** Marks at one moment. States are innermost ones; their ancestors follow from the layout. */
 export interface Marking {
   readonly current: readonly string[];
-  /** States it was in until then, with the current ones. */
+  /** States visited until then, including the current ones. */
   readonly visited: readonly string[];
-  /** Ids of `arrowId` and `startId`. */
+  /** Ids from `arrowId` and `startId`. */
   readonly taken: readonly string[];
 }
 
 export const NOTHING_MARKED: Marking = { current: [], visited: [], taken: [] };
 
-/** Id of an event's way from a state to another; without `toState` the event changes data only. */
+/**
+ * Id of an event's transition from one state to another; without `toState` the event changes data
+ * only.
+ */
 export function arrowId(fromState: string, event: string, toState = ''): string {
   return `${fromState} ${event} ${toState}`;
 }
 
-/** Id of the arrow that enters the first child of a state; '' = of the machine. */
+/** Id of the arrow to the initial child of a state; '' for the machine. */
 export function startId(parentId: string): string {
   return arrowId(parentId, '[*]');
 }
 
-/** What an event is called: of a timer `after snoozeEnd`, whose own name has the state's id in it. */
+/**
+ * Display name of an event: `after snoozeEnd` for a timer, whose own name contains the state's id.
+ */
 export function eventName(event: string): string {
   if (event === '' || event === 'xstate.init') return texts.created;
   const [, delay] = /^xstate\.after\.([^.]+)\./.exec(event) ?? [];
   return delay === undefined ? event : `after ${delay}`;
 }
 
-/** The states and all that are around them. */
+/** The states and all their ancestors. */
 export function withAncestors(layout: Layout, ids: readonly string[]): ReadonlySet<string> {
   const parents = new Map(layout.states.map(({ id, parentId }) => [id, parentId]));
   const all = new Set<string>();
@@ -58,7 +63,7 @@ export function withAncestors(layout: Layout, ids: readonly string[]): ReadonlyS
   return all;
 }
 
-/** The marks after each step, in their order. */
+/** The marks after each step, in order. */
 export function markingsOf(layout: Layout, steps: readonly Step[]): Marking[] {
   const visited = new Set<string>();
   return steps.map((step) => {
@@ -68,8 +73,8 @@ export function markingsOf(layout: Layout, steps: readonly Step[]): Marking[] {
 }
 
 /**
- * The arrows of a step: those of its event from a state that it was in to one that it is in. Where
- * the states changed, arrows that stay in place did not do it.
+ * The arrows of a step: those of its event from a previous to a current state. If the states
+ * changed, internal transitions are excluded.
  */
 function takenBy(layout: Layout, { event, fromStates, toStates }: Step): string[] {
   const before = withAncestors(layout, fromStates);
@@ -101,7 +106,7 @@ interface Way {
   readonly toState: string;
 }
 
-/** A state answers an event before those around it do. */
+/** A state handles an event before its ancestors do. */
 function innermost(layout: Layout, ways: readonly Way[], event: string): string[] {
   return ways
     .filter(({ fromState }) =>

@@ -1,6 +1,6 @@
 /**
- * Measures of a drawing, px: those of src/audit/drawing/svg.ts, which makes room for the texts with
- * them and cannot be imported here, because it brings the whole of elkjs. A test compares the two.
+ * Measures of a diagram, px. They equal those of src/audit/drawing/svg.ts, which reserves space for
+ * the texts and cannot be imported here, because it pulls in all of elkjs. A test compares the two.
  */
 export const NAME_SIZE = 14;
 export const LABEL_SIZE = 11.5;

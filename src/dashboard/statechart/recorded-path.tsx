@@ -1,4 +1,6 @@
-/** The recorded path of an instance on the drawing of its machine; `?step` is the place on it. */
+/**
+ * The recorded path of an instance on the diagram of its machine; `?step` is the position on it.
+ */
 import type { VNode } from 'preact';
 import { DataView } from '../components/data-view.tsx';
 import { useLoaded } from '../data/loaded.ts';
@@ -15,7 +17,7 @@ export interface RecordedPathProps {
   readonly machine: string;
   /** Resource name of the instance. */
   readonly instanceName: string;
-  /** Read again so often, while it goes on. */
+  /** Polling interval while the path is growing, s. */
   readonly pollSeconds?: number;
 }
 
@@ -55,7 +57,7 @@ function Path(props: RecordedPathProps & { readonly layout: Layout }): VNode {
   );
 }
 
-/** Position of the step in the query; without one, the newest. */
+/** Position of the step in the query; defaults to the newest. */
 export function stepIn(parameters: URLSearchParams, count: number): number {
   const step = Number(parameters.get('step') ?? count);
   return Number.isInteger(step) && step >= 1 && step <= count ? step - 1 : count - 1;

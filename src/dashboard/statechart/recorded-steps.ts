@@ -7,7 +7,7 @@ import type { PathStep } from './instance-path.tsx';
 
 export type Transition = ResponseOf<'AuditService', 'listTransitions'>['transitions'][number];
 
-/** More steps than a person reads; what is longer says so. */
+/** More steps than a person reads; longer paths are marked as truncated. */
 const STEPS_MAX = 1_000;
 
 /** Loads the path of an instance, oldest first. @param instanceName `projects/p/deliveries/d` */

@@ -1,4 +1,4 @@
-/** A machine as a tree of its states, where a drawing has no room: on a phone. */
+/** A machine as a tree of its states, for phones, where a diagram does not fit. */
 import type { VNode } from 'preact';
 import { arrowId, type Layout, type LayoutState, type Marking, withAncestors } from './marking.ts';
 import { texts } from './texts.ts';
@@ -57,7 +57,7 @@ function StateItem({ state, marks }: { state: LayoutState; marks: Marks }): VNod
 
 const nowAttributes = { 'aria-current': 'true' } as const;
 
-/** Events that the state answers, and where they lead; open where the step went through one. */
+/** Events handled by the state, and their targets; expanded if the step used one. */
 function Ways({ state, marks }: { state: LayoutState; marks: Marks }): VNode | null {
   const ways = waysFrom(marks.layout, state);
   if (ways.length === 0) return null;
@@ -69,11 +69,11 @@ function Ways({ state, marks }: { state: LayoutState; marks: Marks }): VNode | n
   );
 }
 
-/** An event that a state answers, as a line of text. */
+/** An event handled by a state, as a line of text. */
 export interface WayText {
   readonly id: string;
   readonly label: string;
-  /** Name of the state it leads to; undefined: the state stays. */
+  /** Name of the target state; undefined for an internal transition. */
   readonly to: string | undefined;
   readonly description: string;
 }

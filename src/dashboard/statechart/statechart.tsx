@@ -1,7 +1,7 @@
 /**
- * A machine as it is drawn: the states it is in, those it was in, and the arrows that were taken.
- * One state is in the tab order; arrow keys go through the others, and what each means stands below.
- * A mark is a word and a shape first, a colour after that. On a phone it is a tree of the states.
+ * A machine as a diagram: current states, earlier states, and transitions taken. One state is in
+ * the tab order; arrow keys move to the others, and the meaning of each is shown below. A mark is a
+ * word and a shape first, and a colour second. On a phone it is a tree of the states.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import { Download, Printer } from 'lucide';
@@ -18,22 +18,22 @@ import { texts } from './texts.ts';
 
 export interface StatechartProps {
   readonly layout: Layout;
-  /** The machine, and of which instance: the name of the drawing and the title of its file. */
+  /** The machine and the instance: the name of the diagram and the title of its file. */
   readonly label: string;
-  /** Ids of the innermost states it is in; a missing mark marks nothing. */
+  /** Ids of the current innermost states; unknown ids mark nothing. */
   readonly current?: readonly string[];
-  /** Ids of the innermost states it was in. */
+  /** Ids of the innermost states visited. */
   readonly visited?: readonly string[];
-  /** Ids of `arrowId`, as `markingsOf` finds them. */
+  /** Ids of `arrowId`, as found by `markingsOf`. */
   readonly taken?: readonly string[];
-  /** Marks are recomputed, not recorded: drawn dashed. */
+  /** True if marks are dashed: recomputed rather than recorded. */
   readonly isRecomputed?: boolean;
 }
 
 const NONE: readonly string[] = [];
-/** Below it labels are hard to read: a wide drawing is rather scrolled. */
+/** Minimum scale, below which labels are hard to read: wide diagrams scroll instead. */
 const SCALE_MIN = 0.9;
-/** So little smaller, it is rather seen whole. */
+/** A diagram that is only slightly too large is scaled to fit instead. */
 const FITS_FROM = 0.97 * SCALE_MIN;
 
 export function Statechart(props: StatechartProps): VNode {
@@ -96,7 +96,7 @@ function summaryOf(layout: Layout, current: readonly string[]): string {
   return texts.currently(names.join(', '));
 }
 
-/** Scrolls within the frame alone: the page stays where it is. */
+/** Scrolls only within the frame; the page stays in place. */
 function showCurrent(frame: HTMLDivElement | null): void {
   const tag = frame?.querySelector('.now-tag')?.getBoundingClientRect();
   if (!frame || !tag) return;
@@ -114,7 +114,7 @@ interface StateGroupProps {
   readonly children: ComponentChildren;
 }
 
-/** A state as something that can be reached and is read out. */
+/** A state as a focusable element with a text. */
 function StateGroup({ state, layout, marking, reached, children }: StateGroupProps): VNode {
   const ids = layout.states.map(({ id }) => id);
   const inOrder = reached.value ?? marking.current[0] ?? ids[0];
@@ -128,7 +128,7 @@ function StateGroup({ state, layout, marking, reached, children }: StateGroupPro
     End: ids.at(-1),
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a state is read out; SVG has no element for it
+    // biome-ignore lint/a11y/noStaticElementInteractions: SVG has no element for text that is read out
     <g
       class="state"
       data-state={state.id}
@@ -179,7 +179,7 @@ interface ReachedProps {
   readonly reached: Signal<string | undefined>;
 }
 
-/** What the state that was reached means, and where its events lead. */
+/** The meaning of the focused state, and the targets of its events. */
 function Reached({ layout, marking, reached }: ReachedProps): VNode {
   const state = layout.states.find(({ id }) => id === reached.value);
   return (
@@ -230,9 +230,9 @@ function Legend(props: { readonly marking: Marking; readonly isRecomputed: boole
 interface ActionsProps {
   readonly frame: { readonly current: HTMLDivElement | null };
   readonly label: string;
-  /** The drawing is as wide as its place, though its texts become small. */
+  /** True if the diagram is scaled to the available width, even if its texts become small. */
   readonly isWhole: Signal<boolean>;
-  /** It is wider than its place. */
+  /** True if it is wider than the available space. */
   readonly isWide: boolean;
 }
 
@@ -268,7 +268,7 @@ function Actions({ frame, label, isWhole, isWide }: ActionsProps): VNode {
   );
 }
 
-/** Letters, digits and hyphens: every file system takes them. */
+/** Letters, digits and hyphens, which every file system accepts. */
 function fileNameOf(label: string): string {
   return label
     .replace(/[^A-Za-z0-9]+/g, '-')

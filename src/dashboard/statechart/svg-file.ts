@@ -1,15 +1,16 @@
 /**
- * A drawing as a file of its own, for an audit: no style, no script, no reference to anything, and
- * nothing of the page but the shapes and their texts.
+ * A diagram as a standalone file, for an audit: no styles, scripts or references, and nothing from
+ * the page except shapes and their texts.
  */
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 /** Attributes that belong to the page. */
 const OF_THE_PAGE = /^(class|id|role|tabindex|style|aria-.*|data-.*|on.*)$/i;
 
-/** The text of the file. `title` says what is drawn, of which instance and as of when. */
+/** The text of the file. `title` names the diagram, the instance and the time. */
 export function svgFileOf(drawing: SVGSVGElement, title: string): string {
   const copy = drawing.cloneNode(true);
-  if (!(copy instanceof SVGSVGElement)) throw new Error('The copy of a drawing is a drawing');
+  if (!(copy instanceof SVGSVGElement))
+    throw new Error('The copy of a diagram is not an SVG element');
   for (const element of [copy, ...copy.querySelectorAll('*')]) {
     for (const name of element.getAttributeNames()) {
       if (OF_THE_PAGE.test(name)) element.removeAttribute(name);
@@ -24,7 +25,7 @@ export function svgFileOf(drawing: SVGSVGElement, title: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}\n`;
 }
 
-/** Without the characters that XML cannot hold; the serializer escapes the rest. */
+/** Removes characters that XML cannot contain; the serializer escapes the rest. */
 function xmlTextOf(text: string): string {
   return text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
 }

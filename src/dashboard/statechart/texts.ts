@@ -1,26 +1,28 @@
-/** Texts of drawings and of the steps beside them. Names of states and events are the machine's. */
+/**
+ * Texts of diagrams and of the steps beside them. Names of states and events come from the machine.
+ */
 import { localized } from '../messages/localized.ts';
 
 export const texts = localized({
   now: 'now',
   passed: 'passed',
-  legendNow: 'where it is now',
-  legendPassed: 'where it was',
-  legendTaken: 'the step taken',
+  legendNow: 'current state',
+  legendPassed: 'earlier state',
+  legendTaken: 'transition taken',
   legendRecomputed: 'dashed: recomputed from stored samples, not recorded',
-  whole: 'Fit to the page',
+  whole: 'Fit to page',
   download: 'Download SVG',
   print: 'Print',
-  currently: (states: string) => `It is in ${states}.`,
-  nowhere: 'No instance is shown on it.',
+  currently: (states: string) => `Current state: ${states}.`,
+  nowhere: 'No instance is shown.',
   recomputed: 'Recomputed, not recorded.',
-  keys: 'Arrow keys go through the states.',
+  keys: 'Use the arrow keys to move between states.',
   inside: (state: string) => `inside ${state}`,
   final: 'final state',
-  parallel: 'all parts at once',
-  region: 'part',
+  parallel: 'parallel regions',
+  region: 'region',
   events: (count: number) => (count === 1 ? '1 event' : `${count} events`),
-  stays: 'stays, changes data',
+  stays: 'internal transition, changes data',
   steps: 'Steps',
   step: (step: number, count: number) => `Step ${step} of ${count}`,
   previous: 'Previous step',
@@ -30,9 +32,9 @@ export const texts = localized({
   decided: 'Decided',
   by: 'By',
   notRecorded: 'not recorded',
-  noSteps: 'No step is recorded.',
-  noLayout: 'The service sent no drawing of this machine.',
+  noSteps: 'No steps are recorded.',
+  noLayout: 'The service did not send a diagram of this machine.',
   labelOf: (machine: string, instance: string) => `${machine}: ${instance}`,
-  pathCut: 'The path is longer than what is shown here; these are its first steps.',
-  noPath: 'Nothing is recorded of this instance.',
+  pathCut: 'The path is longer than shown here. These are its first steps.',
+  noPath: 'No steps of this instance are recorded.',
 });

@@ -1,4 +1,7 @@
-/** The list of what people do in the dashboard is whole: every change of the API, and each walked. */
+/**
+ * The list of the dashboard's operations is complete: it covers every change of the API, and each
+ * is walked.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { getOption } from '@bufbuild/protobuf';
 import t from 'tap';
@@ -6,7 +9,7 @@ import { policy } from '../../../src/gen/svc/options/v1/policy_pb.ts';
 import { allMethods } from '../../support/every-method.ts';
 import { operations } from '../../support/walk.ts';
 
-/** Changes that programs make, never a person. */
+/** Changes made only by programs. */
 const OF_PROGRAMS = [
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent', 'WriteSamples', 'RetireVms'],
 ];

@@ -1,6 +1,6 @@
 /**
- * The dashboard over HTTP: who gets the shell, with which headers, the way to the sign-in and back,
- * and the assets. On a real server with real people; the dashboard is built for the test.
+ * The dashboard over HTTP: access to the shell, its headers, the way to the sign-in and back, and
+ * the assets. On a real server with real people; the dashboard is built for the test.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ async function signIn(world: SignInWorld): Promise<Browser> {
   return browser;
 }
 
-/** An attribute of the first element of a page that `pattern` finds. */
+/** An attribute of the first element of a page that matches `pattern`. */
 function found(html: string, pattern: RegExp): string {
   return (pattern.exec(html)?.[1] ?? '').replaceAll('&amp;', '&');
 }
@@ -116,7 +116,7 @@ t.test(
     const back = found(linkPage.text, RETURN_FIELD);
     t.equal(back, INCIDENT);
     const { token } = await world.operatorLink(await world.person('ada@example.com'));
-    // As people paste it: the whole link.
+    // The whole link, as people paste it.
     const whole = `${world.origin}/auth/link#${token}`;
     const answer = await browser.post('/auth/link', { token: whole, return: back });
     t.equal(answer.location, `${world.origin}${INCIDENT}`);
@@ -167,22 +167,29 @@ t.test(
       t.not((await browser.post('/auth/email', asked)).status, 202);
     }
     const answer = await browser.post('/auth/link', { token });
-    t.equal(answer.location, `${world.origin}/`, 'without a path: the start page');
+    t.equal(answer.location, `${world.origin}/`, 'the start page if there is no path');
     const long = await new Browser(world).get(`/projects/demo/vms?search=${'a'.repeat(1100)}`);
-    t.equal(long.location, `${world.origin}/auth/sign-in?return=%2F`, 'too long to come back to');
+    t.equal(long.location, `${world.origin}/auth/sign-in?return=%2F`, 'too long to return to');
   },
 );
 
-t.test('another loopback name leads to the origin, whose cookies and Origin count', async (t) => {
-  const world = await start(t);
-  const { port } = new URL(world.address);
-  const local = new Browser({ address: `http://localhost:${port}`, origin: world.origin });
-  const answer = await local.get(INCIDENT);
-  t.equal(answer.status, 307);
-  t.equal(answer.location, `${world.origin}${INCIDENT}`);
-  const tunnel = await new Browser(world).get('/', { host: `localhost:${Number(port) - 1}` });
-  t.equal(tunnel.status, 303, 'another port is a tunnel: the origin is not reached there');
-});
+t.test(
+  'another loopback name redirects to the origin, because cookies and Origin are bound to it',
+  async (t) => {
+    const world = await start(t);
+    const { port } = new URL(world.address);
+    const local = new Browser({ address: `http://localhost:${port}`, origin: world.origin });
+    const answer = await local.get(INCIDENT);
+    t.equal(answer.status, 307);
+    t.equal(answer.location, `${world.origin}${INCIDENT}`);
+    const tunnel = await new Browser(world).get('/', { host: `localhost:${Number(port) - 1}` });
+    t.equal(
+      tunnel.status,
+      303,
+      'another port belongs to a tunnel, which does not reach the origin',
+    );
+  },
+);
 
 t.test(
   'DASH-01: assets are compressed as the browser accepts and cached permanently',
@@ -206,7 +213,7 @@ t.test(
       ] as const) {
         const packed = await browser.get(`/assets/${name}`, { 'accept-encoding': coding });
         t.equal(packed.headers.get('content-encoding'), coding);
-        t.equal(packed.text, plain, 'as fetch unpacks it');
+        t.equal(packed.text, plain, 'as decompressed by fetch');
         t.equal(unpack(dashboard?.assets.get(name)?.bodies[coding] ?? '').toString(), plain);
       }
     }
@@ -247,7 +254,7 @@ t.test(
     for (const path of [INCIDENT, '/projects/demo']) {
       const answer = await browser.get(path);
       t.equal(answer.status, 503);
-      t.match(answer.text, /built from another version of the program; the API works/);
+      t.match(answer.text, /built from a different version of the program; the API works/);
       t.match(answer.text, /npm run dashboard/);
     }
   },

@@ -229,7 +229,7 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
 
   await t.test('a backup without a service, or into a non-empty folder, is rejected', async (t) => {
     const none = await runInProcess(['backup', join(root, 'more'), '--data', join(root, 'none')]);
-    t.match(none, { code: 1, text: /No service runs on/ });
+    t.match(none, { code: 1, text: /No service is running on/ });
     t.match(await into(data), { code: 1, text: /name a folder that is empty, or not there/ });
     t.match(await into(backup), { code: 1, text: /holds a backup already/ });
     writeFileSync(join(root, 'file'), '');

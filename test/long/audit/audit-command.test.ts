@@ -94,10 +94,10 @@ t.test('a sound history is proven, project by project, and reported', async (t) 
   const folder = await folderWithHistory(t);
   const { code, text, error } = await verify(folder);
   t.equal(code, 0, text);
-  t.match(text, /alpha +\d+ +0 +(\d+) +\1 +holds/, 'every step is decided again');
+  t.match(text, /alpha +\d+ +0 +(\d+) +\1 +holds/, 'every step was re-evaluated');
   t.match(text, /beta .* holds/);
-  t.match(text, /Every chain is whole/);
-  t.match(error, /No service runs on/);
+  t.match(text, /Every chain is complete/);
+  t.match(error, /No service is running on/);
   t.match(error, /verified \d+ of \d+ commits \(100 %\)/);
   const { projects } = JSON.parse((await verify(folder, '--json')).text);
   t.match(projects, [
@@ -267,14 +267,17 @@ t.test('DUR-17: a row without a commit is found', async (t) => {
   });
   const { code, text } = await verify(planted);
   t.equal(code, 1, text);
-  t.match(text, /alpha .* BROKEN: of no commit\n/);
-  t.match(text, /alpha: of no commit: The row of credential planted comes from no commit/);
+  t.match(text, /alpha .* BROKEN: not attributable to a commit\n/);
+  t.match(text, /alpha: not attributable to a commit: The row of credential planted comes from no commit/);
   t.match(text, /beta .* holds\n/);
   const elsewhere = changed(t, sound, {
     'control.db': `INSERT INTO instances (project, machine, instance, ${columns})
       SELECT 'nowhere', machine, instance, ${columns} FROM instances LIMIT 1`,
   });
-  t.match(await verify(elsewhere), { code: 1, text: /nowhere +0 .* BROKEN: of no commit/ });
+  t.match(await verify(elsewhere), {
+    code: 1,
+    text: /nowhere +0 .* BROKEN: not attributable to a commit/,
+  });
 });
 
 t.test('a transition that no commit made is found, even without a body', async (t) => {
@@ -356,8 +359,11 @@ t.test('a log shortened by retention is proven by its headers only', async (t) =
   t.ok(alpha.decidedAgain < alpha.commits);
   t.ok(alpha.stateAlone > 0 && alpha.stateAlone < alpha.instances);
   const words = (await monthLater()).text;
-  t.match(words, /alpha .* holds, as far as the log goes back\n/);
-  t.match(words, /Not proven: who decided what in 5 of \d+ commits, and more than the state of /);
+  t.match(words, /alpha .* holds, as far back as the log reaches\n/);
+  t.match(
+    words,
+    /Not proven: the decisions in 5 of \d+ commits, and anything beyond the state of /,
+  );
   t.notMatch(words, /what is recorded is what was committed/);
   const gap = new Database(join(folder, 'events.db'));
   gap.exec('DELETE FROM stream_message WHERE position % (1 << 40) = 9');
@@ -366,7 +372,7 @@ t.test('a log shortened by retention is proven by its headers only', async (t) =
   t.match(report, /position 9\): The log does not hold it, though it should/);
 });
 
-t.test('without the log, only the chain is proven, and this is reported', async (t) => {
+t.test('Where the log is elsewhere, the chain only is proven, and that is said', async (t) => {
   const folder = await folderWithHistory(t);
   for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
     rmSync(join(folder, file), { force: true });
@@ -374,16 +380,16 @@ t.test('without the log, only the chain is proven, and this is reported', async 
   const { code, text, error } = await verify(folder);
   t.equal(code, 1, text);
   t.match(error, /There is no events\.db/);
-  t.match(text, /alpha .* chain alone\n/);
-  t.match(text, /Proven: every chain of commits is whole;/);
-  t.match(text, /Not proven: who decided what in (\d+) of \1 commits, .* start the service/);
+  t.match(text, /alpha .* chain only\n/);
+  t.match(text, /Proven: every chain of commits is complete;/);
+  t.match(text, /Not proven: the decisions in (\d+) of \1 commits, .* start the service/);
   t.notMatch(text, /holds/);
 });
 
 t.test('failures are reported in readable sentences', async (t) => {
   const nothing = await verify(dataFolder(t));
   t.equal(nothing.code, 1);
-  t.match(nothing.error, /There is no .*control\.db: give the data folder/);
+  t.match(nothing.error, /control\.db does not exist\. Specify the data folder/);
   for (const args of [[], ['check'], ['verify', '--port', '1'], ['verify', '--data']]) {
     const { code, text } = await runToEnd(['audit', ...args]);
     t.equal(code, 2, args.join(' '));

@@ -1,4 +1,4 @@
-/** The shipped systemd units, and how `svc install` and similar commands install them. */
+/** The systemd units in the package, and how `svc install` and related commands install them. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +11,7 @@ import { dataFolder, runToEnd } from '../../support/program.ts';
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
-t.test(
-  'a unit runs this machine’s program, quoted so that systemd reads every argument literally',
-  (t) => {
+t.test('a unit runs this machine’s program, with words that systemd does not alter', (t) => {
     const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
     const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
     t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
@@ -25,7 +23,7 @@ t.test(
   },
 );
 
-t.test('a sandbox allows what the program needs, and nothing else', (t) => {
+t.test('a sandbox leaves the program exactly what it needs', (t) => {
   const shared = [
     ...['DynamicUser=yes', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'PrivateDevices=yes'],
     ...['CapabilityBoundingSet=', 'UMask=0077', 'StateDirectoryMode=0700'],
@@ -36,7 +34,7 @@ t.test('a sandbox allows what the program needs, and nothing else', (t) => {
       ...['StateDirectory=svc-collect', 'ProtectHome=yes'],
       "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'",
     ],
-    // With a hidden /home, its file system would not be measured.
+    // A hidden /home would be a file system that cannot be measured.
     service: [
       ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
       // Directory that an audit sink can write to.
@@ -50,14 +48,18 @@ t.test('a sandbox allows what the program needs, and nothing else', (t) => {
       (line) => !lines.some((found) => found === line || found.startsWith(`${line} `)),
     );
     t.same(missing, [], kind);
-    t.notMatch(text, /^(MemoryDenyWriteExecute|ProcSubset)=/m, 'the engine and /proc/meminfo');
+    t.notMatch(
+      text,
+      /^(MemoryDenyWriteExecute|ProcSubset)=/m,
+      'these would break the engine and hide /proc/meminfo',
+    );
   }
   t.equal(hiddenPath(['/opt/node', '/home/me/svc.js']), '/home/me/svc.js');
   t.equal(hiddenPath(['/usr/bin/node', '/opt/svc/bin/svc.js']), undefined);
   t.end();
 });
 
-t.test('systemd finds no fault in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
+t.test('systemd reports no errors in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
   for (const kind of kinds) {
     const path = join(dataFolder(t), units[kind].name);
     writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
@@ -68,20 +70,20 @@ t.test('systemd finds no fault in a unit, and a low exposure', needs('systemd-an
       });
     const { stdout, stderr } = analyze('verify');
     t.equal(stdout + stderr, '', kind);
-    // In tenths, of 100: the remaining exposure is the network and the host's /proc.
+    // In tenths, out of 100: what remains is the network, and /proc of the host.
     const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
     t.equal(security.status, 0, security.stdout);
   }
   t.end();
 });
 
-t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-analyze'), (t) => {
+t.test('systemd reports no errors in the unit of a nats-server', needs('systemd-analyze'), (t) => {
   const sample = new URL(
     '../../../docs/operations/nats-cluster/nats-server.service',
     import.meta.url,
   );
   const path = join(dataFolder(t), 'nats-server.service');
-  // The sample's program is not installed on every machine.
+  // The program of the sample is not installed on every machine.
   const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
   writeFileSync(path, text);
   const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
@@ -92,7 +94,9 @@ t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-ana
   t.end();
 });
 
-t.test('install writes the unit to the given path, and nothing with --dry-run', async (t) => {
+t.test(
+  'install writes the unit to the given folder, and with --dry-run writes nothing',
+  async (t) => {
   const isHidden = hiddenPath([process.execPath, program]) !== undefined;
   const commands = {
     agent: ['agent', 'install'],
@@ -109,11 +113,15 @@ t.test('install writes the unit to the given path, and nothing with --dry-run', 
     if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
     else {
       t.equal(written.code, 0, written.text);
-      t.equal(readFileSync(join(folder, units[kind].name), 'utf8'), `${shown.stdout.trimEnd()}\n`);
+        t.equal(
+          readFileSync(join(folder, units[kind].name), 'utf8'),
+          `${shown.stdout.trimEnd()}\n`,
+        );
     }
     const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
     t.equal(nowhere.code, 1);
   }
   const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
   t.equal(slow.code, 2);
-});
+  },
+);

@@ -1,8 +1,8 @@
 /**
- * The dashboard from the banner's link on, in Chromium: the service is started as a person starts it in
- * a terminal. First what all pages share, then those of VMs, of the project and of the account: what a
- * person sees in the first minute, what the pages say of readings that are absent, and expanded
- * monitoring on and off. Nothing may be refused by the policy, fail in the console or leave the origin.
+ * The dashboard in Chromium, starting from the link in the banner: the service is started as by a
+ * user in a terminal. First what all pages share, then the pages of VMs, the project and the
+ * account: the first minute of a user, absent readings, and turning expanded monitoring on and off.
+ * Nothing may violate the policy, fail in the console or leave the origin.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       t.match(service.shown(), /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
     });
 
-    await t.test('link, button, and the one project is there', async (t) => {
+    await t.test('the link and the button lead to the only project', async (t) => {
       await page.goto(signInUrl);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.waitForURL(`${origin}/projects/demo`);
@@ -46,13 +46,13 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       t.equal(await page.title(), 'Overview · svc');
       t.notOk(
         requested.some((address) => address.includes('svc_link')),
-        'no secret in an address',
+        'no secret in any address',
       );
       clean(t);
     });
 
     await t.test(
-      'the navigation has what an owner may open, and follows without a reload',
+      'the navigation shows what an owner may open, and updates without a reload',
       async (t) => {
         const links = await page.getByRole('navigation').getByRole('link').allTextContents();
         t.ok(links.includes('Incidents') && links.includes('State machines'), links.join());
@@ -60,17 +60,17 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
         await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
         await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
         t.equal(path(), '/projects/demo/deliveries');
-        t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus goes along');
+        t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus moves too');
         await page.goBack();
         await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
         t.equal(path(), '/projects/demo');
         const after = requested.filter((address) => !/^\/(assets|svc)/.test(address)).length;
-        t.equal(after, documents, 'no document was asked for again');
+        t.equal(after, documents, 'no document was requested again');
         clean(t);
       },
     );
 
-    await t.test('the first key leads past the navigation', async (t) => {
+    await t.test('the first Tab skips the navigation', async (t) => {
       await page.reload();
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
       await page.keyboard.press('Tab');
@@ -80,33 +80,30 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       clean(t);
     });
 
-    await t.test(
-      'the header is seen before the scripts have come, and stays in place',
-      async (t) => {
-        const scripts = Promise.withResolvers<void>();
-        const main = /\/assets\/main-/;
-        await page.route(main, async (route) => {
-          await scripts.promise;
-          await route.continue();
-        });
-        await page.reload({ waitUntil: 'commit' });
-        const header = page.locator('header.header');
-        await header.getByRole('link', { name: 'svc' }).waitFor();
-        await page.waitForFunction(
-          'getComputedStyle(document.querySelector("header")).display === "flex"',
-        );
-        const before = await header.boundingBox();
-        t.equal(await page.getByRole('heading', { level: 1 }).count(), 0);
-        scripts.resolve();
-        await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-        t.same(await header.boundingBox(), before);
-        t.equal(await header.count(), 1);
-        await page.unroute(main);
-        clean(t);
-      },
-    );
+    await t.test('the header is visible before the scripts load, and stays in place', async (t) => {
+      const scripts = Promise.withResolvers<void>();
+      const main = /\/assets\/main-/;
+      await page.route(main, async (route) => {
+        await scripts.promise;
+        await route.continue();
+      });
+      await page.reload({ waitUntil: 'commit' });
+      const header = page.locator('header.header');
+      await header.getByRole('link', { name: 'svc' }).waitFor();
+      await page.waitForFunction(
+        'getComputedStyle(document.querySelector("header")).display === "flex"',
+      );
+      const before = await header.boundingBox();
+      t.equal(await page.getByRole('heading', { level: 1 }).count(), 0);
+      scripts.resolve();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      t.same(await header.boundingBox(), before);
+      t.equal(await header.count(), 1);
+      await page.unroute(main);
+      clean(t);
+    });
 
-    await t.test('the theme is chosen, kept, and there before anything is painted', async (t) => {
+    await t.test('the theme is stored and applied before the first paint', async (t) => {
       const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
       await page.getByLabel('Theme').selectOption('dark');
       const dark = await background();
@@ -126,7 +123,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       clean(t);
     });
 
-    await t.test('a path that is no page stays nothing, and the service says so', async (t) => {
+    await t.test('an unknown path is reported by the service', async (t) => {
       const answer = await page.goto('/projects/demo/nothing');
       t.equal(answer?.status(), 404);
       t.same(
@@ -135,7 +132,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       );
     });
 
-    await t.test('who signed out is asked to sign in, by localhost too', async (t) => {
+    await t.test('a signed-out user is asked to sign in, also on localhost', async (t) => {
       const other = await chromium.visitor(origin);
       const address = origin.replace('127.0.0.1', 'localhost');
       await other.page.goto(`${address}/projects/demo/incidents/01K?step=3`);
@@ -167,19 +164,22 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
        axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
     );
 
-  await t.test('this host, its memory, and CPU or when it comes', async (t) => {
-    await page.goto('/projects/demo');
-    const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
-    await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
-    t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
-    const steps = main.locator('.steps > li');
-    await steps.first().waitFor();
-    t.equal(await steps.count(), 5);
-    t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
-    t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
-    t.same(await violations(), []);
-    t.same(problems, []);
-  });
+  await t.test(
+    'the overview shows this host, its memory, and its CPU or when it is due',
+    async (t) => {
+      await page.goto('/projects/demo');
+      const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
+      await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
+      t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
+      const steps = main.locator('.steps > li');
+      await steps.first().waitFor();
+      t.equal(await steps.count(), 5);
+      t.match(await steps.first().innerText(), /Done\s+Monitor a VM/);
+      t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
+      t.same(await violations(), []);
+      t.same(problems, []);
+    },
+  );
 
   const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
   await writeVms(demo, Date.now(), VMS - 5);
@@ -198,12 +198,12 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       await main.getByText('7 in all').waitFor();
       t.equal(await table.getAttribute('aria-rowcount'), '8');
       await page.goto('/projects/demo/vms?state=STOPPED');
-      await main.getByText('No VM fits these filters').waitFor();
+      await main.getByText('No VMs match these filters').waitFor();
       t.same(problems, []);
     },
   );
 
-  await t.test('on a phone the order is chosen above, and a row is the link', async (t) => {
+  await t.test('on a phone the sort order is above, and a row is a link', async (t) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await open('/projects/demo/vms', 'VMs');
     await main.getByLabel('Sort by').selectOption('CPU');
@@ -243,23 +243,26 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       );
       await memory.getByRole('button', { name: 'Show as table' }).click();
       const values = await memory.locator('tbody td.right').allInnerTexts();
-      // Newest first: fifteen minutes before the lone reading, and seven of them observed.
+      // Newest first: fifteen minutes before the lone reading, seven of them observed.
       const [from, to] = [values.indexOf('no reading'), values.lastIndexOf('no reading')];
       const inside = values.slice(from, to);
       t.ok(inside.length > 25, 'half of the half hour');
       t.equal(inside.filter((value) => value !== 'no reading').length, 1, inside.join());
       t.notOk(values.some((value) => value === '0 B'));
       t.match(await text(), /Limitation: Guest-visible capacity minus free memory/);
-      t.match(await text(), /Without a reading in this range: Disk, written/);
+      t.match(await text(), /No readings in this range: Disk, written/);
       t.same(await violations(), []);
       t.same(problems, []);
     },
   );
 
-  await t.test('MEAS-11: what is missing is named with its next step', async (t) => {
+  await t.test('MEAS-11: missing readings are listed with the next step', async (t) => {
     await open('/projects/demo/vms/unpolled-vm', 'Not polled');
     await main.getByText(/virsh dommemstat VM --period 10/).waitFor();
-    t.match(await text(), /Memory used \(libvirt has never got memory figures from the guest\)/);
+    t.match(
+      await text(),
+      /Memory used \(libvirt has never received memory figures from the guest\)/,
+    );
     t.notMatch(await text(), /the guest does not report this metric\); Memory/);
     t.same(await violations(), []);
     t.same(problems, []);
@@ -276,17 +279,17 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     await main.getByText(/last seen running, 2\d min ago/).waitFor();
     t.match(await text(), '1 in all', 'MEAS-10: the filter finds it as unknown');
     await open('/projects/demo/vms?state=RUNNING&search=stale', 'VMs');
-    await main.getByText('No VM fits these filters').waitFor();
+    await main.getByText('No VMs match these filters').waitFor();
     t.same(problems, []);
   });
 
   await t.test(
-    'the range is in the address, a coarse step says that it is an average',
+    'the range is in the address, and a coarse step is labelled as an average',
     async (t) => {
       await open('/projects/demo/vms/gap-vm', 'Gap');
       await main.getByRole('button', { name: '24 h' }).click();
       await page.waitForURL(/range=24h/);
-      await main.getByText('Average of 5 min, with lowest and highest').first().waitFor();
+      await main.getByText('Average of 5 min, with minimum and maximum').first().waitFor();
       t.equal(
         await main.getByRole('button', { name: '24 h' }).getAttribute('aria-pressed'),
         'true',
@@ -307,7 +310,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     t.match(
       await first.innerText(),
       /Last reading/,
-      'the range ends with the service, not in an hour',
+      "the range ends at the service's time, not in an hour",
     );
     t.same(other.problems, []);
   });
@@ -318,32 +321,32 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     visitor,
     async (t) => {
       await open('/projects/demo/vms/gap-vm', 'Gap');
-      // The charts above push the panel down while they load, and a click may miss it.
+      // The charts above push the panel down while they load, so a click may miss it.
       await main.getByText('Filesystems, size').waitFor();
       const panel = main.getByRole('region', { name: 'Expanded monitoring' });
-      await panel.getByRole('button', { name: 'Switch on' }).click();
-      const secret = panel.getByRole('region', { name: 'Token of the agent' });
+      await panel.getByRole('button', { name: 'Turn on' }).click();
+      const secret = panel.getByRole('region', { name: 'Agent token' });
       await secret.getByRole('button', { name: 'Show' }).click();
       const token = await secret.locator('output').innerText();
       t.ok(token.length > 20);
       t.match(await panel.innerText(), /agent/);
       await secret.getByRole('button', { name: 'I have stored it' }).click();
-      await panel.getByText(/The token works until/).waitFor();
+      await panel.getByText(/Token valid until/).waitFor();
       const kept = await page.evaluate(
         'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
       );
       t.notOk(`${kept}${page.url()}${await page.content()}`.includes(token));
-      await panel.getByRole('button', { name: 'Withdraw the token' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
-      await panel.getByRole('button', { name: 'Switch on' }).waitFor();
+      await panel.getByRole('button', { name: 'Revoke the token' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
+      await panel.getByRole('button', { name: 'Turn on' }).waitFor();
     },
   );
 
-  await t.test('the account says who it is, and switches to UTC', async (t) => {
+  await t.test('the account page shows the user and switches to UTC', async (t) => {
     await open('/account', 'Account');
     await main.locator('dl').getByText('a one-time link').waitFor();
     await main.getByLabel('Times').selectOption('utc');
-    t.match(await text(), /Now it is [\d:]+ UTC/);
+    t.match(await text(), /It is now [\d:]+ UTC/);
     t.same(await violations(), []);
     t.same(problems, []);
   });

@@ -24,7 +24,7 @@ t.test(
     const signedIn = await follow(1, { whileRunning: world.playBrowser.bind(world) });
     t.match(signedIn.stdout, /^Signed in at http:\S+ as (?!people\/)\S/m);
     t.match(signedIn.stdout, /^project +projects\/acme \(OWNER\)$/m);
-    t.match((await follow(2)).stdout, /^may do +monitoring\.read$/m);
+    t.match((await follow(2)).stdout, /^permissions +monitoring\.read$/m);
 
     const started = await follow(3);
     const code = /^code +(svc_pair_\S+)$/m.exec(started.stderr)?.[1] ?? '';

@@ -133,7 +133,7 @@ t.test('a SIGKILL while rows wait or a batch is in flight loses nothing', async 
     'in order',
   );
   const locked = await runToEnd(['agent', 'run', '--state', folder]);
-  t.match(locked, { code: 2, text: /An agent runs on .* already/ });
+  t.match(locked, { code: 2, text: /An agent is already running in/ });
   third.child.kill('SIGTERM');
   const [code] = await once(third.child, 'exit');
   t.equal(code, 0, third.log());

@@ -63,7 +63,7 @@ t.test('SRC-11: a thousand domains reach their projects within one interval', as
   const wrong = await runToEnd(['collect', 'enrol', ...endpoint], {
     SVC_COLLECTOR_KEY: service.demo.apiKey,
   });
-  t.match(wrong, { code: 2, text: /collector's key is missing/ });
+  t.match(wrong, { code: 2, text: /collector key is missing/ });
   const key = made.trim().split('\n').at(-1) ?? '';
   const enrolled = await runToEnd(['collect', 'enrol', ...endpoint], { SVC_COLLECTOR_KEY: key });
   t.equal(enrolled.code, 0, enrolled.text);
@@ -89,10 +89,10 @@ name vm-* project demo
 `,
   );
   const checked = await runToEnd(['collect', 'check', '--mapping', mapping], env);
-  t.equal(checked.code, 1, 'one matches no rule');
+  t.equal(checked.code, 1, 'one domain matches no rule');
   t.match(checked.text, /^blog-599 .* blog +3$/m);
   t.match(checked.text, /^stray .* - +-$/m);
-  t.match(checked.text, /1000 domains, of which 1 fit no rule/);
+  t.match(checked.text, /1000 domains, 1 without a matching rule/);
 
   const { child, ended, log } = startCollector(t, env, args);
   const last = async () => {
@@ -116,7 +116,7 @@ name vm-* project demo
   t.match(status.unmatched, [{ name: 'stray' }]);
   t.match(await runInProcess(['collect', 'status', '--state', state]), {
     code: 0,
-    stdout: /1 domain fits no rule.*stray/s,
+    stdout: /1 domain matches no rule.*stray/s,
   });
   const shown = await admin('collectors');
   for (const [project, share] of Object.entries(SHARES)) {

@@ -1,4 +1,4 @@
-/** Pages of machines and of the audit trail: one chunk, each page under its name in routes.ts. */
+/** Pages of machines and the audit trail: one chunk, with each page under its name in routes.ts. */
 
 export { Page as audit } from './audit.tsx';
 export { Page as machine } from './machine.tsx';

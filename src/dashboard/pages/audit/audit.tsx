@@ -1,6 +1,6 @@
 /**
- * The audit trail: who decided what and when, over all machines. Filters, and the step that is open,
- * are in the address. It does not move by itself: what is read says as of when.
+ * The audit trail: who decided what and when, across all machines. Filters and the open step are
+ * kept in the address. It does not refresh by itself; it shows the time as of which it was read.
  */
 import { useComputed } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -41,7 +41,7 @@ const ROWS = 100;
 
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
-  // The step that is open is in the address too, and changes nothing of the list.
+  // The open step is in the address too, but does not affect the list.
   const key = trailKey(projectName, query.value);
   const list = useListing<Transition>(
     `trail ${key}`,
@@ -89,7 +89,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Every step that was on this page: the filters offer who and what was seen in them. */
+/** All steps seen on this page: the filters offer their actors and events. */
 function useSeen(list: ListLoader<Transition>): readonly Transition[] {
   const kept = useRef(new Map<string, Transition>());
   return useComputed(() => {
@@ -100,7 +100,7 @@ function useSeen(list: ListLoader<Transition>): readonly Transition[] {
   }).value;
 }
 
-/** The address of a step: the same list, with the step opened. */
+/** The address of a step: the same list with the step open. */
 function hrefOf(step: Transition): string {
   const parameters = new URLSearchParams(query.value);
   parameters.set('step', stepKey(step));
@@ -134,7 +134,7 @@ const columns: readonly Column<Transition>[] = [
   { key: 'states', title: column.states, phone: 'second', cell: statesText },
 ];
 
-/** The machine leads to the path of the instance on its drawing, the resource to its own page. */
+/** The machine links to the path of the instance on its diagram, the resource to its own page. */
 function What({ step }: { readonly step: Transition }): VNode {
   const { machine, instanceName } = step;
   const called = <Called step={step} />;

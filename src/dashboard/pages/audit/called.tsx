@@ -1,12 +1,12 @@
-/** What a recorded step was about, as people call it: by name, or by its id, shortened. */
+/** The resource of a recorded step by its display name, or by its truncated id. */
 import type { VNode } from 'preact';
 import { idOf } from '../../data/names.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 
-/** Long enough to distinguish two; the tooltip has all of it. */
+/** Long enough to distinguish ids; the tooltip shows the whole id. */
 const ID_CHARS = 14;
 
-/** The instance of a step; its whole resource name is in the tooltip. */
+/** The instance of a step; the tooltip has its full resource name. */
 export function Called({ step }: { readonly step: Transition }): VNode {
   const { instance, instanceName, instanceDisplayName } = step;
   const id = instanceName === '' ? instance : idOf(instanceName);

@@ -1,4 +1,4 @@
-/** The path of one instance on the drawing of its machine. */
+/** The path of one instance on the diagram of its machine. */
 import type { VNode } from 'preact';
 import { mayDo } from '../../data/projects.ts';
 import { RecordedPath } from '../../statechart/recorded-path.tsx';
@@ -8,7 +8,7 @@ import { texts } from './texts.ts';
 interface InstancePanelProps {
   readonly projectName: string;
   readonly machine: string;
-  /** Resource name, as it stands in the address. */
+  /** Resource name, as it appears in the address. */
   readonly instance: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A machine, drawn with every state and arrow. `?instance=projects/p/alertRules/id` shows the path
- * of one instance on it, `step` the place on that path.
+ * A machine, drawn with all states and transitions. `?instance=projects/p/alertRules/id` shows the
+ * path of one instance on it, and `step` the position on that path.
  */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
@@ -20,7 +20,7 @@ export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${project}`;
   const name = parameters.machine ?? '';
   const machine = useMachine(projectName, name);
-  // The name of an address says nothing before it is known that there is such a machine.
+  // A name in the address is not displayed until the machine is known to exist.
   const isKnown = machine.state.value.value !== undefined;
   useTitle(isKnown ? name : undefined);
   const instance = query.value.get('instance');

@@ -1,4 +1,4 @@
-/** All machines of the service, drawn; each leads to its own page. */
+/** All machines of the service as diagrams; each links to its own page. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -15,7 +15,7 @@ import { NOTHING_MARKED } from '../../statechart/marking.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
 
-/** About as high as a drawing. */
+/** Approximate height of a diagram, lines. */
 const SKETCH_LINES = 6;
 
 type Summary = ResponseOf<'AuditService', 'listMachines'>['machines'][number];
@@ -58,7 +58,10 @@ function Card({ of }: { readonly of: Summary }): VNode {
   );
 }
 
-/** A drawing is loaded when it is about to be seen: sixteen at once would delay the first ones. */
+/**
+ * A diagram is loaded shortly before it becomes visible: loading sixteen at once would delay the
+ * first ones.
+ */
 function useNear(place: { readonly current: Element | null }): boolean {
   const isNear = useSignal(false);
   useEffect(() => {
@@ -79,7 +82,7 @@ function Sketch({ machine }: { readonly machine: string }): VNode {
   const layout = useMachine(projectName.value ?? '', machine).state.value.value?.layout;
   if (!layout) return <Loading lines={SKETCH_LINES} />;
   return (
-    // biome-ignore lint/a11y/noSvgWithoutTitle: hidden from those who do not see it; the link names it
+    // biome-ignore lint/a11y/noSvgWithoutTitle: hidden from screen readers; the link names it
     <svg viewBox={`0 0 ${layout.width} ${layout.height}`}>
       <Drawing layout={layout} marking={NOTHING_MARKED} isRecomputed={false} />
     </svg>

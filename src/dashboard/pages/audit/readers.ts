@@ -1,6 +1,6 @@
 /**
- * Which role reads the steps of a machine's instances: the service refuses others, so nothing is
- * asked that would be refused.
+ * The role that may read the steps of a machine's instances. The service rejects other roles, so
+ * such requests are not sent.
  */
 import { mayDo, type Role } from '../../data/projects.ts';
 import { pathOf } from '../../router/match.ts';
@@ -25,8 +25,8 @@ export function readerOf(machine: string): Role {
 }
 
 /**
- * Where the path of an instance is followed on the drawing of its machine. undefined: the instance
- * has no resource name, or its path is not for this role.
+ * Link to the path of an instance on the diagram of its machine. Undefined if the instance has no
+ * resource name or the role may not read its path.
  */
 export function pathOnChart(machine: string, instanceName: string): string | undefined {
   if (instanceName === '' || !mayDo(readerOf(machine))) return undefined;

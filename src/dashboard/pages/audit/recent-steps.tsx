@@ -1,4 +1,4 @@
-/** The newest recorded steps of a machine's instances; each leads to its instance's path. */
+/** The newest recorded steps of a machine's instances; each links to the path of its instance. */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
@@ -65,7 +65,7 @@ function Steps({ machine }: { readonly machine: string }): VNode {
   );
 }
 
-/** A machine without resource names, such as a session's, has paths that nobody can ask for. */
+/** Instances without resource names, such as sessions, have no path that can be requested. */
 function hrefOf({ instanceName }: Transition): string {
   if (instanceName === '') return path.value;
   return `${path.value}?instance=${encodeURIComponent(instanceName)}`;

@@ -1,22 +1,22 @@
-/** Texts of the pages of machines and their instances. */
+/** Texts of the state machine pages. */
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
   about:
-    'Everything that the service decides, it decides as one of these machines. Each step of each instance is recorded.',
+    'Every decision of the service is a step of one of these machines. Each step of each instance is recorded.',
   version: (version: number) => `Version ${version}`,
   label: (machine: string, version: number) => `${machine}, version ${version}`,
-  noLayout: 'The service sent no drawing of this machine.',
-  noMachines: 'The service named no machine.',
+  noLayout: 'The service did not send a diagram of this machine.',
+  noMachines: 'The service listed no machines.',
   recent: 'Recent steps',
   allSteps: 'All steps of this machine',
   instance: 'Instance',
   event: 'Event',
-  states: 'States after it',
+  states: 'Resulting states',
   decided: 'Decided',
   by: 'By',
   noSteps: 'No instance of this machine has taken a step yet.',
-  needs: (role: string) => `The steps of these instances need the role ${role}.`,
-  allInstances: 'Show no instance',
+  needs: (role: string) => `Viewing the steps of these instances requires the role ${role}.`,
+  allInstances: 'Hide the instance',
   path: (instance: string) => `Path of ${instance}`,
 });

@@ -1,7 +1,7 @@
 /**
- * The audit trail as a file of JSON lines, made in the browser of the pages that the API answers. It
- * can be stopped, goes on after an error where it broke off, and a file that lacks older steps says
- * so in its name.
+ * The audit trail as a file of JSON lines, assembled in the browser from the pages of the API. The
+ * export can be stopped and continues after an error where it broke off. The name of a file without
+ * older steps says so.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -23,14 +23,14 @@ import { texts as all } from './trail-texts.ts';
 
 const texts = all.export;
 
-/** The browser holds the file until it is saved: some 50 MB. */
+/** The browser holds the file in memory until it is saved: about 50 MB. */
 const STEPS_MAX = 50_000;
-/** Of a page: the service refuses an answer of more than 4 MiB. */
+/** Page size: the service rejects responses of more than 4 MiB. */
 const PAGE_STEPS = 500;
 
-/** How far it has come. */
+/** Progress of the export. */
 interface Progress {
-  /** `cut`: it has as many steps as a file may have, and more follow. */
+  /** `cut`: the file has reached its maximum number of steps, and more exist. */
   readonly is: 'ready' | 'running' | 'stopped' | 'failed' | 'cut' | 'whole';
   readonly error?: RpcError;
   readonly steps: number;
@@ -132,14 +132,14 @@ function Outcome({ of: { is, error, steps, oldestMs } }: { readonly of: Progress
 
 interface Export {
   readonly progress: Progress;
-  /** Begins, or goes on where it stopped. */
+  /** Starts, or continues after a stop. */
   start(): void;
   stop(): void;
-  /** Gives what is loaded to the person as a file. */
+  /** Saves the loaded steps as a file. */
   save(): void;
 }
 
-/** Loads while the dialog is open; nothing of it stays when the dialog is closed. */
+/** Loads while the dialog is open; everything is discarded when it closes. */
 function useExport(projectName: string): Export {
   const progress = useSignal(READY);
   const loaded = useRef({ parts: [] as string[], pageToken: '', startedMs: 0 });
@@ -148,7 +148,8 @@ function useExport(projectName: string): Export {
 
   async function load(signal: AbortSignal): Promise<void> {
     const { startedMs } = loaded.current;
-    // Pages go from the newest step down: what comes meanwhile is in none of them.
+    // Pages run from the newest step down, so steps that arrive in the meantime are in none of
+    // them.
     const filter = trailRequest(projectName, query.peek(), startedMs);
     for (;;) {
       const { pageToken, parts } = loaded.current;
@@ -192,7 +193,7 @@ function useExport(projectName: string): Export {
   };
 }
 
-/** `audit-demo-2026-11-23T085000Z.jsonl`, and `-incomplete` where older steps are missing. */
+/** `audit-demo-2026-11-23T085000Z.jsonl`, with `-incomplete` if older steps are missing. */
 function fileNameOf(projectName: string, startedMs: number, isWhole: boolean): string {
   const time = new Date(startedMs).toISOString().replaceAll(':', '').replace(/\.\d+/, '');
   return `audit-${idOf(projectName)}-${time}${isWhole ? '' : '-incomplete'}.jsonl`;

@@ -1,4 +1,4 @@
-/** Filters of the audit trail, kept in the address. What may be typed is offered as far as it is known. */
+/** Filters of the audit trail, kept in the address. Known values are suggested while typing. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
@@ -25,7 +25,7 @@ const texts = all.filter;
 
 export function TrailFilters(props: {
   readonly projectName: string;
-  /** Steps whose actors and events are offered. */
+  /** Steps whose actors and events are suggested. */
   readonly seen: readonly Transition[];
 }): VNode {
   const { projectName, seen } = props;
@@ -60,10 +60,10 @@ interface WhoFilterProps {
   readonly seen: readonly Transition[];
 }
 
-/** The largest page of a list: a project has fewer members, and rarely as many keys. */
+/** Maximum page size of a list: a project has fewer members, and rarely as many keys. */
 const ACTORS_MAX = 1_000;
 
-/** By a person, a key or a CI connection. A name that is nobody's filters nothing, and is said. */
+/** By a member, a key or a CI connection. An unknown name filters nothing and shows an error. */
 function WhoFilter({ projectName, seen }: WhoFilterProps): VNode {
   const isOwner = mayDo('OWNER');
   const page = { projectName, pageSize: ACTORS_MAX };
@@ -85,7 +85,8 @@ function WhoFilter({ projectName, seen }: WhoFilterProps): VNode {
       label={texts.by}
       hint={texts.byHint}
       options={options}
-      // A resource name may be of somebody who is gone; while not all are known, the service finds out.
+      // A resource name may belong to someone who left. If not all names are known, the service
+      // finds out.
       parse={(text) => (text.includes('/') || !known?.isWhole ? text : undefined)}
       problem={texts.nobody}
     />
@@ -101,13 +102,16 @@ function unique(options: readonly Option[]): readonly Option[] {
   return [...byValue.values()].toSorted((a, b) => a.title.localeCompare(b.title));
 }
 
-/** As it is typed or copied: a resource name, with the project or without, or the path of a page. */
+/**
+ * Accepts typed or copied forms: a resource name, with or without the project, or the path of a
+ * page.
+ */
 function instanceNameOf(projectName: string, text: string): string {
   const name = text.replace(/^.*?(?=projects\/)/, '').replace(/[?#].*$/, '');
   return /^projects\//.test(name) ? name : `${projectName}/${name.replace(/^\//, '')}`;
 }
 
-/** A named range moves on with the clock; two fields fix both of its ends. */
+/** A named range moves with the clock; two fields fix both of its ends. */
 function RangeFilter(): VNode {
   const names = texts.ranges as Readonly<Record<string, string>>;
   const [from, to] = [secondsOf(query.value, 'from'), secondsOf(query.value, 'to')];
@@ -143,7 +147,7 @@ function RangeFilter(): VNode {
 function chooseRange(range: string): void {
   const before = trailRanges[query.peek().get('range') ?? ''];
   const nowUnix = Math.floor(serverClock.now() / 1_000);
-  // Fixed ends begin where the named range stood.
+  // Fixed ends start where the named range was.
   const fixed = before === undefined ? {} : { from: String(nowUnix - before), to: String(nowUnix) };
   setQuery({
     from: undefined,
@@ -158,7 +162,7 @@ function setTime(name: 'from' | 'to'): (ms: number | undefined) => void {
     setQuery({ [name]: ms === undefined ? undefined : String(Math.floor(ms / 1_000)) });
 }
 
-/** Machines whose steps the role may read; another choice begins with all of its events. */
+/** Machines whose steps the role may read; selecting another one resets the event to any. */
 function MachineFilter({ projectName }: { readonly projectName: string }): VNode {
   const machines = useLoaded(`machines ${projectName}`, (options) =>
     read('AuditService', 'listMachines', { projectName }, options),
@@ -173,7 +177,7 @@ function MachineFilter({ projectName }: { readonly projectName: string }): VNode
   return <SelectFilter name="machine" label={texts.machine} options={shown} />;
 }
 
-/** Events of a machine, as its drawing has them; undefined: none is chosen, or it is not loaded. */
+/** Events of a machine, from its diagram; undefined if none is selected or it is not loaded. */
 function useEvents(projectName: string, machine: string): readonly string[] | undefined {
   const loader = useLoaded(`events ${projectName} ${machine}`, async (options) => {
     if (machine === '') return undefined;
@@ -186,13 +190,13 @@ function useEvents(projectName: string, machine: string): readonly string[] | un
   return loader.state.value.value;
 }
 
-/** A text in the address; known values are suggested by their display names. */
+/** A text in the address; known values are suggested by display name. */
 function TypedFilter(props: {
   readonly name: string;
   readonly label: string;
   readonly hint: string;
   readonly options: readonly Option[];
-  /** What is not in `options`; undefined: it is nothing that can be looked for. */
+  /** Parses values that are not in `options`; undefined if the value cannot be searched for. */
   readonly parse?: (text: string) => string | undefined;
   readonly problem?: (text: string) => string;
 }): VNode {

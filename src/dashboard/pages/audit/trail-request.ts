@@ -1,6 +1,6 @@
 /**
- * The audit trail in the address: its filters as a request, and a step's own key. Pure. The range
- * moves on with the service's clock until both of its ends are fixed.
+ * The audit trail in the address: its filters as a request, and the key of a step. Pure. The range
+ * moves with the service's clock until both ends are fixed.
  */
 import { idOf } from '../../data/names.ts';
 import type { RequestOf, ResponseOf } from '../../data/rpc-types.ts';
@@ -8,12 +8,12 @@ import type { Transition } from '../../statechart/recorded-steps.ts';
 
 type Request = RequestOf<'AuditService', 'listTransitions'>;
 
-/** Parameters of the query that narrow the list. */
+/** Query parameters that narrow the list. */
 export const TRAIL_FILTERS = [
   ...['range', 'from', 'to', 'by', 'machine', 'event', 'instance', 'request'],
 ] as const;
 
-/** Offered ranges, by their name in the address, in seconds; another value means from and to. */
+/** Available ranges, seconds, by their name in the address; any other value means from and to. */
 export const trailRanges: Readonly<Record<string, number>> = {
   '1h': 3_600,
   '24h': 86_400,
@@ -21,12 +21,14 @@ export const trailRanges: Readonly<Record<string, number>> = {
   '30d': 2_592_000,
 };
 
-/** Names the filters, so that a list starts over when one of them changes, and not as time passes. */
+/**
+ * Identifies the filters, so that a list restarts when one of them changes but not as time passes.
+ */
 export function trailKey(projectName: string, query: URLSearchParams): string {
   return JSON.stringify([projectName, ...TRAIL_FILTERS.map((name) => query.get(name))]);
 }
 
-/** Newest first. @param nowMs the service's now, to which a named range is relative */
+/** Newest first. @param nowMs the service's current time, to which a named range is relative */
 export function trailRequest(projectName: string, query: URLSearchParams, nowMs: number): Request {
   const { startMs, endMs } = rangeOf(query, nowMs);
   const text = (name: string): string => query.get(name)?.trim() ?? '';
@@ -44,7 +46,7 @@ export function trailRequest(projectName: string, query: URLSearchParams, nowMs:
 
 interface Range {
   readonly startMs: number | undefined;
-  /** The whole of its last second belongs to it. */
+  /** Inclusive: the whole of its last second. */
   readonly endMs: number | undefined;
 }
 
@@ -55,19 +57,22 @@ function rangeOf(query: URLSearchParams, nowMs: number): Range {
   return { startMs: from && from * 1_000, endMs: to && to * 1_000 + 999 };
 }
 
-/** Unix seconds of a parameter; undefined: it is not there, or no such number. */
+/** Unix seconds of a parameter; undefined if it is absent or invalid. */
 export function secondsOf(query: URLSearchParams, name: 'from' | 'to'): number | undefined {
   const text = query.get(name) ?? '';
   return /^[1-9]\d{0,10}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A step among those of its commit: an instance may take the same one twice, observed at two times. */
+/**
+ * Identifies a step within its commit: an instance may take the same step twice, observed at two
+ * times.
+ */
 export function stepKey(step: Transition): string {
   const { atUnixMs, sequence, machine, instance, event, observedUnixMs } = step;
   return [atUnixMs, sequence, machine, instance, event, observedUnixMs].join(' ');
 }
 
-/** What a key says of its step; undefined: it is no such key. */
+/** Parses the key of a step; undefined if it is invalid. */
 export function parseStepKey(
   key: string,
 ): { readonly atUnixMs: string; readonly machine: string; readonly event: string } | undefined {
@@ -76,7 +81,10 @@ export function parseStepKey(
   return { atUnixMs, machine, event };
 }
 
-/** A person's name; of others the resource name within the project, or the part of the service. */
+/**
+ * The name of a member; for other actors the resource name within the project, or the part of the
+ * service.
+ */
 export function whoOf({ by, byDisplayName, byUnprovenEmail }: Transition): string {
   return byDisplayName || byUnprovenEmail || by.replace(/^projects\/[^/]+\//, '');
 }
@@ -89,7 +97,7 @@ export interface Option {
 type Member = ResponseOf<'ProjectService', 'listMembers'>['members'][number];
 type Credential = ResponseOf<'AutomationService', 'listCredentials'>['credentials'][number];
 
-/** Whoever was seen, and whoever else may have acted: members, keys and CI connections by their owners. */
+/** Actors seen, and others who may have acted: members, keys and CI connections by their owners. */
 export function actorOptions(
   seen: readonly Transition[],
   known:
@@ -108,7 +116,7 @@ export function actorOptions(
   return [...acted, ...members, ...credentials];
 }
 
-/** States that a step left and came to; those that it stayed in stand in neither. */
+/** States that a step left and entered; unchanged ones are in neither list. */
 export function changedStates({ fromStates, toStates }: Transition): {
   readonly left: readonly string[];
   readonly entered: readonly string[];
@@ -119,25 +127,25 @@ export function changedStates({ fromStates, toStates }: Transition): {
   };
 }
 
-/** `alertInstance.firing.data.observed` is `data observed` beside the machine's name. */
+/** `alertInstance.firing.data.observed` becomes `data observed` next to the machine's name. */
 export function stateName(id: string): string {
   return id.split('.').slice(1).slice(-2).join(' ');
 }
 
 export interface ShownField {
-  /** With a dot for each level: `input.displayName`. */
+  /** Dot-separated path: `input.displayName`. */
   readonly name: string;
   readonly text: string;
-  /** Where it is a time, Unix ms. */
+  /** Unix ms, if the field is a time. */
   readonly ms?: number;
 }
 
-/** Unix ms of the years 2001 to 2286: other numbers of fields are counts and readings. */
+/** Unix ms of the years 2001 to 2286: other numbers in fields are counts and readings. */
 const MS_MIN = 1_000_000_000_000;
 const MS_MAX = 10_000_000_000_000;
 const TIME_NAME = /(^|\.)at$|(Ms|At)$/;
 
-/** The fields of a step, one a line; its type is its event. */
+/** The fields of a step, one per line; its type is its event. */
 export function fieldsOf(fields: Transition['fields']): ShownField[] {
   return flat(fields ?? {}, '').filter(({ name }) => name !== 'type');
 }

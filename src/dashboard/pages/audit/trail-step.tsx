@@ -1,6 +1,6 @@
 /**
- * One recorded step with all its fields, over the list. Its key is in the address: a link opens it
- * also where the list has not come so far.
+ * One recorded step with all its fields, over the list. Its key is in the address, so a link opens
+ * it even if the list has not loaded it.
  */
 
 import type { ComponentChildren, VNode } from 'preact';
@@ -19,12 +19,12 @@ import { fieldsOf, parseStepKey, stateName, stepKey, whoOf } from './trail-reque
 import { texts as all } from './trail-texts.ts';
 
 const texts = all.step;
-/** Steps of one millisecond. */
+/** Maximum number of steps in one millisecond. */
 const ROWS_MAX = 1_000;
 
 interface TrailStepProps {
   readonly projectName: string;
-  /** Steps that are loaded anyway. */
+  /** Steps that are already loaded. */
   readonly known: readonly Transition[];
 }
 
@@ -104,7 +104,7 @@ function Step({ of: step }: { readonly of: Transition }): VNode {
   );
 }
 
-/** The list with this filter alone. */
+/** The list with only this filter. */
 function hrefOf(filter: Readonly<Record<string, string>>): string {
   return `${path.value}?${new URLSearchParams(filter)}`;
 }

@@ -1,16 +1,16 @@
-/** Texts of the audit trail and of its export. */
+/** Texts of the audit trail and its export. */
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
   about:
-    'Everything that was decided, by whom and when: the recorded steps of every machine. The time of a step opens its fields.',
+    'Every decision, with who made it and when: the recorded steps of all machines. Select the time of a step to view its fields.',
   ownersOnly:
-    'Steps of members, keys, CI connections and agents are shown to owners of the project.',
+    'Steps of members, keys, CI connections and agents are visible to project owners only.',
   label: 'Recorded steps, newest first',
   asOf: (time: string) => `As of ${time}`,
   again: 'Refresh',
-  none: 'No step is recorded yet',
-  nothingFound: 'No recorded step matches these filters.',
+  none: 'No steps are recorded yet',
+  nothingFound: 'No recorded steps match these filters.',
   filter: {
     range: 'When',
     ranges: {
@@ -24,14 +24,15 @@ export const texts = localized({
     from: 'From',
     to: 'To',
     by: 'Who',
-    byHint: 'Anybody',
-    nobody: (name: string) => `Nobody here is called "${name}". An account acts by its keys.`,
+    byHint: 'Anyone',
+    nobody: (name: string) =>
+      `No member or account is named "${name}". An account acts through its keys.`,
     machine: 'Machine',
     event: 'Event',
     eventHint: 'Any',
     instance: 'Resource',
     instanceHint: 'alertRules/…',
-    request: (id: string) => `Decided by the request ${id}`,
+    request: (id: string) => `Decided by request ${id}`,
   },
   column: {
     when: 'Time',
@@ -40,18 +41,18 @@ export const texts = localized({
     what: 'Machine and resource',
     states: 'States',
   },
-  unchanged: 'no change of state',
+  unchanged: 'state unchanged',
   step: {
     title: (machine: string, event: string) => `${machine}: ${event}`,
-    gone: 'This step is not recorded any more, or not for your role.',
+    gone: 'This step is no longer recorded, or your role cannot view it.',
     observed: 'Observed',
     from: 'States before',
-    none: 'None: it was created',
+    none: 'None (created)',
     to: 'States after',
     request: 'Request',
     position: 'Position in the log',
     fields: 'Fields',
-    noFields: 'The event has no public field.',
+    noFields: 'The event has no public fields.',
     field: 'Field',
     value: 'Value',
     path: 'Path on the statechart',
@@ -63,20 +64,20 @@ export const texts = localized({
   export: {
     open: 'Export',
     title: 'Export the audit trail',
-    help: 'A file with one line of JSON for each recorded step that matches the filters, newest first, as the API answers it. It is made in this browser and sent nowhere.',
-    bound: (count: string) => `A file has at most ${count} steps.`,
+    help: 'One line of JSON for each recorded step that matches the filters, newest first, as returned by the API. The file is made in this browser and is not sent anywhere.',
+    bound: (count: string) => `A file contains at most ${count} steps.`,
     start: 'Export',
     stop: 'Stop',
-    goOn: 'Go on',
+    goOn: 'Continue',
     save: 'Save the file',
     soFar: (count: string) => `${count} steps so far`,
     downTo: (time: string) => `down to ${time}`,
     whole: (count: string) => `All ${count} steps are in the file.`,
-    empty: 'No recorded step matches the filters: there is nothing to save.',
+    empty: 'No recorded steps match the filters, so there is nothing to save.',
     stopped: 'Stopped: older steps are missing',
-    failed: 'It broke off: older steps are missing',
-    cut: (count: string) => `Cut at ${count} steps: older ones are missing`,
+    failed: 'The export failed: older steps are missing',
+    cut: (count: string) => `Truncated at ${count} steps: older steps are missing`,
     cutHelp: (time: string) =>
-      `The oldest step in the file is of ${time}. Export what is before it with a range that ends there.`,
+      `The oldest step in the file is from ${time}. To export older steps, choose a range that ends there.`,
   },
 });

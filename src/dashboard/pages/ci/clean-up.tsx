@@ -1,4 +1,7 @@
-/** Last step of the wizard: what to remove, what to set, and the first exchange as it comes. */
+/**
+ * Last step of the wizard: what to remove, what to set, and the first exchange as soon as it
+ * happens.
+ */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';

@@ -1,4 +1,7 @@
-/** What an owner changes about a connection: name and permissions, the emergency stop, its end. */
+/**
+ * What an owner can change about a connection: name and permissions, the emergency stop, and
+ * deletion.
+ */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -18,7 +21,7 @@ const texts = allTexts.connection;
 interface ActsProps {
   readonly projectName: string;
   readonly connection: Connection;
-  /** The connection is to be loaded again. */
+  /** Called when the connection must be reloaded. */
   readonly onChanged: () => void;
 }
 
@@ -74,7 +77,7 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
   const displayName = useSignal(connection.displayName);
   const chosen = useSignal<readonly string[]>(capabilities);
   const update = useMutation('AutomationService', 'updateCiConnection');
-  // What it has may stay, even where its account has lost it.
+  // Permissions of the connection may stay even if its account has lost them.
   const offered = [...new Set([...capabilities, ...(account?.capabilities ?? [])])].sort();
   const isChanged = offered.some(
     (one) => chosen.value.includes(one) !== capabilities.includes(one),
@@ -92,7 +95,8 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
       request={() => ({
         name,
         displayName: displayName.value.trim(),
-        // Left out, they stay as they are, whatever somebody else has changed meanwhile.
+        // If absent, permissions stay as they are, even if another member has changed them in the
+        // meantime.
         ...(isChanged && { capabilities: { values: [...chosen.value] } }),
       })}
       onSaved={said(texts.saved, onChanged)}

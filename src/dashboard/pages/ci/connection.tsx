@@ -1,5 +1,5 @@
 /**
- * One approved CI workflow: what it binds, what it may do, its exchanges and refusals, and the
+ * One approved CI workflow: its bound claims, its permissions, its exchanges and refusals, and the
  * emergency stop.
  */
 
@@ -60,7 +60,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Why it gives no access now, where it gives none. */
+/** Why it gives no access now, if so. */
 function Standing({ connection }: { readonly connection: Connection }): VNode | null {
   const { state, disabledReason, effectiveCapabilities } = connection;
   if (state === 'DISABLED') {

@@ -1,6 +1,6 @@
 /**
- * The CI workflows that a project trusts, and the verifications under way. `?step=account` is the
- * first step of the wizard, which is also what an empty list shows.
+ * The CI workflows that a project trusts, and the verifications in progress. `?step=account` is the
+ * first step of the wizard, which is also shown for an empty list.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
@@ -31,7 +31,7 @@ import { TimeLeft, WizardSteps } from './wizard-frame.tsx';
 
 const ROWS = 200;
 const POLL_SECONDS = 15;
-/** They come newest first, and none is open for longer than half an hour. */
+/** Newest first; none stays open for longer than half an hour. */
 const VERIFICATIONS_READ = 100;
 
 export function Page({ parameters }: PageProps): VNode {
@@ -83,7 +83,7 @@ function StartAfter({ projectName, name }: { projectName: string; name: string }
   );
 }
 
-/** What the page has of both lists. */
+/** Both lists of the page. */
 interface Found {
   readonly connections: readonly Connection[];
   readonly open: readonly Verification[];

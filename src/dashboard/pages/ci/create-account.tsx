@@ -1,4 +1,4 @@
-/** A service account for a workflow, without leaving the wizard: a name and a template. */
+/** Creates a service account for a workflow within the wizard: a name and a template. */
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -18,7 +18,7 @@ const texts = all.create;
 interface CreateAccountProps {
   readonly projectName: string;
   readonly onCreated: (account: ServiceAccount) => void;
-  /** Left out, there is nothing to go back to. */
+  /** If absent, there is no Cancel button. */
   readonly onCancel: (() => void) | undefined;
 }
 

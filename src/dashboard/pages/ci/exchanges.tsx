@@ -1,4 +1,4 @@
-/** The newest exchanges of a connection, from the audit: when, and which run of the job it was. */
+/** The newest exchanges of a connection, from the audit trail: time and run of the job. */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
@@ -55,12 +55,12 @@ export function Exchanges({ projectName, connectionName }: ExchangesProps): VNod
   );
 }
 
-/** Claims that are kept for audit, by the names of each platform. */
+/** Claims kept for audit, by their names on each platform. */
 const ACTOR = ['actor', 'user_login'];
 const RUN = ['run_id', 'pipeline_id', 'build_number', 'oidc.circleci.com/workflow-id'];
 const COMMIT = ['sha', 'build_commit'];
 
-/** undefined: the token did not have it, or its platform has no such claim. */
+/** Undefined if the token lacks it or the platform has no such claim. */
 function recorded({ fields }: Transition, names: readonly string[]): string | undefined {
   const claims = fields?.recorded;
   if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;

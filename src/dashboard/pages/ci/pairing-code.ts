@@ -1,6 +1,7 @@
 /**
- * The pairing code on its way from the answer that has it to the page that shows it. It is in memory
- * alone, and taken once: a reload, another page or a second visit has none.
+ * Passes the pairing code from the response that contains it to the page that shows it. It is kept
+ * only in memory and can be taken once: it is unavailable after a reload, on another page or on a
+ * second visit.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -12,7 +13,7 @@ export function handOver(verification: string, code: string): void {
   handed = { verification, code };
 }
 
-/** The code while the page of the verification is open; undefined: it is not known here. */
+/** The code while the page of the verification is open; undefined if this tab does not have it. */
 export function usePairingCode(verification: string): Signal<string | undefined> {
   const first = useMemo(() => {
     const found = handed?.verification === verification ? handed.code : undefined;

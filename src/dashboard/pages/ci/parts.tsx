@@ -1,4 +1,6 @@
-/** What several pages of keyless CI show: claims, permissions, variables, why something was refused. */
+/**
+ * Shared parts of the keyless CI pages: claims, permissions, variables and reasons for refusals.
+ */
 
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { Badge, StateBadge } from '../../components/badges.tsx';
@@ -11,8 +13,7 @@ import { texts as all, capabilityNames } from './texts.ts';
 const texts = all.review;
 
 /**
- * Absent and empty are different things, and neither looks like the other. A long value breaks where a
- * part of it ends.
+ * Absent and empty values are different and look different. A long value wraps between its parts.
  */
 function ClaimValue({ value }: { readonly value: string | undefined }): VNode {
   if (value === undefined) return <span class="weak">{texts.absent}</span>;
@@ -29,7 +30,7 @@ function ClaimValue({ value }: { readonly value: string | undefined }): VNode {
   );
 }
 
-/** The same as text. */
+/** The value as text. */
 export function claimText(value: string | undefined): string {
   return value === '' ? texts.empty : (value ?? texts.absent);
 }
@@ -37,7 +38,7 @@ export function claimText(value: string | undefined): string {
 export interface ClaimTableProps {
   readonly label: string;
   readonly claims: readonly Claim[];
-  /** Claims that differ from an earlier observation, as they were then. */
+  /** Claims that differ from an earlier observation, with their earlier values. */
   readonly changed?: ReadonlyMap<string, Claim>;
 }
 
@@ -87,7 +88,7 @@ function Value(props: { value: string | undefined; before: Claim | undefined }):
 export interface PermissionsProps {
   readonly legend: string;
   readonly help: ComponentChildren;
-  /** Those that can be chosen. */
+  /** Selectable permissions. */
   readonly offered: readonly string[];
   readonly chosen: readonly string[];
   readonly onChange: (chosen: string[]) => void;
@@ -117,7 +118,7 @@ export function Permissions(props: PermissionsProps): VNode {
   );
 }
 
-/** What the job needs to exchange. The pages and the API have one origin. */
+/** Variables that the job needs for the exchange. The pages and the API share one origin. */
 export function Variables({ connection }: { readonly connection: Connection }): VNode {
   const variables = [
     ['SVC_TRUST', connection.name],
@@ -140,7 +141,7 @@ export function Variables({ connection }: { readonly connection: Connection }): 
   );
 }
 
-/** A value to be copied, under its name. */
+/** A value with a copy button and its name. */
 export function CopiedFact(props: { readonly title: string; readonly value: string }): VNode {
   return (
     <div>
@@ -153,7 +154,7 @@ export function CopiedFact(props: { readonly title: string; readonly value: stri
   );
 }
 
-/** State of a verification in words: what was observed is not yet approved. */
+/** State of a verification in words. Observed does not mean approved. */
 export function VerificationState({ state }: { readonly state: Verification['state'] }): VNode {
   if (state === 'OBSERVED') return <Badge tone="waiting" text={all.wizard.awaitsReview} />;
   return <StateBadge value={state} />;

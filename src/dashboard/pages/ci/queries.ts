@@ -1,4 +1,4 @@
-/** Reads of the pages of keyless CI, and their types. */
+/** Reads of the keyless CI pages, and their types. */
 import { read } from '../../data/call.ts';
 import { type Loader, useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
@@ -15,7 +15,7 @@ export type Template = ResponseOf<
   'listPermissionTemplates'
 >['templates'][number];
 
-/** A run that is awaited comes at any moment. */
+/** Polling interval while waiting for a run, which may happen at any moment, s. */
 export const WATCH_SECONDS = 3;
 
 export function useVerification(name: string, pollSeconds?: number): Loader<Verification> {
@@ -40,7 +40,7 @@ export function useServiceAccount(name: string): Loader<ServiceAccount> {
   );
 }
 
-/** Still to be proved or reviewed; an expired or decided one is history. */
+/** True until it has been proved and reviewed; expired and decided ones are history. */
 export function isOpen({ state }: Pick<Verification, 'state'>): boolean {
   return state === 'AWAITING_PROOF' || state === 'OBSERVED';
 }
@@ -51,7 +51,7 @@ export function startPath(projectName: string, after?: string): string {
   return `${path}?step=account${after === undefined ? '' : `&after=${idOf(after)}`}`;
 }
 
-// Names of the same thing on each platform, as in its claim map.
+// Names of the same claim on each platform, as in its claim map.
 const REPOSITORY = [
   ...['repository', 'project_path', 'pipeline_slug'],
   'oidc.circleci.com/vcs-origin',
@@ -59,7 +59,7 @@ const REPOSITORY = [
 const WORKFLOW = ['workflow_ref', 'ci_config_ref_uri', 'step_key'];
 const EVENT = ['event_name', 'pipeline_source', 'build_source'];
 
-/** The workflow of some claims; a part that its platform does not name is undefined. */
+/** The workflow described by some claims; parts that its platform does not name are undefined. */
 export function workflowOf(claims: readonly Claim[]) {
   const first = (names: readonly string[]): string | undefined =>
     names.flatMap((name) => claims.find(({ claim }) => claim === name)?.value ?? []).at(0);
@@ -67,7 +67,7 @@ export function workflowOf(claims: readonly Claim[]) {
   const workflow = first(WORKFLOW);
   return {
     repository,
-    // The reference repeats the repository, and has the folder that all have.
+    // The reference repeats the repository and the folder common to all workflows.
     workflow: workflow
       ?.replace(`${repository}/`, '')
       .replace('.github/workflows/', '')
@@ -76,7 +76,7 @@ export function workflowOf(claims: readonly Claim[]) {
   };
 }
 
-/** Bound claims whose value is not the one of an earlier observation. */
+/** Bound claims whose value differs from an earlier observation. */
 export function changedClaims(
   now: readonly Claim[],
   before: readonly Claim[] | undefined,

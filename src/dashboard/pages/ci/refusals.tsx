@@ -1,6 +1,7 @@
 /**
- * Refused exchanges of a connection: why, and which approved claims the token had otherwise or not
- * at all. Values of the refused token are not known here: they stand in the log of its job.
+ * Refused exchanges of a connection: the reason, and which approved claims were different or
+ * missing in the token. The values of the refused token are not known here: they are in the log of
+ * its job.
  */
 import type { VNode } from 'preact';
 import { Badge } from '../../components/badges.tsx';

@@ -1,4 +1,4 @@
-/** Rejects a verification; with `again`, to observe another run in the next one. */
+/** Rejects a verification; with `again`, to observe another run in a new one. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -14,10 +14,10 @@ const texts = all.reject;
 
 interface RejectProps {
   readonly projectName: string;
-  /** Of the verification. */
+  /** Name of the verification. */
   readonly name: string;
   readonly onRejected: () => void;
-  /** Leads to the first step, which begins with what this one has. */
+  /** If true, leads to the first step, prefilled from this verification. */
   readonly isAgain?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Review and approval: each observed claim, what is to be considered, ticked singly, and the
- * permissions. Ticks hold for one observation: they are kept by its digest, and the approval names it.
+ * Review and approval: each observed claim, individually ticked statements, and the permissions.
+ * Ticks apply to one observation: they are stored by its digest, which the approval names.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -35,7 +35,7 @@ export function Review(props: ReviewProps): VNode {
   return after === null ? <Reviewed {...props} /> : <ReviewedAfter {...props} after={after} />;
 }
 
-/** What the verification before it had observed; nothing while it is not known. */
+/** Compares with the observation of the previous verification, once it is loaded. */
 function ReviewedAfter(props: ReviewProps & { readonly after: string }): VNode {
   const before = useVerification(`${props.projectName}/ciVerifications/${props.after}`);
   return <Reviewed {...props} before={before.state.value.value?.claims} />;
@@ -85,7 +85,7 @@ interface ApprovalProps {
   readonly loader: Loader<Verification>;
 }
 
-/** For one observation: another digest makes another one, with nothing ticked. */
+/** State of one observation: a new digest starts without ticks. */
 function Approval({ verification, changed, loader }: ApprovalProps): VNode {
   const { name, claims, warnings, claimsDigest, capabilities: asked } = verification;
   const displayName = useSignal(verification.displayName);
@@ -148,7 +148,7 @@ function blockedBy(left: number, capabilities: readonly string[]): string | unde
   return capabilities.length === 0 ? all.start.capabilityMissing : undefined;
 }
 
-/** A statement for a claim that differs from the observation before; none for others. */
+/** A statement for a claim that differs from the previous observation; undefined for others. */
 function changeOf({ claim, value }: Claim, changed: ReadonlyMap<string, Claim>): string[] {
   const before = changed.get(claim);
   return before ? [texts.isChanged(claim, claimText(before.value), claimText(value))] : [];

@@ -1,6 +1,7 @@
 /**
- * First step of the wizard: which service account, which permissions can be approved later, on which
- * platform. Its answer has the pairing code, which goes to the page of the verification in memory.
+ * First step of the wizard: the service account, the permissions that can be approved later, and
+ * the platform. The response contains the pairing code, which is passed in memory to the page of
+ * the verification.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -29,7 +30,7 @@ interface Form {
   readonly account: string;
   readonly displayName: string;
   readonly capabilities: readonly string[];
-  /** Empty: the platform that the service chooses. */
+  /** Empty for the platform that the service chooses. */
   readonly issuer: string;
 }
 
@@ -141,7 +142,7 @@ function missingOf(
 interface ChooseAccountProps {
   readonly projectName: string;
   readonly accounts: readonly ServiceAccount[];
-  /** The chosen one. */
+  /** The selected account. */
   readonly account: ServiceAccount | undefined;
   readonly loader: ListLoader<ServiceAccount>;
   readonly onChoose: (account: ServiceAccount) => void;
@@ -210,7 +211,7 @@ function ChooseAccount(props: ChooseAccountProps): VNode {
   );
 }
 
-/** Where there is one account, it is the choice; another can be created beside it. */
+/** Preselects the account if there is only one; the user can still create another. */
 function useFirstChoice({ accounts, account, onChoose }: ChooseAccountProps): void {
   const [only] = accounts.length === 1 && account === undefined ? accounts : [];
   useEffect(() => {
@@ -220,7 +221,7 @@ function useFirstChoice({ accounts, account, onChoose }: ChooseAccountProps): vo
 
 type Issuer = ServiceInfo['ciIssuers'][number];
 
-/** Nothing to choose where the service accepts the tokens of one platform alone. */
+/** Hidden if the service accepts tokens of only one platform. */
 function Platform(props: {
   readonly issuer: string;
   readonly onChange: (issuer: string) => void;

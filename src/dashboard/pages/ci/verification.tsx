@@ -1,6 +1,6 @@
 /**
- * The wizard from the pairing code to the first exchange. The step is in the address; which steps
- * are possible follows from the state of the verification, which the page reads every 3 seconds
+ * The wizard from the pairing code to the first exchange. The step is kept in the address. The
+ * state of the verification determines which steps are possible; the page polls it every 3 seconds
  * until it is decided.
  */
 import type { Signal } from '@preact/signals';
@@ -53,7 +53,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** The step that is shown: what the address asks for, as far as the state allows it. */
+/** The displayed step: the one in the address, if the state allows it. */
 function stepOf({ state }: Verification, asked: string | null): WizardStep | undefined {
   if (state === 'AWAITING_PROOF') return asked === 'wait' ? 'wait' : 'setUp';
   if (state === 'OBSERVED') return 'review';
@@ -73,7 +73,7 @@ function Wizard({ projectName, verification, code, loader }: WizardProps): VNode
   useTitle(displayName);
   useEffect(() => {
     if (query.peek().get('step') !== step) setQuery({ step });
-    // The code is used up by an observation: nothing shows it any more.
+    // An observation uses up the code, so it is no longer shown.
     if (state !== 'AWAITING_PROOF') code.value = undefined;
   }, [step, state, code]);
   const parts: Readonly<Record<WizardStep, () => VNode>> = {
@@ -103,7 +103,7 @@ function Wizard({ projectName, verification, code, loader }: WizardProps): VNode
   );
 }
 
-/** Moves the focus to what is new when the step changes, as a new page would. */
+/** Moves the focus to the new content when the step changes, as a new page would. */
 function Step({ children }: { readonly children: ComponentChildren }): VNode {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -145,7 +145,7 @@ function Wait({ verification }: { readonly verification: Verification }): VNode 
   );
 }
 
-/** Why the last run was refused, and that the code is still good. */
+/** Why the last run was refused, and that the code is still valid. */
 function LastRefusal({ verification }: { readonly verification: Verification }): VNode | null {
   const { lastRefusal, state } = verification;
   if (lastRefusal === undefined) return null;

@@ -1,11 +1,11 @@
-/** The frame of the wizard: which step is open, and how long the verification is valid. */
+/** The frame of the wizard: the current step, and how long the verification is valid. */
 import type { VNode } from 'preact';
 import { nowMs } from '../../data/clock.ts';
 import { formatDuration } from '../../messages/format.ts';
 import { query } from '../../router/location.ts';
 import { texts } from './texts.ts';
 
-/** In their order; the first stands on the page of the connections. */
+/** In order; the first is shown on the connections page. */
 const steps = ['account', 'setUp', 'wait', 'review', 'cleanUp'] as const;
 
 export type WizardStep = (typeof steps)[number];
@@ -34,7 +34,7 @@ export function stepPath(step: WizardStep): string {
   return `?${next}`;
 }
 
-/** Counts down by the server's clock, and stops at nothing. */
+/** Counts down to zero by the server's clock. */
 export function TimeLeft({ untilMs }: { readonly untilMs: number }): VNode {
   const seconds = Math.max(0, Math.floor((untilMs - nowMs.value) / 1_000));
   return <span class="time">{formatDuration(seconds)}</span>;

@@ -1,4 +1,4 @@
-/** The attempts of a delivery: what was rechecked, what was sent, what came back. */
+/** The attempts of a delivery: the checks, the request and the response. */
 import type { VNode } from 'preact';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { msOf, Time } from '../../components/time.tsx';
@@ -55,7 +55,10 @@ function Checks({ of: checks }: { readonly of: readonly Check[] }): VNode {
         {checks.map(({ check, holds, reason }) => (
           <li key={check}>
             <Badge tone={holds ? 'good' : 'critical'} text={holds ? texts.passed : texts.failed} />{' '}
-            {/* Of one that failed, what is so: what should be so would read as its opposite. */}
+            {/*
+                A failed check shows the actual condition: the expected one would read as its
+                opposite.
+             */}
             {(holds ? undefined : unsentNames[reason]) ?? checkNames[check] ?? check}
           </li>
         ))}
@@ -82,7 +85,7 @@ function Result({ attempt }: { readonly attempt: Attempt }): VNode {
         ) : (
           <Badge tone={tones[outcome] ?? 'info'} text={outcomes[outcome] ?? outcome} />
         )}{' '}
-        {/* The error names the status too. */}
+        {/* The error already includes the status. */}
         {httpStatus !== undefined && error === '' && `${texts.status(httpStatus)} `}
         <span class="weak">
           {startedMs !== undefined && <Time ms={startedMs} />}

@@ -1,4 +1,4 @@
-/** The notifications of a project, newest first, with what came of each. */
+/** The notifications of a project, newest first, with their outcomes. */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
@@ -75,7 +75,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Filters of the address: `?state=FAILED&event=FIRING&incident=id&from=unix&to=unix`. */
+/** Filters in the address: `?state=FAILED&event=FIRING&incident=id&from=unix&to=unix`. */
 function requestOf(projectName: string, parameters: URLSearchParams): Request {
   const incident = parameters.get('incident');
   const destination = parameters.get('destination');

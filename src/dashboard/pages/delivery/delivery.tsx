@@ -1,6 +1,6 @@
 /**
- * One notification on its way: what was checked before each attempt, what came of it, when the next
- * one is, and its path through its machine.
+ * One delivery: the checks before each attempt, its outcome, the time of the next attempt, and the
+ * path through its machine.
  */
 
 import type { VNode } from 'preact';
@@ -27,7 +27,7 @@ import { Attempts, type Delivery } from './attempts.tsx';
 import { texts } from './texts.ts';
 
 const POLL_SECONDS = 10;
-/** While it is on its way its next step is less than a second away. */
+/** States in which the next step is less than a second away. */
 const UNDER_WAY = new Set(['QUEUED', 'RECHECKING', 'SENDING']);
 const UNDER_WAY_MS = 1_000;
 
@@ -119,7 +119,7 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
   );
 }
 
-/** What it says, of which rule and VM; the title of the page too. */
+/** What it reports, with its rule and VM; also the title of the page. */
 function useDeliveryTitle(delivery: Delivery): string {
   const { event, ruleDisplayName, vmName, vmDisplayName, members } = delivery;
   const vm = vmDisplayName || idOf(vmName);
@@ -136,7 +136,7 @@ function isGroup({ members }: Delivery): boolean {
 
 type Member = Delivery['members'][number];
 
-/** The incidents that share the message; nothing for a message of one. */
+/** The incidents that share the message; renders nothing for a single incident. */
 function Members({ of: delivery }: { readonly of: Delivery }): VNode | null {
   if (!isGroup(delivery)) return null;
   const columns: readonly Column<Member>[] = [
@@ -176,12 +176,12 @@ function Members({ of: delivery }: { readonly of: Delivery }): VNode | null {
   );
 }
 
-/** False while an attempt is under way: its time is that of the attempt. */
+/** False while an attempt is in progress: then the time is that of the attempt. */
 function isAwaited(state: string): boolean {
   return state === 'QUEUED' || state === 'WAITING';
 }
 
-/** By rule and place, as the list of incidents has it; by its id until that is loaded. */
+/** Rule and place, as in the incident list; the id until they are loaded. */
 function IncidentLink({ name }: { readonly name: string }): VNode {
   const { value } = useLoaded(name, (options) =>
     read('AlertService', 'getIncident', { name }, options),

@@ -1,6 +1,6 @@
 /**
- * What can be done with a destination: test it, edit it, pause and resume it, rotate its secret,
- * delete it. Each says what happens then.
+ * Actions on a destination: send a test, edit, pause and resume, rotate the secret, delete. Each
+ * describes its effect.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -29,9 +29,9 @@ type Act = 'edit' | 'pause' | 'rotate' | 'delete';
 export interface DestinationActsProps {
   readonly project: string;
   readonly destination: Destination;
-  /** Rules that name it; undefined while they are not known. */
+  /** Rules that name it; undefined until they are loaded. */
   readonly rules: readonly Rule[] | undefined;
-  /** The service's answer: the destination as it is now. */
+  /** Called with the updated destination from the service's response. */
   readonly onChanged: (destination: Destination) => void;
   readonly onRotated: (rotated: Rotated) => void;
 }
@@ -77,7 +77,10 @@ export function DestinationActs(props: DestinationActsProps): VNode {
   );
 }
 
-/** Sends a test and opens the delivery that it made; of several recipients the list of theirs. */
+/**
+ * Sends a test and opens the delivery that it created, or the list of deliveries if there are
+ * several recipients.
+ */
 function SendTest(props: { readonly project: string; readonly destination: Destination }): VNode {
   const { project, destination } = props;
   const { name, state, email } = destination;
@@ -210,7 +213,7 @@ function DeleteDialog({ destination, isOpen, onClose, project, rules }: DeletePr
   );
 }
 
-/** Rules by name, as links where this version has their page. */
+/** Rules by name, as links if this version has their page. */
 export function RuleNames({ rules }: { readonly rules: readonly Rule[] }): VNode {
   return (
     <ul class="plain-list">

@@ -1,4 +1,4 @@
-/** Pages of destinations: one chunk, each page under its name in routes.ts. */
+/** Pages of destinations: one chunk, with each page under its name in routes.ts. */
 
 export { Page as destination } from './destination.tsx';
 export { Page as destinations } from './destinations.tsx';

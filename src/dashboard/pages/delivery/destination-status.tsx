@@ -1,4 +1,4 @@
-/** Status of a destination: a badge, and the reason or since when. */
+/** Status of a destination: a badge, and the reason or start time. */
 import type { VNode } from 'preact';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { msOf, Time } from '../../components/time.tsx';
@@ -19,13 +19,13 @@ interface StatusProps {
   readonly destination: Destination;
 }
 
-/** Its status in a word. */
+/** Its status as a badge. */
 export function StatusBadge({ destination }: StatusProps): VNode {
   const status = statusOf(destination);
   return <Badge tone={tones[status]} text={statusNames[status] ?? status} />;
 }
 
-/** Why it is paused, or since when it fails; nothing otherwise. */
+/** Why it is paused, or since when it fails; renders nothing otherwise. */
 export function StatusReason({ destination }: StatusProps): VNode | null {
   const status = statusOf(destination);
   const failingMs = msOf(destination.failingSinceUnix);

@@ -1,4 +1,4 @@
-/** Texts of the pages of destinations. */
+/** Texts of the destination pages. */
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
@@ -13,10 +13,10 @@ export const texts = localized({
     noDelivery: 'none yet',
     quota: (used: string, limit: string) => `${used} of ${limit} destinations`,
     full: (limit: string) =>
-      `The project has its ${limit} destinations: delete one, or ask the operator for more.`,
-    none: 'There is no destination yet.',
+      `The project has reached its limit of ${limit} destinations. Delete one, or ask the operator for more.`,
+    none: 'No destinations yet.',
     noneHelp:
-      'Incidents are shown here and need none. A destination also notifies people elsewhere, by mail, by a webhook or in a chat: create one, send a test, then name it in a rule.',
+      'Incidents always appear in the dashboard. A destination also notifies people by mail, webhook or chat. Create one, send a test, then choose it in a rule.',
     new: 'New destination',
   },
   sendsTo: (host: string, lastFour: string) => `${host}\u00a0…${lastFour}`,
@@ -25,149 +25,149 @@ export const texts = localized({
   since: 'since',
   create: {
     title: (kind: string) => `New destination: ${kind}`,
-    choose: 'Where are notifications to go?',
+    choose: 'Where should notifications go?',
     otherKind: 'Another kind',
-    noMail: 'This service sends no mail: its operator sets SVC_SMTP_URL first.',
+    noMail: 'This service cannot send mail. The operator must set SVC_SMTP_URL first.',
     name: 'Name',
-    nameHelp: 'What rules and lists call it, such as "On call".',
-    nameMissing: 'Give it a name.',
-    urlMissing: 'Give its URL.',
+    nameHelp: 'Name in rules and lists, such as "On call".',
+    nameMissing: 'Enter a name.',
+    urlMissing: 'Enter a URL.',
     noRecipient: 'Choose at least one recipient.',
     url: 'URL',
     action: 'Create',
-    refused: 'It was not created',
-    created: (name: string) => `${name} is created`,
+    refused: 'The destination was not created',
+    created: (name: string) => `${name} created`,
     secretHelp:
-      'The receiver verifies with it that a message comes from this service. Give it to the receiver now.',
+      'The receiver uses it to verify that messages come from this service. Store it at the receiver now.',
     open: 'Open the destination',
   },
   groupWait: {
-    label: 'Waits',
-    help: 'Further incidents of the same rule meanwhile are in the same message.',
-    none: 'No: one message for each incident',
+    label: 'Group wait',
+    help: 'Further incidents of the same rule in this time join the same message.',
+    none: 'None: one message per incident',
     some: (duration: string) => `${duration} for further incidents of the rule`,
-    usualWebhook: 'As usual: not at all',
-    usual: 'As usual: as long as this service is configured to',
+    usualWebhook: 'Default: none',
+    usual: 'Default: as configured for this service',
   },
   recipients: {
     legend: 'Recipients',
-    help: 'Members of the project with a proven address. Each is mailed a link, and gets notifications only after pressing the button behind it.',
-    none: 'No member has a proven address.',
+    help: 'Project members with a verified address. Each receives a link by mail, and gets notifications after confirming.',
+    none: 'No member has a verified address.',
     noneHelp:
-      'An address is proven when its member signs in by a link that was mailed to it, or by the provider.',
+      'An address is verified when its member signs in with a mailed link, or when the identity provider verifies it.',
     without: (count: number) =>
       count === 1
-        ? '1 member has no proven address: it is proven when they sign in by a link mailed to it, or by the provider.'
-        : `${count} members have no proven address: it is proven when they sign in by a link mailed to it, or by the provider.`,
-    gone: (address: string) => `${address} (no member)`,
+        ? '1 member has no verified address. It is verified when they sign in with a mailed link, or by the identity provider.'
+        : `${count} members have no verified address. It is verified when they sign in with a mailed link, or by the identity provider.`,
+    gone: (address: string) => `${address} (not a member)`,
     address: 'Address',
     state: 'State',
     label: 'Recipients',
-    meaning: 'What follows',
+    meaning: 'Consequence',
     since: 'Verified',
     notYet: 'not yet',
-    noMember: 'No member any more: nothing is sent.',
-    again: 'Send verification mails again',
-    againEffect: 'A new link to everybody who has not confirmed; the old link ends.',
-    nobodyWaits: 'Nobody has to confirm.',
-    mailed: (mails: number) =>
-      mails === 1 ? '1 mail is being sent.' : `${mails} mails are being sent.`,
+    noMember: 'No longer a member. No notifications are sent.',
+    again: 'Resend verification mails',
+    againEffect: 'Sends a new link to all unconfirmed recipients. Their old links stop working.',
+    nobodyWaits: 'All recipients have confirmed.',
+    mailed: (mails: number) => (mails === 1 ? 'Sending 1 mail.' : `Sending ${mails} mails.`),
     notMailed: (count: number) =>
-      `${count} ${count === 1 ? 'was' : 'were'} mailed a moment ago, and ${count === 1 ? 'keeps' : 'keep'} the link; try again in some minutes.`,
+      `${count} ${count === 1 ? 'recipient was' : 'recipients were'} mailed a moment ago; the link stays valid. Try again in a few minutes.`,
   },
   one: {
     kind: 'Kind',
     to: 'Sends to',
     created: 'Created',
     updated: 'Changed',
-    overlap: 'Previous secret signs until',
+    overlap: 'Previous secret valid until',
     resourceName: 'Resource name',
-    acts: 'What can be done',
+    acts: 'Actions',
     test: 'Send test',
-    testEffect: 'Marked as a test.',
-    testPaused: 'It is paused: resume it first.',
-    testNobody: 'No recipient has confirmed the address.',
+    testEffect: 'The message is marked as a test.',
+    testPaused: 'The destination is paused. Resume it first.',
+    testNobody: 'No recipient has confirmed their address.',
     edit: 'Edit',
     pause: 'Pause',
     resume: 'Resume',
-    resumeEffect: 'Notifications go out again from now on. What was held back is not sent later.',
+    resumeEffect: 'Notifications are sent again from now on. Suppressed ones are not sent later.',
     rotate: 'Rotate the secret',
     delete: 'Delete',
-    refused: 'It was not done',
+    refused: 'The change failed',
     saved: 'Saved',
     paused: 'Paused',
     resumed: 'Resumed',
-    deleted: (name: string) => `${name} is deleted`,
-    rules: 'Rules that notify it',
-    noRules: 'No rule names it: nothing is sent to it but tests.',
-    noRulesHelp: 'Choose it among the destinations of a rule.',
+    deleted: (name: string) => `${name} deleted`,
+    rules: 'Rules that notify this destination',
+    noRules: 'No rule notifies this destination. Only tests are sent to it.',
+    noRulesHelp: 'Add it to the destinations of a rule.',
     deliveries: 'Recent deliveries',
-    allDeliveries: 'All deliveries to it',
-    noDeliveries: 'Nothing was sent to it yet. A test shows whether it works.',
+    allDeliveries: 'All deliveries to this destination',
+    noDeliveries: 'No deliveries yet. Send a test to check the destination.',
   },
   edit: {
     title: (name: string) => `Edit ${name}`,
     action: 'Save',
     urlHelp: (now: string) =>
-      `Now ${now}, which cannot be shown again. Empty: it stays. Another URL keeps the secret.`,
-    chatUrlHelp: (now: string) => `Now ${now}, which cannot be shown again. Empty: it stays.`,
+      `Now ${now}, which cannot be shown again. Leave empty to keep it. A new URL keeps the secret.`,
+    chatUrlHelp: (now: string) =>
+      `Now ${now}, which cannot be shown again. Leave empty to keep it.`,
     recipientsHelp:
-      'Who is added is mailed a link and has to confirm. Who stays keeps the state. Who is removed gets nothing more.',
-    unchanged: 'Nothing is changed.',
+      'New recipients get a confirmation link. Existing ones keep their status. Removed ones get no more notifications.',
+    unchanged: 'No changes.',
   },
   pause: {
     title: (name: string) => `Pause ${name}?`,
     effect:
-      'Nothing is sent to it until somebody resumes it. What becomes due meanwhile is suppressed, and not sent later. Rules and incidents go on.',
+      'Nothing is sent to this destination until a member resumes it. Notifications that become due in the meantime are suppressed and not sent later. Rules and incidents continue.',
     reason: 'Reason',
-    reasonHelp: 'Everybody who looks at it sees it.',
+    reasonHelp: 'Visible to all members.',
   },
   delete: {
     title: (name: string) => `Delete ${name}?`,
     effect:
-      'What waits to be sent to it is not sent. Its URL, secrets and recipients are deleted. Its deliveries stay in the history.',
-    rules: 'These rules name it. They go on, and notify the other destinations that they name:',
-    rulesLater: 'When such a rule is edited, it has to name another destination, or none.',
-    noRules: 'No rule names it.',
+      'Queued notifications are cancelled. The URL, secrets and recipients are deleted. Past deliveries stay in the history.',
+    rules: 'These rules notify it. They continue and notify their other destinations:',
+    rulesLater: 'When you next edit such a rule, remove this destination or replace it.',
+    noRules: 'No rule notifies it.',
   },
   rotate: {
     title: (name: string) => `Rotate the secret of ${name}?`,
     overlap: 'Previous secret',
-    day: 'Signs for another 24 hours',
-    hours: 'Signs for another 4 hours',
-    hour: 'Signs for another hour',
+    day: 'Valid for another 24 hours',
+    hours: 'Valid for another 4 hours',
+    hour: 'Valid for another hour',
     now: 'Discard at once',
     overlapEffect:
-      'Until then V2 signatures are made with both secrets, and one match is enough. The legacy signature is made with the previous secret until then, and with the new one after it.',
+      'Until then, V2 signatures are made with both secrets, and a receiver needs to match only one. The legacy signature uses the previous secret until then and the new one afterwards.',
     nowEffect:
-      'Older secrets are discarded at once, and every signature is made with the new one. A receiver that does not have it yet refuses all messages.',
-    running: 'An overlap is under way: the oldest secret is discarded at once.',
+      'Older secrets are discarded at once, and all signatures use the new one. A receiver that does not have it yet rejects all messages.',
+    running: 'An overlap is in progress. The oldest secret is discarded at once.',
     action: 'Rotate',
     secret: (name: string) => `Signing secret of ${name}`,
-    stored: 'Somebody has stored it',
-    lostHelp: 'If nobody has it, rotate the secret: the new one is shown.',
+    stored: 'The secret has been stored',
+    lostHelp: 'If the secret is lost, rotate it to get a new one.',
   },
   failure: {
     title: 'The last attempt failed',
-    unknownTitle: 'Of the last attempt no answer came',
+    unknownTitle: 'The last attempt got no response',
     noAnswer: 'The endpoint gave no reason.',
     status: (status: number) => `HTTP status ${status}`,
-    open: 'The delivery, with each attempt',
+    open: 'View the delivery and its attempts',
     mayHave:
-      'It may have been accepted. It is sent again under the same delivery id, by which the receiver knows it.',
-    url: 'Edit it, and give the URL that answers itself: redirects are not followed.',
-    gone: 'Edit it, and give a URL that is in force. A test shows whether it works.',
+      'The message may have been accepted. It is sent again with the same delivery id, so the receiver can recognize it.',
+    url: 'Redirects are not followed. Edit the destination and enter the final URL.',
+    gone: 'Edit the destination and enter a valid URL. A test shows whether it works.',
     later:
-      'The endpoint is overloaded or out of order. Sending is repeated for up to 24 hours; look at the receiver.',
-    refusedMessage: 'The endpoint refuses this message: its answer is with the delivery.',
+      'The endpoint is overloaded or failing. Sending is retried for up to 24 hours. Check the receiver.',
+    refusedMessage: 'The endpoint rejects this message. Its response is shown with the delivery.',
     unreachable:
-      'Check that the endpoint runs and can be reached by the service. Sending is repeated for up to 24 hours.',
-    refusedMail: 'It is not sent again: see the recipients, and correct the address.',
-    mail: 'The mail server did not take it. Sending is repeated where that can help; the operator of the service sees more in its log.',
+      'Check that the endpoint is running and reachable from the service. Sending is retried for up to 24 hours.',
+    refusedMail: 'The mail is not retried. Check the recipients and correct the address.',
+    mail: 'The mail server did not accept it. Sending is retried where that can help. The service log has more for the operator.',
   },
 });
 
-/** Kinds of destination. */
+/** Kinds of destinations. */
 export const kindNames: Readonly<Record<string, string>> = localized({
   webhook: 'Webhook',
   email: 'Mail',
@@ -176,44 +176,44 @@ export const kindNames: Readonly<Record<string, string>> = localized({
   discord: 'Discord',
 });
 
-/** What a kind is, for who chooses one. */
+/** Description of each kind, for the choice of one. */
 export const kindHelp: Readonly<Record<string, string>> = localized({
-  webhook: 'Signed JSON to an https endpoint of yours',
-  email: 'Members of the project, one mail each, after they have confirmed',
-  slack: 'A channel, by the incoming webhook of an app',
-  teams: 'A channel or chat, by a workflow',
-  discord: 'A channel, by its webhook',
+  webhook: 'Signed JSON to an HTTPS endpoint of yours',
+  email: 'Project members, one mail each, once they have confirmed',
+  slack: 'A channel, through the incoming webhook of an app',
+  teams: 'A channel or chat, through a workflow',
+  discord: 'A channel, through its webhook',
 });
 
-/** What belongs into the field of the URL. */
+/** Help for the URL field. */
 export const urlHelp: Readonly<Record<string, string>> = localized({
   webhook:
-    'An https address that answers itself, without redirects, and can be reached from the internet. It is stored sealed; only its host and last four characters are shown.',
+    'An HTTPS address that responds without redirects and is reachable from the internet. It is stored encrypted; only its host and last four characters are shown.',
   slack:
-    'Of an app’s incoming webhook: https://hooks.slack.com/services/… Whoever has it can write to the channel: it is stored sealed and never shown again.',
+    'URL of an app’s incoming webhook: https://hooks.slack.com/services/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
   teams:
-    'Of a workflow: https://….logic.azure.com/… or https://….api.powerplatform.com/… Whoever has it can write to the channel: it is stored sealed and never shown again.',
+    'URL of a workflow: https://….logic.azure.com/… or https://….api.powerplatform.com/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
   discord:
-    'Of a channel: https://discord.com/api/webhooks/… Whoever has it can write to the channel: it is stored sealed and never shown again.',
+    'URL of a channel: https://discord.com/api/webhooks/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
 });
 
-/** How a destination stands. */
+/** Display name of each status. */
 export const statusNames: Readonly<Record<string, string>> = localized({
   ACTIVE: 'Active',
   VERIFIED: 'Verified',
   AWAITING_VERIFICATION: 'Awaiting verification',
-  REACHES_NOBODY: 'Reaches nobody',
+  REACHES_NOBODY: 'No recipients reached',
   FAILING: 'Failing',
   PAUSED: 'Paused',
 });
 
-/** State of a mail recipient, and what follows from it. */
+/** State of a mail recipient and its consequence. */
 export const recipientStates: Readonly<
   Record<string, { readonly [key: string]: string; readonly name: string; readonly help: string }>
 > = localized({
   INVITED: {
     name: 'Awaiting verification',
-    help: 'Has to open the link in the mail, within 24 hours, and press the button.',
+    help: 'Must open the link in the mail within 24 hours and press the button.',
   },
   VERIFIED: { name: 'Verified', help: '' },
   UNSUBSCRIBED: {
@@ -222,6 +222,6 @@ export const recipientStates: Readonly<
   },
   BOUNCED: {
     name: 'Bounced',
-    help: 'The mail server refused the address: it gets no mail. Verify it again, or remove it.',
+    help: 'The mail server rejected the address, so it gets no mail. Verify it again or remove it.',
   },
 });

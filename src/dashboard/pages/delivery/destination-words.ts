@@ -1,10 +1,10 @@
-/** A destination in words for who looks at it: its kind, how it stands, why it failed. Pure. */
+/** A destination in words: its kind, its status and its last failure. Pure. */
 import type { Destination } from '../../data/catalogue.ts';
 import { idOf } from '../../data/names.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { kindNames, texts } from './destination-texts.ts';
 
-/** In the order in which they are offered. */
+/** In display order. */
 export const KINDS = ['webhook', 'email', 'slack', 'teams', 'discord'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -12,22 +12,22 @@ type Recipient = NonNullable<Destination['email']>['recipients'][number];
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 type Attempt = Delivery['attempts'][number];
 
-/** undefined: a kind that a newer service has. */
+/** Undefined for a kind that only a newer service knows. */
 export function kindOf(destination: Destination): Kind | undefined {
   return KINDS.find((kind) => destination[kind] !== undefined);
 }
 
-/** Its kind in words; of a newer service none. */
+/** Its kind in words; empty for an unknown kind. */
 export function kindText(destination: Destination): string {
   return kindNames[kindOf(destination) ?? ''] ?? '';
 }
 
-/** Its display name, else its id. */
+/** Its display name, or else its id. */
 export function titleOf({ displayName, name }: Destination): string {
   return displayName || idOf(name);
 }
 
-/** Host and the end of a URL; of mail how many recipients are reached. */
+/** Host and end of the URL; for mail, the number of recipients reached. */
 export function sendsToText({ email, host, lastFour }: Destination): string {
   if (email === undefined) return texts.sendsTo(host, lastFour);
   const { recipients } = email;
@@ -39,7 +39,7 @@ export function isReached({ state, isMember }: Recipient): boolean {
   return state === 'VERIFIED' && isMember;
 }
 
-/** True for a recipient who can be mailed a link to confirm the address. */
+/** True for a recipient who can be sent a confirmation link. */
 export function isAsked({ state, isMember }: Recipient): boolean {
   return (state === 'INVITED' || state === 'BOUNCED') && isMember;
 }
@@ -52,7 +52,7 @@ export type DestinationStatus =
   | 'FAILING'
   | 'PAUSED';
 
-/** What matters most of how it stands. */
+/** The most important aspect of its status. */
 export function statusOf({ state, email, failingSinceUnix }: Destination): DestinationStatus {
   if (state === 'PAUSED') return 'PAUSED';
   if (email && !email.recipients.some(isReached)) {
@@ -68,7 +68,9 @@ export interface LastFailure {
   readonly attempt: Attempt;
 }
 
-/** The newest attempt that has ended, if it was not accepted; undefined: it was, or there is none. */
+/**
+ * The newest finished attempt, if it was not accepted; undefined if it was, or if there is none.
+ */
 export function lastFailureOf(deliveries: readonly Delivery[]): LastFailure | undefined {
   const ended = deliveries.flatMap(({ name, attempts }) =>
     attempts

@@ -1,6 +1,6 @@
 /**
- * One destination: how it stands, what can be done with it, why it failed last, who gets its mail,
- * which rules name it, and what was sent to it.
+ * One destination: its status, its actions, its last failure, its mail recipients, the rules that
+ * name it, and its deliveries.
  */
 
 import { useSignal } from '@preact/signals';
@@ -43,7 +43,7 @@ import { type Rotated, WebhookSecret, type WithSecret } from './webhook-secret.t
 const texts = all.one;
 const POLL_SECONDS = 15;
 const DELIVERY_ROWS = 20;
-/** This is the page that they would lead to. */
+/** Empty, because the links would lead to this page. */
 const NO_LINKS: ReadonlyMap<string, string> = new Map();
 
 export function Page({ parameters }: PageProps): VNode {
@@ -146,7 +146,7 @@ function Facts({ destination }: { readonly destination: Destination }): VNode {
   );
 }
 
-/** What was sent to it, the newest failure first in words. */
+/** Its deliveries, with the newest failure in words first. */
 function Deliveries(props: { readonly project: string; readonly destination: Destination }): VNode {
   const { project, destination } = props;
   const { name } = destination;
@@ -214,7 +214,7 @@ function LastFailure(props: {
   );
 }
 
-/** undefined while the rules are not known. */
+/** Undefined until the rules are loaded. */
 function rulesNaming(rules: ListLoader<Rule>, name: string): readonly Rule[] | undefined {
   return rules.state.value.value?.items.filter(({ spec }) => names(spec, name));
 }

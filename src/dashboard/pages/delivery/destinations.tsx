@@ -1,4 +1,4 @@
-/** Where notifications go: each destination with how it stands, and what came of its last delivery. */
+/** All destinations, each with its status and the outcome of its last delivery. */
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
 import { StateBadge } from '../../components/badges.tsx';
@@ -70,7 +70,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** The way to another one, with how many there may be. */
+/** Link to create another one, with the limit. */
 function NewDestination({ project }: { readonly project: string }): VNode {
   const projectName = `projects/${project}`;
   const { state } = useLoaded(
@@ -123,7 +123,7 @@ function columnsOf(): readonly Column<Destination>[] {
   ];
 }
 
-/** The newest delivery to it, with what went wrong. */
+/** The newest delivery and its failure, if any. */
 function Last({ lastDelivery: last }: Pick<Destination, 'lastDelivery'>): VNode {
   if (last === undefined) return <span class="weak">{texts.list.noDelivery}</span>;
   return (

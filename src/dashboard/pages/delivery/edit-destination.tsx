@@ -1,4 +1,7 @@
-/** The dialog in which a destination is edited: its name, URL or recipients, and its wait; never its kind. */
+/**
+ * The dialog for editing a destination: its name, its URL or recipients, and its group wait. The
+ * kind is fixed.
+ */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
@@ -19,7 +22,7 @@ const URL_CHARS_MAX = 2_048;
 
 interface Fields {
   readonly displayName: string;
-  /** Empty: the URL stays. */
+  /** Empty to keep the URL. */
   readonly url: string;
   readonly recipients: readonly string[];
   readonly groupWaitSeconds: number;
@@ -31,7 +34,7 @@ const NOTHING_TYPED: Typed = {};
 export interface EditDestinationProps {
   readonly destination: Destination;
   readonly isOpen: boolean;
-  /** Something typed earlier was found: it goes on. */
+  /** Called if earlier input was restored. */
   readonly onRestored: () => void;
   readonly onClose: () => void;
   readonly onSaved: (destination: Destination) => void;
@@ -98,14 +101,14 @@ export function EditDestination(props: EditDestinationProps): VNode {
   );
 }
 
-/** What was typed over what the destination has: that may change while somebody types. */
+/** Input on top of the destination's values, which may change during editing. */
 function fieldsOf(destination: Destination, typed: Typed): Fields {
   const { displayName, email } = destination;
   const groupWaitSeconds = waitOf(destination);
   return { displayName, url: '', recipients: addressesOf(email), groupWaitSeconds, ...typed };
 }
 
-/** The service always says it; without it nothing waits. */
+/** The service always sends it; the default is no wait. */
 function waitOf({ groupWaitSeconds }: Destination): number {
   return groupWaitSeconds === undefined ? 0 : groupWaitSeconds;
 }
@@ -122,7 +125,7 @@ function blockedBy(destination: Destination, fields: Fields): string | undefined
   return isChanged ? undefined : texts.unchanged;
 }
 
-/** Only what changes: the name, and a target of the kind that it has. */
+/** Only the changes: the name, and a target of the destination's kind. */
 function requestOf(
   destination: Destination,
   fields: Fields,

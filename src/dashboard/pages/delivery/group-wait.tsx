@@ -1,11 +1,11 @@
-/** How long a destination's messages wait for further incidents of their rule. */
+/** How long messages of a destination wait for further incidents of their rule. */
 import type { VNode } from 'preact';
 import { SelectField } from '../../components/fields.tsx';
 import { formatDuration } from '../../messages/format.ts';
 import { texts as all } from './destination-texts.ts';
 
 const texts = all.groupWait;
-/** Seconds that are offered; another one that is set stays among them. */
+/** Options, seconds; a different current value is added to them. */
 const OFFERED = [0, 10, 30, 60, 120, 300];
 
 /** `30 s for further incidents of the rule`. */
@@ -14,9 +14,9 @@ export function groupWaitText(seconds: number): string {
 }
 
 export interface GroupWaitFieldProps {
-  /** Undefined: as the service does it for the kind. */
+  /** Undefined for the service's default for the kind. */
   readonly seconds: number | undefined;
-  /** What the choice of none is called; left out: one has to be chosen. */
+  /** Label of the default option; if absent, a value must be chosen. */
   readonly usual?: string;
   readonly onChange: (seconds: number | undefined) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * A new destination: first its kind, which is in the address, then its fields. A webhook's secret is
- * shown once, before the page of the destination. URLs are in no draft.
+ * Creates a destination: first its kind, kept in the address, then its fields. The secret of a
+ * webhook is shown once, before the page of the destination. Drafts do not contain URLs.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -163,7 +163,7 @@ function requestOf(kind: Kind, fields: Fields) {
   return { displayName: displayName.trim(), ...target, ...wait };
 }
 
-/** A webhook that is saved: its secret stands here until it is stored. */
+/** A created webhook: its secret is shown until the user has stored it. */
 function Created(props: {
   readonly response: ResponseOf<'AlertService', 'createDestination'>;
   readonly destination: Destination;

@@ -1,6 +1,6 @@
 /**
- * Recipients of mail: the field that chooses them among the members of the project, and who of a
- * destination has confirmed the address.
+ * Mail recipients: the field for choosing them among the members of the project, and the
+ * confirmation status of each recipient of a destination.
  */
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -22,19 +22,22 @@ const texts = all.recipients;
 type Member = ResponseOf<'ProjectService', 'listMembers'>['members'][number];
 type Recipient = NonNullable<Destination['email']>['recipients'][number];
 
-/** The largest page of a list; a project has no more members than one load reads. */
+/** Maximum page size of a list; a project has no more members than one load reads. */
 const PAGE_ROWS = 1_000;
 const ROWS_MAX = 10_000;
 
 export interface RecipientsFieldProps {
   readonly projectName: string;
-  /** Addresses, in lower case as the service keeps them. */
+  /** Addresses, lowercase as stored by the service. */
   readonly chosen: readonly string[];
   readonly help?: string;
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** A box for each member with a proven address, and for each recipient who is no member any more. */
+/**
+ * A checkbox for each member with a verified address, and for each recipient who is no longer a
+ * member.
+ */
 export function RecipientsField(props: RecipientsFieldProps): VNode {
   const { projectName, chosen, help = texts.help, onChange } = props;
   const members = useListing<Member>(
@@ -127,7 +130,7 @@ export interface RecipientsProps {
   readonly onChanged: (destination: Destination) => void;
 }
 
-/** Who gets mail and who has to confirm, and another mail to those who have. */
+/** Confirmed and unconfirmed recipients, with a button that resends the confirmation mail. */
 export function Recipients({ name, recipients, onChanged }: RecipientsProps): VNode {
   const verify = useMutation('AlertService', 'verifyDestination');
   useSaved(verify, ({ destination }) => destination && onChanged(destination));

@@ -1,4 +1,4 @@
-/** Texts of the pages of deliveries. */
+/** Texts of the delivery pages. */
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
@@ -8,50 +8,53 @@ export const texts = localized({
     event: 'Notification',
     from: 'Created after',
     to: 'Created before',
-    none: 'No notification was sent yet.',
-    noneHelp: 'A rule notifies the destinations that it names; a destination can be tested.',
-    nothingFound: 'No delivery matches these filters.',
-    ofIncident: 'Of one incident alone',
-    ofDestination: 'To one destination alone',
+    none: 'No notifications have been sent yet.',
+    noneHelp:
+      'Rules notify the destinations that they name. You can also send a test to a destination.',
+    nothingFound: 'No deliveries match these filters.',
+    ofIncident: 'One incident only',
+    ofDestination: 'One destination only',
   },
   incident: 'Incident',
   members: {
-    title: 'Incidents of this message',
-    help: (rule: string) => `Of the rule ${rule}. Each is checked by itself before each attempt.`,
+    title: 'Incidents in this message',
+    help: (rule: string) =>
+      `From the rule ${rule}. Each incident is checked separately before each attempt.`,
     several: (count: number) => `${count} incidents`,
-    count: (count: number) => `${count} incidents, in one message`,
-    named: 'In the message',
+    count: (count: number) => `${count} incidents in one message`,
+    named: 'Included',
     yes: 'Yes',
     dropped: (reason: string) => `Dropped: ${reason}`,
   },
   destination: 'Destination',
   recipient: 'Recipient',
   created: 'Created',
-  reason: 'Why it was not sent',
+  reason: 'Reason for not sending',
   next: 'Next attempt',
   test: 'Test, no incident',
-  sentMeaning: 'Accepted means that the endpoint took it, not that anybody read it.',
+  sentMeaning:
+    'Accepted means that the endpoint took the message. It does not mean that anyone read it.',
   attempts: 'Attempts',
-  noAttempt: 'Nothing was sent yet.',
+  noAttempt: 'No attempts yet.',
   attempt: (count: number) => `Attempt ${count}`,
-  checks: 'Checked before it',
+  checks: 'Checks',
   noChecks: 'The checks of this attempt were not recorded.',
   passed: 'Passed',
   failed: 'Failed',
   request: (id: string) => `Request ${id}`,
   took: (duration: string) => `took ${duration}`,
-  underWay: 'under way',
+  underWay: 'in progress',
   status: (status: number) => `HTTP status ${status}`,
-  answer: 'Answer of the endpoint, shortened',
+  answer: 'Response of the endpoint, truncated',
   notSent: 'Not sent',
-  path: 'Path through its machine',
+  path: 'Path on the statechart',
 });
 
-/** What came of an attempt; `unknown` is not `failed`. */
+/** Outcome of an attempt. `unknown` is not `failed`. */
 export const outcomes: Readonly<Record<string, string>> = localized({
   accepted: 'Accepted',
   failed: 'Failed',
-  refused: 'Refused for good',
+  refused: 'Rejected permanently',
   unknown: 'Unknown: it may have been accepted',
 });
 
@@ -59,7 +62,7 @@ export const checkNames: Readonly<Record<string, string>> = localized({
   DESTINATION_EXISTS: 'The destination exists',
   DESTINATION_NOT_PAUSED: 'The destination is not paused',
   RECIPIENT_ELIGIBLE: 'The recipient is verified and accepts mail',
-  INCIDENT_FIRES: 'The incident still fires, as the notification says',
+  INCIDENT_FIRES: 'The incident is still firing, as the notification says',
   NOT_SUPERSEDED: 'No newer notification makes it redundant',
   INCIDENT_NOT_RETIRED: 'The incident was not retired',
   VM_EXISTS: 'The VM exists',

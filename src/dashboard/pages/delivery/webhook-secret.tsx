@@ -1,6 +1,6 @@
 /**
- * The signing secret of a webhook: the dialog that makes another one, and the one time that it is
- * shown. Until it is stored it is in the memory of this page alone.
+ * The signing secret of a webhook: the dialog that rotates it, and its one display. Until stored by
+ * the user it exists only in the memory of this page.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -17,7 +17,7 @@ import { titleOf } from './destination-words.ts';
 const texts = all.rotate;
 
 export type Rotated = ResponseOf<'AlertService', 'rotateWebhookSecret'>;
-/** What a creation or a rotation answers: the secret at the first answer alone. */
+/** Response of a creation or a rotation; only the first response contains the secret. */
 export type WithSecret = Pick<Rotated, 'webhookSecret' | 'secretAvailable'>;
 
 const OVERLAPS = [
@@ -30,7 +30,7 @@ const OVERLAPS = [
 export interface RotateDialogProps {
   readonly destination: Destination;
   readonly isOpen: boolean;
-  /** What is chosen at first, seconds: 0 where nobody has the secret that is replaced. */
+  /** Initial overlap, seconds: 0 if the replaced secret was lost. */
   readonly overlapSeconds?: number;
   readonly onClose: () => void;
   readonly onRotated: (rotated: Rotated) => void;
@@ -76,7 +76,7 @@ export interface WebhookSecretProps {
   readonly onRotated: RotateDialogProps['onRotated'];
 }
 
-/** The secret, once; where the first answer was lost, the way to another one. */
+/** The secret, once; if the first response was lost, a way to create another. */
 export function WebhookSecret(props: WebhookSecretProps): VNode {
   const { destination, shown, onStored, onRotated } = props;
   const isAsking = useSignal(false);

@@ -1,4 +1,4 @@
-/** Pages of members and of service accounts: one chunk, each page under its name in routes.ts. */
+/** Pages of members and service accounts: one chunk, with each page under its name in routes.ts. */
 
 export { Page as memberKeys } from './member-keys.tsx';
 export { Page as members } from './members.tsx';

@@ -1,4 +1,4 @@
-/** Creating, editing, disabling, enabling and deleting a service account, each with what happens then. */
+/** Creating, editing, disabling, enabling and deleting a service account, each with its effect. */
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -17,7 +17,7 @@ const texts = all.accounts;
 
 const CAPABILITIES = ['monitoring.read', 'monitoring.write'];
 const NAME_CHARS_MAX = 100;
-/** In place of a template: capabilities one by one. */
+/** Replaces a template: individual permissions. */
 const OWN_CHOICE = 'own';
 
 interface CapabilityFieldsProps {
@@ -62,7 +62,7 @@ interface CreateDraft {
   readonly capabilities: readonly string[];
 }
 
-/** Goes to the page of the new account, where its keys are made. */
+/** Opens the page of the new account, where its keys are created. */
 export function CreateAccount(props: DialogProps & { readonly projectName: string }): VNode {
   const { projectName, isOpen, onClose } = props;
   const create = useMutation('AutomationService', 'createServiceAccount');
@@ -132,7 +132,7 @@ function blockedText(name: string, isNothingChosen: boolean): string | undefined
 
 interface AccountDialogProps extends DialogProps {
   readonly account: Account;
-  /** The account as it is now. */
+  /** Called with the updated account. */
   readonly onSaved: (account: Account) => void;
 }
 

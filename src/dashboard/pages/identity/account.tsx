@@ -1,4 +1,7 @@
-/** The person's account: who is signed in, what this browser shows, and the end of all sessions. */
+/**
+ * The user's account: who is signed in, the settings of this browser, and signing out of all
+ * sessions.
+ */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -80,7 +83,7 @@ function Facts({ person }: { readonly person: Person }): VNode {
   );
 }
 
-/** One link for each project: keys act in one alone. */
+/** One link per project, because a key works in only one. */
 function MyKeys(): VNode | null {
   const state = projectsState.value;
   if (state.is !== 'loaded' || state.projects.length === 0) return null;

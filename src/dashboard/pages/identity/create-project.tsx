@@ -1,4 +1,4 @@
-/** The dialog that creates a project, and goes to it. */
+/** The dialog that creates a project and opens it. */
 import type { Signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';

@@ -1,6 +1,6 @@
 /**
- * The start page: the projects to choose from. With one project it goes there at once; `?all` stays,
- * which is how one comes here to create another.
+ * The start page: a list of projects. With a single project it redirects there; `?all` keeps the
+ * list, from which the user can create another.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';

@@ -1,4 +1,4 @@
-/** Creating, rotating and revoking a key. A secret is shown once, in the dialog that made it. */
+/** Creating, rotating and revoking a key. A secret is shown once, in the dialog that created it. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -18,7 +18,7 @@ import { SecretDialog } from './secret-dialog.tsx';
 const texts = all.keys;
 
 export type Key = ResponseOf<'AutomationService', 'listKeys'>['keys'][number];
-/** What creating and rotating answer. */
+/** Response of creation and rotation. */
 type Issued = ResponseOf<'AutomationService', 'createKey'>;
 
 const DAY_SECONDS = 86_400;
@@ -26,7 +26,7 @@ const DAYS_DEFAULT = 90;
 const DAYS_MAX = 365;
 const NAME_CHARS_MAX = 100;
 
-/** Whole days of a lifetime as typed; undefined: it is none. */
+/** Lifetime in whole days as typed; undefined if invalid. */
 function parseDays(text: string): number | undefined {
   const days = /^\d{1,3}$/.test(text.trim()) ? Number(text) : 0;
   return days >= 1 && days <= DAYS_MAX ? days : undefined;
@@ -57,16 +57,16 @@ function DaysField(props: { value: string; onInput: (value: string) => void }): 
 interface KeyDialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** A key was made, or has ended. */
+  /** Called after a key was created or has ended. */
   readonly onChanged: () => void;
 }
 
 export interface CreateKeyProps extends KeyDialogProps {
-  /** Its owner. */
+  /** Resource name of its owner. */
   readonly parent: string;
-  /** Capabilities that the owner has. */
+  /** Permissions of the owner. */
   readonly granted: readonly string[];
-  /** The key that it takes the place of: the form begins with its name and capabilities. */
+  /** The key to replace: its name and permissions prefill the form. */
   readonly like: Key | undefined;
 }
 
@@ -85,7 +85,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
     days: String(DAYS_DEFAULT),
   });
   const { displayName, days } = draft.value.value;
-  // What was granted when it was typed may not be any more.
+  // Permissions may have been revoked since they were typed.
   const capabilities = draft.value.value.capabilities.filter((one) => granted.includes(one));
   const type = typing(draft, create);
   useEffect(() => {
@@ -141,12 +141,12 @@ function blockedText(name: string, capabilities: readonly string[], days: string
   return parseDays(days) === undefined ? texts.daysProblem(DAYS_MAX) : undefined;
 }
 
-/** Of a field that was checked before. */
+/** Converts a validated field. */
 function secondsOf(days: string): number {
   return (parseDays(days) ?? DAYS_DEFAULT) * DAY_SECONDS;
 }
 
-/** How the secret of a key is shown, or what is offered where it is lost. */
+/** Display of a key's secret, or the alternative if the secret was lost. */
 function secretParts(onReplace: (key: Key) => void, onChanged: () => void) {
   return {
     label: ({ key }: Issued) => texts.secretOf(key?.displayName ?? ''),
@@ -163,7 +163,7 @@ interface RevokeLostProps {
   readonly onChanged: () => void;
 }
 
-/** Revokes a key whose secret nobody has, then begins with another. */
+/** Revokes a key whose secret was lost, then starts a new one. */
 function RevokeLost({ of: key, onReplace, onChanged }: RevokeLostProps): VNode {
   const revoke = useMutation('AutomationService', 'revokeKey');
   useSaved(revoke, () => {
@@ -184,13 +184,16 @@ function RevokeLost({ of: key, onReplace, onChanged }: RevokeLostProps): VNode {
   );
 }
 
-/** Lengths of the overlap that are offered, hours. */
+/** Options of the overlap, hours. */
 const OVERLAP_HOURS = [0, 1, 8, 24] as const;
 const OVERLAP_HOURS_DEFAULT = '1';
 
 export interface RotateKeyProps extends KeyDialogProps {
   readonly of: Key;
-  /** The secret of the successor is lost and the successor revoked: another key is to be created. */
+  /**
+   * Called when the successor's secret was lost and the successor revoked: another key must be
+   * created.
+   */
   readonly onLost: (key: Key) => void;
 }
 
@@ -244,7 +247,7 @@ export function RotateKey({ of: key, isOpen, onClose, onChanged, onLost }: Rotat
 
 export interface RevokeKeyProps extends KeyDialogProps {
   readonly of: Key;
-  /** It is another member's. */
+  /** True if it belongs to another member. */
   readonly isForeign: boolean;
 }
 

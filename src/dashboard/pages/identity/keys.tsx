@@ -1,6 +1,6 @@
 /**
- * Keys of one owner, or of all service accounts: what each may do now, when it ends and when it was
- * last used, the first to end first. Never a secret.
+ * Keys of one owner, or of all service accounts: effective permissions, expiry and last use,
+ * soonest expiry first. Never shows a secret.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
@@ -22,12 +22,12 @@ import { CreateKey, type Key, RevokeKey, RotateKey } from './key-acts.tsx';
 
 const texts = all.keys;
 
-/** The largest page of a list; they are put in order here, so that all of them are wanted. */
+/** Maximum page size of a list; sorting requires all keys. */
 const PAGE_ROWS = 1_000;
 const KEYS_MAX = 10_000;
 const POLL_SECONDS = 30;
 
-/** Keys of an owner, or of `projects/p/serviceAccounts/-`, the first to end first. */
+/** Keys of an owner, or of `projects/p/serviceAccounts/-`, soonest expiry first. */
 export function useKeys(parent: string): ListLoader<Key> {
   const includeEnded = query.value.get('keys') === 'all';
   return useListing<Key>(
@@ -41,17 +41,17 @@ export function useKeys(parent: string): ListLoader<Key> {
   );
 }
 
-/** When it stops working, Unix ms: at the end of its overlap, or of its lifetime. */
+/** When it stops working, Unix ms: the end of its overlap or of its lifetime. */
 export function endOf({ overlapEndsUnix, expiresUnix }: Key): number | undefined {
   return msOf(overlapEndsUnix ?? expiresUnix);
 }
 
-/** True while it lets somebody in, as far as its owner's grants go. */
+/** True while it grants access, within its owner's permissions. */
 export function isLive({ state }: Key): boolean {
   return state === 'ACTIVE' || state === 'ROTATING';
 }
 
-/** Keys that work before those that have ended, the first to end first. */
+/** Active keys before ended ones, soonest expiry first. */
 function byEnd(keys: readonly Key[]): Key[] {
   const rank = (key: Key): number =>
     (isLive(key) ? 0 : Number.MAX_SAFE_INTEGER / 2) + (endOf(key) ?? Number.MAX_SAFE_INTEGER / 2);
@@ -61,11 +61,11 @@ function byEnd(keys: readonly Key[]): Key[] {
 interface KeyTableProps {
   readonly of: ListLoader<Key>;
   readonly empty: ComponentChildren;
-  /** What stands in the last column. */
+  /** Content of the last column. */
   readonly acts?: (key: Key) => ComponentChildren;
-  /** Page of the owner of a key, and what it is called, where keys have several owners. */
+  /** Page and title of a key's owner, if keys have several owners. */
   readonly owner?: { href(key: Key): string; title(key: Key): string };
-  /** Its owner is disabled: then it opens nothing, whatever its own state. */
+  /** True if its owner is disabled: the key then grants no access, whatever its own state. */
   readonly isOwnerDisabled?: (key: Key) => boolean;
 }
 
@@ -143,7 +143,7 @@ function columnsOf({ acts, owner, isOwnerDisabled }: KeyTableProps): Column<Key>
   ];
 }
 
-/** What it may do now; what its owner has lost since is named. */
+/** Its effective permissions, and those that its owner has lost. */
 function May(key: Key): VNode {
   const { capabilities, effectiveCapabilities } = key;
   if (!isLive(key)) return <span class="weak">{texts.nothing}</span>;
@@ -163,7 +163,7 @@ const warnings: Readonly<Record<string, readonly [Tone, string]>> = {
   WITHIN_14_DAYS: ['info', texts.within14],
 };
 
-/** Of a key that has ended, why: the state says that it has. */
+/** For an ended key, the reason: its state says that it has ended. */
 function End({ of: key }: { readonly of: Key }): VNode {
   const [endMs, warning] = [endOf(key), warnings[key.expiryWarning]];
   if (key.state === 'REVOKED')
@@ -176,17 +176,19 @@ function End({ of: key }: { readonly of: Key }): VNode {
 export interface OwnerKeysProps {
   /** `projects/p/serviceAccounts/s` or `projects/p/members/m`. */
   readonly parent: string;
-  /** Capabilities that a new key may have. */
+  /** Permissions that a new key may have. */
   readonly granted: readonly string[];
-  /** Why no key can be made here, in a sentence; undefined: keys can be made and rotated. */
+  /**
+   * Why no key can be created here, in a sentence; undefined if keys can be created and rotated.
+   */
   readonly blocked?: string | undefined;
-  /** The owner is disabled. */
+  /** True if the owner is disabled. */
   readonly isDisabled?: boolean;
-  /** Only revoking: the keys are somebody else's. */
+  /** True if the keys belong to another member: they can only be revoked. */
   readonly isForeign?: boolean;
-  /** What the owner may do limits its keys, in a sentence. */
+  /** How the owner limits its keys, in a sentence. */
   readonly limit: string;
-  /** A key was made or has ended. */
+  /** Called after a key was created or has ended. */
   readonly onChanged?: () => void;
 }
 
@@ -194,12 +196,12 @@ type Act =
   | { readonly kind: 'create'; readonly like?: Key }
   | { readonly kind: 'rotate' | 'revoke'; readonly key: Key };
 
-/** The keys of one owner, with everything that can be done about them. */
+/** The keys of one owner, with all their actions. */
 export function OwnerKeys(props: OwnerKeysProps): VNode {
   const { parent, granted, blocked, isForeign = false, isDisabled = false } = props;
   const { limit, onChanged } = props;
   const list = useKeys(parent);
-  // What the keys may do now follows from what their owner is granted.
+  // The owner's permissions determine what the keys may do now.
   const basis = `${granted.join()} ${blocked}`;
   const before = useRef(basis);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What an owner does about members and invitations: each in a dialog that says what happens then. */
+/** Actions of an owner on members and invitations, each in a dialog that describes its effect. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -20,7 +20,7 @@ export type Invitation = ResponseOf<'ProjectService', 'listInvitations'>['invita
 
 const ROLES = ['VIEWER', 'EDITOR', 'OWNER'] as const satisfies readonly Role[];
 
-/** Display name, address, or id: the first that there is. */
+/** Display name, address or id: the first that exists. */
 export function titleOfMember({ displayName, email, unprovenEmail, name }: Member): string {
   return displayName || email || unprovenEmail || name;
 }
@@ -46,7 +46,7 @@ function RoleField(props: {
 
 interface MemberDialogProps {
   readonly member: Member;
-  /** It is the person who looks. */
+  /** True for the current user. */
   readonly isOwn: boolean;
   readonly isOpen: boolean;
   readonly onClose: () => void;
@@ -73,7 +73,7 @@ export function ChangeRole({ member, isOwn, isOpen, onClose, onSaved }: MemberDi
       onSaved={({ role }) => {
         toast(texts.changeRole.changed(who, role));
         onSaved();
-        // What the frame offers follows from one's own role.
+        // The user's own role determines what the frame offers.
         if (isOwn) void loadProjects();
       }}
     >
@@ -163,7 +163,7 @@ export function InviteMember({ projectName, isOpen, onClose, onMade }: InvitePro
         </p>
       )}
       replace={() => (
-        // The service ends the earlier invitation to the address by itself.
+        // The service revokes the earlier invitation to the address.
         <button type="button" onClick={() => invite.reset()}>
           {invitations.again}
         </button>
@@ -187,7 +187,7 @@ export function InviteMember({ projectName, isOpen, onClose, onMade }: InvitePro
 }
 
 interface RevokeInvitationProps {
-  /** undefined: nothing is asked. */
+  /** Undefined while the dialog is closed. */
   readonly invitation: Invitation | undefined;
   readonly onClose: () => void;
   readonly onSaved: () => void;

@@ -1,6 +1,6 @@
 /**
- * The personal keys of one member. Members make and rotate their own; an owner of the project sees
- * and revokes those of others, never a secret.
+ * The personal keys of one member. Members create and rotate their own keys; a project owner can
+ * list and revoke those of others, but never see a secret.
  */
 import type { VNode } from 'preact';
 import { read } from '../../data/call.ts';
@@ -45,7 +45,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** How the member is called; undefined while it is not known. */
+/** Display name of the member; undefined until it is loaded. */
 function useMember(projectName: string, name: string): string | undefined {
   const members = useLoaded(`members ${projectName} for names`, (options) =>
     loadPages<Member>(async (pageToken) => {

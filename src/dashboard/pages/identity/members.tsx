@@ -1,4 +1,4 @@
-/** The members of a project with their roles and addresses, and who is invited. */
+/** The members of a project with their roles and addresses, and pending invitations. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -79,7 +79,7 @@ export function Page({ parameters }: PageProps): VNode {
 interface MembersProps {
   readonly members: readonly Member[];
   readonly isWhole: boolean;
-  /** Resource name of the member who looks. */
+  /** Resource name of the current user's membership. */
   readonly own: string | undefined;
   readonly list: ListLoader<Member>;
 }
@@ -160,7 +160,7 @@ function columnsFor(own: string | undefined, open: (act: Act) => void): Column<M
   ];
 }
 
-/** Without the address that is named in it: the address has a column of its own. */
+/** The title without the address in it, which has its own column. */
 function shortTitle(member: Member): string {
   const { unprovenEmail } = member;
   const title = titleOfMember(member);
@@ -185,7 +185,9 @@ interface ActsProps {
   readonly open: (act: Act) => void;
 }
 
-/** Who may not change others still has their own row: their keys, and leaving. */
+/**
+ * Members who may not change others still have actions in their own row: their keys, and leaving.
+ */
 function Acts({ member, isOwn, open }: ActsProps): VNode | null {
   const isOwner = mayDo('OWNER');
   if (!isOwner && !isOwn) return null;
@@ -208,12 +210,12 @@ function Acts({ member, isOwn, open }: ActsProps): VNode | null {
   return <Menu label={texts.actionsFor(shortTitle(member))} items={items} />;
 }
 
-/** At most 100 invitations are open; ended ones stand between them. */
+/** At most 100 invitations are open; the list also contains ended ones. */
 const INVITATIONS_MAX = 100;
 
 interface InvitationsProps {
   readonly projectName: string;
-  /** Somebody is being invited. */
+  /** True while an invitation is being created. */
   readonly isInviting: { value: boolean };
 }
 

@@ -1,4 +1,4 @@
-/** How far queries of programs look back for the newest observation: a setting of the project. */
+/** Look-back of PromQL queries for the newest sample: a project setting. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -11,10 +11,10 @@ import { texts as all } from './access-texts.ts';
 
 const texts = all.lookBack;
 
-/** The service's own bounds, seconds. */
+/** Bounds enforced by the service, seconds. */
 const [SECONDS_MIN, SECONDS_MAX] = [60, 3_600];
 
-/** The field, and the button that saves it; owners alone have the page. */
+/** The field and its save button; only owners have the page. */
 export function PromqlLookBack({ projectName }: { readonly projectName: string }): VNode {
   const change = useMutation('ProjectService', 'updateProject');
   const typed = useSignal<string | undefined>(undefined);

@@ -1,7 +1,7 @@
 /**
- * A dialog with a form whose answer holds a secret. The form gives way to the secret, which is in
- * memory alone and closes only by saying that it is stored. Where the answer was lost and the secret
- * with it, it offers to end what was made and to begin again.
+ * A dialog whose response contains a secret. The form is replaced by the secret, which is kept only
+ * in memory; the dialog closes only when the user confirms having stored it. If the response and
+ * thus the secret was lost, it offers to revoke the result and start again.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { ChangeDialog, type ChangeDialogProps, closing } from '../../components/change-dialog.tsx';
@@ -11,15 +11,15 @@ import { useSaved } from '../../data/mutation.ts';
 import { texts as common } from '../../messages/en.ts';
 
 export interface SecretDialogProps<Request, T> extends ChangeDialogProps<Request, T> {
-  /** The service has made it: lists are to be loaded again. */
+  /** Called when the service has created it: lists must be reloaded. */
   readonly onMade: (response: T) => void;
-  /** What the secret is: `Key of Scraper`. */
+  /** Name of the secret: `Key of Scraper`. */
   readonly label: (response: T) => string;
-  /** undefined: it cannot be shown again. */
+  /** Undefined if it cannot be shown again. */
   readonly secretOf: (response: T) => string | undefined;
-  /** Beside the secret: what to do with it. */
+  /** What to do with the secret, shown next to it. */
   readonly note?: (response: T) => ComponentChildren;
-  /** Ends what was made and begins again; shown in place of a lost secret. */
+  /** Revokes the result and starts again; shown instead of a lost secret. */
   readonly replace: (response: T) => ComponentChildren;
   readonly onStored: () => void;
 }
@@ -29,7 +29,7 @@ export function SecretDialog<Request, T>(props: SecretDialogProps<Request, T>): 
   useSaved(props.mutation, props.onMade);
   if (state.kind !== 'done') return <ChangeDialog {...props} />;
   return (
-    // Open also where the form was closed before the answer came.
+    // Also opens if the form was closed before the response arrived.
     <Dialog title={props.title} isOpen>
       <Made {...props} response={state.response} onClose={closing(props)} />
     </Dialog>

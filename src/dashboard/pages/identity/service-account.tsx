@@ -1,4 +1,4 @@
-/** One service account: what it is granted, its keys, where they are used, and its end. */
+/** One service account: its permissions, its keys, how to use them, and its deletion. */
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -141,7 +141,7 @@ function Acts({ account, loader, project }: ShownProps): VNode {
       <ActionButton needs="OWNER" look="danger" onPress={open('delete')}>
         {texts.delete}
       </ActionButton>
-      {/* Another edit begins with what was saved. */}
+      {/* The next edit starts from the saved values. */}
       <EditAccount
         key={`${account.displayName} ${account.capabilities.join()}`}
         {...dialog('edit')}
@@ -156,7 +156,7 @@ function Acts({ account, loader, project }: ShownProps): VNode {
   );
 }
 
-/** Where a key is used next, with this project's addresses and without a secret. */
+/** Where to use a key next, with this project's addresses but without a secret. */
 function Usage({ project }: { readonly project: string }): VNode {
   const base = `${window.location.origin}/v1/monitoring/projects/${encodeURIComponent(project)}`;
   const scrape = scrapeConfiguration(`${base}/scrape-targets`);
@@ -180,7 +180,7 @@ function Usage({ project }: { readonly project: string }): VNode {
   );
 }
 
-/** As in docs/reading.md. */
+/** As documented in docs/reading.md. */
 function scrapeConfiguration(url: string): string {
   return `scrape_configs:
   - job_name: vm-monitoring

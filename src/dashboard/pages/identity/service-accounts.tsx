@@ -1,6 +1,6 @@
 /**
- * The service accounts of a project, and the keys of all of them, the first to end first: where to
- * look before programs are refused.
+ * The service accounts of a project, and all their keys, soonest expiry first: the place to look
+ * before programs lose access.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -112,7 +112,7 @@ function accountOf(keyName: string): string {
   return keyName.split('/').slice(0, 4).join('/');
 }
 
-/** When the first key of each account ends, Unix ms; undefined: not all keys are loaded. */
+/** Expiry of the first key of each account, Unix ms; undefined unless all keys are loaded. */
 function firstEnds(keys: Listing<Key> | undefined): ReadonlyMap<string, number> | undefined {
   if (keys === undefined || keys.nextPageToken !== '') return undefined;
   const ends = new Map<string, number>();
@@ -150,7 +150,7 @@ function columnsWith(ends: ReadonlyMap<string, number> | undefined): Column<Acco
       key: 'ends',
       title: texts.firstEnd,
       phone: 'labelled',
-      // An account without keys says so in the column before.
+      // An account without keys says so in the previous column.
       cell: ({ name }) =>
         (ends === undefined || ends.has(name)) && (
           <Age ms={ends?.get(name)} absent={texts.endUnknown} />

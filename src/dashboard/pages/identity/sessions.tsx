@@ -1,4 +1,4 @@
-/** Where a person is signed in, and the end of one session. */
+/** The user's sessions, and ending one of them. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { Badge } from '../../components/badges.tsx';
@@ -37,7 +37,7 @@ export function Sessions(): VNode {
             columns={columnsFor((session) => {
               asked.value = session;
             })}
-            // The newest use first: an old one at the end is what people look for.
+            // Most recent use first; users look for old sessions at the end.
             rows={sessions.toSorted((a, b) => Number(b.lastUsedUnix) - Number(a.lastUsedUnix))}
             keyOf={(session) => session.name}
           />
@@ -113,7 +113,7 @@ function columnsFor(end: (session: Session) => void): Column<Session>[] {
   ];
 }
 
-/** Names by which a User-Agent says what it is; the first that is in it counts. */
+/** Names in a User-Agent; the first match counts. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
@@ -130,7 +130,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** `Firefox, Linux` of a User-Agent; any other text as it is. */
+/** `Firefox, Linux` for a User-Agent; any other text unchanged. */
 function agentName(agent: string): string {
   const browser = BROWSERS.find(([part]) => agent.includes(part))?.[1];
   const system = SYSTEMS.find(([part]) => agent.includes(part))?.[1];

@@ -1,4 +1,4 @@
-/** The service accounts of a project, for its page and for the choices of others. */
+/** The service accounts of a project, for their page and for selections elsewhere. */
 import { read } from '../../data/call.ts';
 import { type ListLoader, useListing } from '../../data/listing.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
@@ -8,12 +8,12 @@ export type Account = ResponseOf<
   'listServiceAccounts'
 >['serviceAccounts'][number];
 
-/** The largest page of a list. */
+/** Maximum page size of a list. */
 const PAGE_ROWS = 1_000;
-/** A list that is read whole ends after ten pages. */
+/** Reading a whole list stops after ten pages. */
 const ROWS_MAX = 10 * PAGE_ROWS;
 
-/** All of them but those that were deleted. */
+/** All accounts except deleted ones. */
 export function useServiceAccounts(projectName: string, pollSeconds?: number): ListLoader<Account> {
   return useListing<Account>(
     `service accounts ${projectName}`,

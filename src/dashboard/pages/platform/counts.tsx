@@ -1,4 +1,4 @@
-/** The project in numbers: each leads to its list, where there is one. */
+/** The project in numbers; each links to its list, if there is one. */
 import type { VNode } from 'preact';
 import { format } from '../../data/preferences.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
@@ -12,7 +12,7 @@ type PartName = keyof typeof texts.names;
 interface Tile {
   readonly page: string;
   readonly title: string;
-  /** Counts below the title that are not zero, by their names. */
+  /** Nonzero counts below the title, by name. */
   readonly parts: Readonly<Partial<Record<PartName, string>>>;
   readonly tone?: 'bad' | 'watch' | undefined;
 }
@@ -66,7 +66,7 @@ function tilesOf({ incidents, vms, telemetry, rules, deliveries }: Overview): Ti
   return tiles;
 }
 
-/** A count as number and text, as the texts take it. */
+/** A count as number and text, as required by the texts. */
 function counted(count: string | number): [number, string] {
   return [Number(count), formatCount(Number(count), format.value)];
 }

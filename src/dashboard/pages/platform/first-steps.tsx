@@ -15,7 +15,7 @@ const POLL_SECONDS = 30;
 
 export interface FirstStepsProps {
   readonly project: string;
-  /** Of the overview; undefined while it is not known. */
+  /** From the overview; undefined until it is loaded. */
   readonly liveVms: number | undefined;
   readonly rules: number | undefined;
 }
@@ -25,7 +25,7 @@ export function FirstSteps({ project, liveVms, rules }: FirstStepsProps): VNode 
   const path = useFirstPath(project);
   const facts: StepFacts = { liveVms, rules, people, ...path };
   const steps = firstSteps(facts);
-  // Nothing is offered before it is known that there is something to do.
+  // Hidden until it is known that there is something to do.
   if (!hasOpenSteps(steps) || liveVms === undefined) return null;
   return (
     <section aria-labelledby="steps">
@@ -67,7 +67,7 @@ function StepLine({ step, project }: { readonly step: Step; readonly project: st
   );
 }
 
-/** Members, and those who are invited, whom owners alone may see. */
+/** Number of members and invited people; only owners may see the latter. */
 function usePeople(project: string): number | undefined {
   const projectName = `projects/${project}`;
   const isOwner = role.value === 'OWNER';

@@ -1,4 +1,4 @@
-/** The limits of a project, each with its use and with what happens beyond it. Read only. */
+/** The limits of a project, each with its usage and with what happens beyond it. Read-only. */
 import type { VNode } from 'preact';
 import { Badge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -86,10 +86,10 @@ function amount(value: number, unit: string): string {
   return unit.endsWith('/s') ? `${count}/s` : count;
 }
 
-/** Beyond this share of a limit its bar warns. */
+/** Usage above this share shows a warning. */
 const NEARLY = 0.8;
 
-/** Nothing is drawn for what was not measured. */
+/** Renders nothing for values that were not measured. */
 function Share({ of: { name, used, limit } }: { readonly of: Limit }): VNode | null {
   if (used === undefined) return null;
   const [value, max] = [Number(used), Number(limit)];

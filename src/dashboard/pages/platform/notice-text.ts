@@ -1,8 +1,8 @@
-/** The text of a notice as people read it: pure. */
+/** The display text of a notice. Pure. */
 
 /**
- * Without the resource names that stand in brackets behind what something is called; who needs them
- * finds them in the audit trail. What has no other name keeps its own.
+ * Removes resource names in brackets after a display name; they can be found in the audit trail. A
+ * resource without a display name keeps its resource name.
  */
 export function shownText(text: string): string {
   return text.replace(/ \((?:people|projects)\/[^\s)]+\)/g, '');

@@ -1,4 +1,7 @@
-/** All notices of a project, newest first: what happened, whether it lasts, and where to go on. */
+/**
+ * All notices of a project, newest first: what happened, whether it is ongoing, and where to
+ * continue.
+ */
 import type { ComponentChildren, VNode } from 'preact';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -85,7 +88,7 @@ function Line({ of: notice, project }: LineProps): VNode {
   );
 }
 
-/** Of many changes the first ones; the others are opened on request. */
+/** Maximum number of sentences shown at first; the others open on request. */
 const SENTENCES_SHOWN = 5;
 
 function Sentences({ all }: { readonly all: readonly string[] }): VNode {
@@ -113,7 +116,7 @@ function Lines({ of }: { readonly of: readonly string[] }): VNode {
   );
 }
 
-/** A change of access is over as it is noted: it has no cause that could last. */
+/** A change of access is over once recorded, because it has no ongoing cause. */
 function stateOf({ kind, endedUnix }: Notice): { readonly tone: Tone; readonly word: string } {
   if (kind === 'ACCESS_CHANGED') return { tone: 'info', word: texts.noted };
   return endedUnix === undefined
@@ -137,7 +140,7 @@ function When({ of: { kind, raisedUnix, endedUnix } }: { readonly of: Notice }):
   );
 }
 
-/** Where somebody goes to do what the text says. */
+/** Links to the pages where the user can act on the notice. */
 function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
   const needs = roleToOpen(subjectName);
   const open = wordsFor(subjectName);
@@ -158,7 +161,7 @@ function wordsFor(subjectName: string): string {
   return subjectName.includes('/alertRules/') ? texts.rule : texts.destination;
 }
 
-/** Who may open the page of what a notice is about; undefined: there is no such page. */
+/** Role required for the page of the notice's subject; undefined if there is no such page. */
 function roleToOpen(subjectName: string): Role | undefined {
   if (!/\/(alertRules|destinations|vms)\//.test(subjectName)) return undefined;
   const role = matchPath(`/${subjectName}`)?.route.role;

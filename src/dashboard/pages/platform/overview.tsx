@@ -1,4 +1,4 @@
-/** The overview of a project: counts, what is worst, what is silent, and what to do first. */
+/** The overview of a project: counts, worst incidents, silent data centers and first steps. */
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
@@ -67,7 +67,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Nothing else on the page is of now where these stand. */
+/** While these are shown, the rest of the page is out of date. */
 function StaleDatacenters({ overview }: { readonly overview: Overview }): VNode {
   const stale = overview.datacenters.filter(({ state }) => state === 'STALE');
   return (
@@ -93,7 +93,7 @@ function StaleDatacenters({ overview }: { readonly overview: Overview }): VNode 
   );
 }
 
-/** Whoever is stopped by a limit finds it here, before it stops somebody. */
+/** Warns about reached limits before they block anyone. */
 function ReachedLimits(props: {
   readonly overview: Overview;
   readonly project: string;
@@ -110,7 +110,7 @@ function ReachedLimits(props: {
   );
 }
 
-/** What the service has to say to the project's people, while its cause lasts. */
+/** Messages of the service to the project's members, while their cause lasts. */
 function Notices({ project }: { readonly project: string }): VNode {
   const projectName = `projects/${project}`;
   const loader = useLoaded(

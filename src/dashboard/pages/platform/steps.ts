@@ -1,31 +1,31 @@
 /**
- * The first steps in a project, and which of them are done: pure. They follow from what the service
- * knows, never from what somebody clicked; what was not answered is not known.
+ * The first steps in a project, and which of them are done. Pure. They are derived from the
+ * service's data, never from clicks; facts without a response are unknown.
  */
 import type { Role } from '../../data/projects.ts';
 
 export type StepKey = 'watching' | 'rule' | 'destination' | 'statechart' | 'invite';
 export type StepState = 'done' | 'open' | 'unknown';
 
-/** What the steps follow from; undefined = not answered yet, or not for this role. */
+/** Basis of the steps; undefined if not loaded yet or not available to this role. */
 export interface StepFacts {
   readonly liveVms: number | undefined;
   readonly rules: number | undefined;
-  /** A destination accepted a message, a test or another. */
+  /** A destination accepted a message, whether a test or another one. */
   readonly hasAccepted: boolean | undefined;
-  /** An alert instance has a recorded path: it fired at least once. */
+  /** An alert instance has a recorded path, so it fired at least once. */
   readonly hasFired: boolean | undefined;
-  /** Members and people who are invited. */
+  /** Number of members and invited people. */
   readonly people: number | undefined;
 }
 
 export interface Step {
   readonly key: StepKey;
   readonly state: StepState;
-  /** Where it is done, if this version has the page. */
+  /** The page on which it is done, if this version has it. */
   readonly page: string;
   readonly needs: Role;
-  /** The same on the command line. */
+  /** The equivalent command. */
   readonly command: string;
 }
 
@@ -65,7 +65,7 @@ function stateOf<T>(fact: T | undefined, isDone: (fact: T) => boolean): StepStat
   return isDone(fact) ? 'done' : 'open';
 }
 
-/** True while there is something to show of them. */
+/** True while there is something to show. */
 export function hasOpenSteps(all: readonly Step[]): boolean {
   return all.some(({ state }) => state !== 'done');
 }

@@ -1,6 +1,6 @@
 /**
- * The first few VMs with their readings. Of a VM that was just found, memory is there at once, and
- * CPU with the second reading: then the page says when, and looks again at that moment.
+ * The first few VMs with their readings. A new VM has its memory reading at once, and CPU with the
+ * second reading; the page announces when, and reloads at that moment.
  */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -20,11 +20,13 @@ import { texts } from './texts.ts';
 
 const POLL_SECONDS = 15;
 const SHOWN_MAX = 5;
-/** The reading is taken, sent and stored after it is due, ms. */
+/** Delay from the due time of a reading until it is taken, sent and stored, ms. */
 const ARRIVAL_MS = 2_000;
 
 interface Watched extends Vm {
-  /** When the second reading is due, server's time; undefined = it was there, or none is awaited. */
+  /**
+   * When the second reading is due, server's time; undefined if it has arrived or none is expected.
+   */
   readonly secondMs: number | undefined;
 }
 
@@ -79,7 +81,7 @@ async function loadWatched(
   );
 }
 
-/** Asks for the readings of a live VM without CPU: only after exactly one is the second awaited. */
+/** Checks the readings of a live VM without CPU: the second is expected only after exactly one. */
 async function secondReadingMs(
   { name, cpuUtilizationPct, memoryUsedBytes, telemetry }: Vm,
   options: Parameters<Load<Watched[]>>[0],

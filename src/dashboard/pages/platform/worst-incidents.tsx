@@ -1,4 +1,4 @@
-/** The few incidents that are worst: by severity, the newest first; those that nobody saw to before. */
+/** The worst incidents: by severity, newest first; unattended ones before others. */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -23,7 +23,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
     POLL_SECONDS,
   );
   const { value, error } = loader.state.value;
-  // That nothing fires is said by the counts.
+  // The counts already say that nothing is firing.
   if (value?.length === 0 && !error) return null;
   return (
     <section aria-labelledby="worst">

@@ -1,6 +1,6 @@
 /**
- * Expanded monitoring of a VM: not available, off, a token that waits for the agent, or on. Looking
- * changes nothing; switching on makes a token, which is shown once.
+ * Expanded monitoring of a VM: not available, off, a token waiting for the agent, or on. Viewing
+ * changes nothing; turning it on creates a token, which is shown once.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -24,7 +24,7 @@ type Expanded = NonNullable<Vm['expanded']>;
 export interface ExpandedMonitoringProps {
   readonly vm: Vm;
   readonly title: string;
-  /** The VM is to be loaded again. */
+  /** Called when the VM must be reloaded. */
   readonly onChanged: () => void;
 }
 

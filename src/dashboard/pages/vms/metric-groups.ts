@@ -1,6 +1,6 @@
 /**
- * Which metrics of a VM stand together: pure. A metric that the table does
- * not know comes last, so that a newer service loses none.
+ * Groups of a VM's metrics. Pure. Metrics missing from the table come last, so that those of a
+ * newer service are not lost.
  */
 import type { ResponseOf } from '../../data/rpc-types.ts';
 
@@ -23,7 +23,7 @@ const groupOf = (metricId: string): string => {
 };
 const order = ['vm', 'disk', 'network', 'filesystem', 'guest'];
 
-/** Groups in the order in which they are shown; within each the order of the catalogue. */
+/** Groups in display order; within a group, the order of the catalogue. */
 export function metricGroups(descriptors: readonly MetricDescriptor[]): MetricGroup[] {
   return order.flatMap((key) => {
     const own = descriptors.filter(({ metricId }) => groupOf(metricId) === key);

@@ -1,6 +1,6 @@
 /**
- * The newest readings of a VM in a row of a table. One that is not there is `no reading`, never a
- * zero; a rate needs two readings, and until the second one comes it says when.
+ * The newest readings of a VM in a table row. A missing one is shown as `no reading`, never as
+ * zero. A rate needs two readings; until the second arrives, its time is shown.
  */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
@@ -12,12 +12,12 @@ import { names, texts as shared } from '../../messages/en.ts';
 import { formatReading } from '../../messages/format.ts';
 import { texts } from './texts.ts';
 
-/** Beyond this age a state is not the present any more: the service's own bound, ms. */
+/** Age at which a state is no longer current, as defined by the service, ms. */
 const STATE_MS_MAX = 90_000;
 
 /**
- * The state of a VM, with its age once it is old. It ages here too: a page that lost its connection
- * must not keep a VM running.
+ * The state of a VM, with its age once it is old. It also ages here: a page that lost its
+ * connection must not show a VM as running forever.
  */
 export function VmState({ vm }: { readonly vm: Vm }): VNode {
   const { state, lastState, stateObservedUnix } = vm;
@@ -38,9 +38,9 @@ export function VmState({ vm }: { readonly vm: Vm }): VNode {
 export interface ReadingProps {
   readonly value: number | undefined;
   readonly unit: string;
-  /** When the second of two readings is due, server's time, Unix ms; undefined = nothing is due. */
+  /** When the second of two readings is due, server's time, Unix ms; undefined if none is due. */
   readonly secondMs?: number | undefined;
-  /** State of the VM: one that is stopped uses nothing, and lacks no reading. */
+  /** State of the VM: a stopped one uses nothing and lacks no reading. */
   readonly state?: Vm['state'];
 }
 

@@ -1,4 +1,7 @@
-/** The order of VMs in the list, kept in the address: pure. What is absent stands last, both ways. */
+/**
+ * The sort order of the VM list, kept in the address. Pure. Missing values come last in both
+ * directions.
+ */
 import type { Vm } from '../../data/catalogue.ts';
 
 export interface Sort {
@@ -21,13 +24,13 @@ function numberOf(text: string | undefined): number | undefined {
 
 const byName: Sort = { key: 'name', descending: false };
 
-/** `cpu` is smallest first, `-cpu` largest first. */
+/** `cpu` is ascending, `-cpu` descending. */
 export function parseSort(text: string | null): Sort {
   const key = text?.replace(/^-/, '') ?? '';
   return Object.hasOwn(values, key) ? { key, descending: text?.startsWith('-') === true } : byName;
 }
 
-/** The address's text after a press on a column's title; figures begin with the largest. */
+/** The sort parameter after a click on a column title; numbers start in descending order. */
 export function toggledSort(sort: Sort, key: string): string | undefined {
   const isFigure = key !== 'name';
   const descending = sort.key === key ? !sort.descending : isFigure;

@@ -1,4 +1,4 @@
-/** What fires on a VM, and how each alert rule stands for it. */
+/** Firing incidents of a VM, and the state of each alert rule for it. */
 import type { ComponentChildren, VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -15,7 +15,7 @@ type Incident = ResponseOf<'AlertService', 'listIncidents'>['incidents'][number]
 type Instance = ResponseOf<'AlertService', 'listAlertInstances'>['instances'][number];
 
 const POLL_SECONDS = 30;
-/** More than a person reads here; the pages of incidents and instances have the rest. */
+/** More rows than a person reads here; the pages of incidents and instances list the rest. */
 const ROWS_MAX = 100;
 
 interface VmAlertsProps {
@@ -23,7 +23,7 @@ interface VmAlertsProps {
   readonly name: string;
 }
 
-/** What fires on the VM now: above its history, which explains it. */
+/** Firing incidents of the VM, placed above its history, which explains them. */
 export function OpenIncidents({ project, name }: VmAlertsProps): VNode {
   const loader = useLoaded(
     `incidents ${name}`,
@@ -90,7 +90,7 @@ interface InstanceRow extends Instance {
   readonly ruleDisplayName: string;
 }
 
-/** How each alert rule stands for the VM. */
+/** The state of each alert rule for the VM. */
 export function Instances({ project, name }: VmAlertsProps): VNode {
   const projectName = `projects/${project}`;
   const loader = useLoaded(
@@ -155,7 +155,7 @@ const instanceColumns: readonly Column<InstanceRow>[] = [
   },
 ];
 
-/** The rule, as a link where this version has its page. */
+/** The rule, as a link if this version has its page. */
 function RuleLink({ row }: { readonly row: InstanceRow }): ComponentChildren {
   const { ruleName, ruleDisplayName, labels } = row;
   const [, project = '', , rule = ''] = ruleName.split('/');
@@ -164,7 +164,7 @@ function RuleLink({ row }: { readonly row: InstanceRow }): ComponentChildren {
   return path === undefined ? text : <a href={path}>{text}</a>;
 }
 
-/** ` · ext4 · /var` of a mount; empty where the rule watches the VM as a whole. */
+/** ` · ext4 · /var` for a mount; empty if the rule watches the whole VM. */
 function labelText(labels: Readonly<Record<string, string>>): string {
   return Object.values(labels)
     .map((value) => ` · ${value}`)

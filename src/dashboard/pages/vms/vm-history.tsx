@@ -1,6 +1,6 @@
 /**
- * The history of a VM: a chart for each metric that has readings in the range, with its limitation;
- * a metric without any is named with the reason, because an empty chart says nothing.
+ * The history of a VM: a chart with its limitation for each metric that has readings in the range.
+ * Metrics without readings are listed with the reason, because an empty chart says nothing.
  */
 import type { VNode } from 'preact';
 import { gapReason } from '../../charts/gap-reasons.ts';
@@ -33,7 +33,7 @@ const TAIL_SECONDS = 30;
 
 interface VmHistoryProps {
   readonly name: string;
-  /** Metrics of the guest's agent are shown too. */
+  /** True if metrics of the guest agent are shown too. */
   readonly isExpanded: boolean;
 }
 
@@ -59,7 +59,7 @@ export function VmHistory({ name, isExpanded }: VmHistoryProps): VNode {
   );
 }
 
-/** The range of the address; its end is the server's now. */
+/** The range in the address; it ends at the server's current time. */
 function rangeNow(): ChartRange {
   return parseRange(query.value, serverClock.now() / 1_000);
 }
@@ -108,7 +108,7 @@ function Group({ name, group }: { readonly name: string; readonly group: MetricG
 
 type Answers = ReadonlyMap<string, HistoryAnswer>;
 
-/** One request for each metric: the gaps in an answer are common to all metrics of its request. */
+/** One request per metric, because the gaps in a response apply to all its metrics. */
 async function loadGroup(
   name: string,
   group: MetricGroup,
@@ -175,7 +175,7 @@ function hasPoints({ series }: HistoryAnswer): boolean {
   return series.some(({ points }) => points.some(({ value }) => value !== undefined));
 }
 
-/** The VM's sum beside its devices gets a name; with one device alone both say the same. */
+/** Names the VM's total next to its devices; with a single device both would be equal. */
 function named(data: HistoryData): HistoryData {
   const { columns } = data;
   const sum = columns.find(({ name }) => name === '');
@@ -189,7 +189,7 @@ interface AbsentProps {
   readonly rows: readonly { descriptor: MetricDescriptor; answer: HistoryAnswer }[];
 }
 
-/** Metrics of the group without a reading in the range, each with the service's reason. */
+/** Metrics of the group without readings in the range, each with the service's reason. */
 function Absent({ rows }: AbsentProps): VNode {
   const helps = new Set(
     rows.flatMap(({ descriptor: { metricId }, answer }) => {

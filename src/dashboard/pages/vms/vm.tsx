@@ -34,7 +34,7 @@ export function Page({ parameters }: PageProps): VNode {
     POLL_SECONDS,
   );
   const known = loader.state.value.value;
-  // Its id says nothing before it is known that there is such a VM.
+  // The id in the address is not displayed until the VM is known to exist.
   const title = known === undefined ? pageTitles.vm : known.displayName || vm;
   useTitle(title);
   return (
@@ -63,7 +63,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Above everything: whether what follows is of now. */
+/** Above everything: whether the data below is current. */
 function Staleness({ vm }: { readonly vm: Vm }): VNode | null {
   const observedMs = msOf(vm.telemetry?.lastObservedUnix);
   switch (vm.telemetry?.state) {
@@ -100,12 +100,12 @@ function Facts({ vm }: { readonly vm: Vm }): VNode {
   return (
     <dl class="facts wide">
       <Fact title={all.state}>
-        <VmState vm={vm} /> {/* Of one that is old, the state itself says it. */}
+        <VmState vm={vm} /> {/* The state itself shows its age. */}
         {state !== 'UNKNOWN' && <Age ms={msOf(stateObservedUnix)} />}
       </Fact>
       <Fact title={all.telemetry}>
         {telemetry && <StateBadge value={telemetry.state} />}{' '}
-        {/* Of a stale one its state and the notice say it. */}
+        {/* For a stale VM, the state and the notice show it. */}
         {telemetry?.state !== 'STALE' && <Age ms={msOf(telemetry?.lastObservedUnix)} />}
       </Fact>
       <Fact title={all.cpu}>

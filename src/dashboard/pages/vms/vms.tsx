@@ -1,4 +1,4 @@
-/** The project's VMs with their newest readings: all of them, filtered by the service. */
+/** The project's VMs with their newest readings, filtered by the service. */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
@@ -27,11 +27,11 @@ type State = NonNullable<RequestOf<'MonitoringService', 'listVMMonitoring'>['sta
 
 const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'] as const satisfies State[];
 const POLL_SECONDS = 30;
-/** As many as one page of the list may have. */
+/** Maximum page size of the list. */
 const PAGE_VMS_MAX = 1_000;
 
 interface VmListing extends Listing<Vm> {
-  /** VMs that fit the filters, loaded or not. */
+  /** Number of VMs that match the filters, loaded or not. */
   readonly totalSize: number;
 }
 
@@ -185,7 +185,7 @@ const columns: readonly Column<Vm>[] = [
   },
 ];
 
-/** The filter by data center; left out while there is no choice. */
+/** The filter by data center; hidden if there is no choice. */
 function Datacenters({ projectName }: { readonly projectName: string }): VNode | null {
   const overview = useLoaded(`datacenters ${projectName}`, (options) =>
     read('AlertService', 'getProjectOverview', { projectName }, options),

@@ -1,7 +1,7 @@
 /**
- * Incidents in Chromium, as an on-call engineer uses them: from the link of a notification to the
- * acknowledgement on a phone, the list as it changes, and drafts when a session ends. The program
- * runs as a user starts it, with readings of its own.
+ * Incidents in Chromium, as an on-call engineer meets them: from the link of a notification to the
+ * acknowledgement on a phone, live changes of the list, and input across the end of a session. The
+ * program runs as a user starts it, with its own readings.
  */
 import type { Locator, Page, Request } from 'playwright-core';
 import t, { type Test } from 'tap';
@@ -65,16 +65,16 @@ t.test(
       t.equal(
         await link.getAttribute('rel'),
         'noopener noreferrer',
-        'the linked page learns nothing about the service',
+        'the external page gets no information',
       );
       const acts = page.locator('.sticky-acts');
-      await acts.getByText('Firing and any reminders go on').waitFor();
+      await acts.getByText('Firing and reminders continue').waitFor();
       const acknowledge = acts.getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
-      t.ok(box && box.height >= 44, 'the button is large enough for a finger');
-      t.ok(box && box.y + box.height <= 740, 'the button is on the screen');
+      t.ok(box && box.height >= 44, 'the touch target is large enough');
+      t.ok(box && box.y + box.height <= 740, 'and it is on the screen');
       await acknowledge.tap();
-      await page.getByLabel('Note for the others').fill(MARKUP);
+      await page.getByLabel('Note for other members').fill(MARKUP);
       await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
       await page.locator('.note-text').getByText(MARKUP, { exact: true }).waitFor();
       const [acknowledged] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
@@ -87,7 +87,7 @@ t.test(
       const { page } = phone;
       await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
       const dialog = page.getByRole('dialog');
-      t.match(await dialog.innerText(), /Nobody is notified until \d\d:\d\d; evaluation goes on/);
+      t.match(await dialog.innerText(), /No notifications until \d\d:\d\d. Evaluation continues/);
       await dialog.getByRole('button', { name: '4 h' }).tap();
       const end = page.getByRole('button', { name: 'End the snooze' });
       await end.tap();
@@ -116,19 +116,19 @@ t.test(
         await row(page, 'vm-3').waitFor();
         await writeReadings(program, [breach('vm-2', 'vm-2', 10)]);
         await row(page, 'vm-2').getByText('Recovered').waitFor();
-        t.pass('an ended incident is marked in its place');
+        t.pass('ended incidents are marked in place');
         t.same(owner.problems, []);
       },
     );
 
     await t.test('filters are in the address, and the service applies them', async (t) => {
       const { page } = owner;
-      await page.getByLabel('Attention').selectOption({ label: 'Nobody is on it' });
+      await page.getByLabel('Attention').selectOption({ label: 'Unacknowledged' });
       await row(page, 'Acknowledged').first().waitFor({ state: 'detached' });
       await row(page, 'vm-3').waitFor();
       t.equal(new URL(page.url()).search, '?attention=true');
       await page.goto('/projects/demo/incidents?severity=INFO');
-      await page.getByText('No incident matches these filters.').waitFor();
+      await page.getByText('No incidents match these filters.').waitFor();
       await page.getByRole('button', { name: 'Clear filters' }).last().click();
       await row(page, 'vm-3').waitFor();
       t.equal(new URL(page.url()).search, '');
@@ -162,7 +162,7 @@ t.test(
       },
     );
 
-    await t.test('actions apply only to displayed rows', async (t) => {
+    await t.test('actions affect only displayed rows', async (t) => {
       const { page } = owner;
       const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
       await writeReadings(program, [breach('db-1'), breach('db-2')]);
@@ -182,26 +182,22 @@ t.test(
       await closed(page);
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await row(page, 'vm-4').waitFor();
-      t.equal(await bar.count(), 0, 'a selection under another filter is dropped');
+      t.equal(await bar.count(), 0, 'changing the filter clears the selection');
       await row(page, 'db-1').getByRole('link').first().focus();
       await page.keyboard.press('s');
-      await dialog.getByText('What you typed before is still here.').waitFor();
+      await dialog.getByText('Your earlier input is still here.').waitFor();
       t.equal(await dialog.getByLabel('Another time').inputValue(), '2027-01-02T03:04');
       await dialog.getByRole('button', { name: '1 h' }).click();
       await row(page, 'db-1').getByText('Snoozed until').waitFor();
       await closed(page);
       await page.keyboard.press('s');
-      t.equal(
-        await dialog.getByLabel('Another time').inputValue(),
-        '',
-        'the note ends with the snooze',
-      );
+      t.equal(await dialog.getByLabel('Another time').inputValue(), '', 'it ends with the snooze');
       await page.keyboard.press('Escape');
       await closed(page);
       t.same(owner.problems, []);
     });
 
-    await t.test('rejected incidents are named, even if they have left the list', async (t) => {
+    await t.test('rejected incidents are named, even if they left the list', async (t) => {
       const { page } = owner;
       const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
       await watched(page);
@@ -211,18 +207,18 @@ t.test(
       await page.keyboard.press('a');
       await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
       await dialog.getByRole('button', { name: 'Acknowledge' }).click();
-      const refused = page.getByRole('alert').filter({ hasText: '1 incident was left as it is' });
+      const refused = page.getByRole('alert').filter({ hasText: '1 incident was not changed' });
       const named = refused.getByRole('link', { name: `${MARKUP}, db-2`, exact: true });
       await named.waitFor();
-      await bar.getByText('1 chosen').waitFor();
+      await bar.getByText('1 selected').waitFor();
       await writeReadings(program, [breach('db-3')]);
       await page.getByRole('button', { name: '1 new' }).click();
       await row(page, 'db-2').waitFor({ state: 'detached' });
       await bar.waitFor({ state: 'detached' });
       await named.waitFor();
       await page.getByLabel('Severity').selectOption({ label: 'Info' });
-      await page.getByText('No incident matches these filters.').waitFor();
-      t.ok(await named.isVisible(), 'also with an empty list');
+      await page.getByText('No incidents match these filters.').waitFor();
+      t.ok(await named.isVisible(), 'also next to an empty list');
       t.same(owner.problems, []);
     });
 
@@ -248,8 +244,8 @@ t.test(
       await page.getByText('2 s for further incidents of the rule').waitFor();
       await page.goto('/projects/demo/deliveries');
       await page.getByRole('link', { name: 'Shop, 2 incidents' }).click();
-      await page.getByText('2 incidents, in one message').waitFor();
-      const table = page.getByRole('table', { name: 'Incidents of this message' });
+      await page.getByText('2 incidents in one message').waitFor();
+      const table = page.getByRole('table', { name: 'Incidents in this message' });
       await table.getByRole('link', { name: 'shop-2' }).waitFor();
       t.match(
         (await table.locator('tbody').innerText()).replace(/\s+/g, ' '),
@@ -269,12 +265,12 @@ t.test(
       const says = (step: string) =>
         slider.and(page.locator(`[aria-valuetext*="${step}"]`)).waitFor();
       await says('Snoozed');
-      t.pass('it starts at the last step');
+      t.pass('the slider is at the last step');
       await page.locator('.sample.breach').first().waitFor();
       t.equal(await page.locator('.sample.breach').count(), 1, 'each deciding sample is a mark');
       await page.locator('.sample.breach').focus();
       await page.locator('.sample.breach:focus').waitFor();
-      t.pass('the keyboard can select it');
+      t.pass('the keyboard reaches it');
       await slider.press('Home');
       await says('Breach started');
       const states = async () => {
@@ -292,15 +288,15 @@ t.test(
       await page.getByRole('tab', { name: 'Recomputed' }).click();
       await page.locator('.window-chart.recomputed').waitFor();
       await page.locator('.statechart.recomputed').waitFor();
-      t.pass('unrecorded stretches are dashed');
+      t.pass('dashed, because it is not recorded');
       t.same(owner.problems, []);
     });
 
     await t.test(
-      'the history shows the surrounding readings, and its range is in the address',
+      'the history shows surrounding readings, and a selected range is in the address',
       async (t) => {
         const { page } = owner;
-        const history = page.getByRole('region', { name: 'Readings around it' });
+        const history = page.getByRole('region', { name: 'Surrounding readings' });
         await history.locator('canvas').waitFor();
         const readings = history.getByRole('slider');
         await readings.press('End');
@@ -319,7 +315,7 @@ t.test(
         const startUnix = Number(at?.startedUnix);
         await page.goto(`/${first}?from=${startUnix - 7_200}&to=${startUnix - 3_600}`);
         await history.getByText('No reading in this range').first().waitFor();
-        await history.getByRole('button', { name: 'Back to the whole range' }).click();
+        await history.getByRole('button', { name: 'Reset range' }).click();
         await history.locator('canvas').waitFor();
         t.equal(new URL(page.url()).search, '');
         t.same(owner.problems, []);
@@ -327,7 +323,7 @@ t.test(
     );
 
     await t.test(
-      'eight tabs share one stream and all load; no change is lost with the leading tab',
+      'eight tabs share one stream, and no change is lost with its leader',
       async (t) => {
         const context = owner.page.context();
         await owner.page.goto('/projects/demo/incidents');
@@ -350,7 +346,7 @@ t.test(
         await leader.close();
         await writeReadings(program, [breach('vm-3', 'vm-3', 10)]);
         for (const tab of others) {
-          // Marked in its place, or missing from the reloaded list.
+          // Marked in place, or missing from the reloaded list.
           const stillFires = row(tab, 'vm-3').filter({ hasNotText: 'Recovered' });
           await stillFires.waitFor({ state: 'detached' });
         }
@@ -361,13 +357,13 @@ t.test(
       },
     );
 
-    await t.test('a change during the loading of the list is not overwritten', async (t) => {
+    await t.test('a change that arrives during a load is not overwritten', async (t) => {
       const context = owner.page.context();
       const [late, other] = [await context.newPage(), await context.newPage()];
       await writeReadings(program, [breach('vm-8')]);
       await other.goto('/projects/demo/incidents');
       await row(other, 'vm-8').waitFor();
-      // Delays the first answer.
+      // Its first response is held back.
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const { promise: answered, resolve: hasAnswer } = Promise.withResolvers<void>();
       await late.route('**/ListIncidents', async (route) => {
@@ -384,12 +380,12 @@ t.test(
       await row(late, 'vm-4').waitFor();
       const stillFires = row(late, 'vm-8').filter({ hasNotText: 'Recovered' });
       await stillFires.waitFor({ state: 'detached' });
-      t.pass('the list has the change');
+      t.pass('the tab has the change');
       await Promise.all([late.close(), other.close()]);
     });
 
     await t.test(
-      'a session that ends during an edit keeps the draft; all tabs continue',
+      'a session that ends during an edit keeps the draft, and all tabs continue',
       async (t) => {
         const context = phone.page.context();
         const [edit, other] = [await context.newPage(), await context.newPage()];
@@ -400,13 +396,13 @@ t.test(
         });
         await other.goto('/projects/demo/incidents');
         await row(other, 'vm-6').waitFor();
-        // A page behind another one is drawn once a second, and a tap waits for it.
+        // A page in the background is rendered once a second, and a tap waits for it.
         await edit.bringToFront();
         await edit.goto(`/${sixth}`);
         await edit.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' }).tap();
-        await edit.getByLabel('Note for the others').fill('I am looking');
-        // The session ends during the request: an earlier call of this page would find out before the
-        // tap.
+        await edit.getByLabel('Note for other members').fill('I am looking');
+        // The session ends while the action is pending: another call of this page would notice
+        // earlier.
         await edit.route('**/AcknowledgeIncident', async (route) => {
           await endSessions(data);
           await route.continue();
@@ -414,7 +410,7 @@ t.test(
         await edit.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
         await edit.getByRole('heading', { name: 'You are signed out' }).waitFor();
         await edit.unroute('**/AcknowledgeIncident');
-        await edit.getByText('You were signed out before it was saved').waitFor();
+        await edit.getByText('You were signed out before the change was saved').waitFor();
         const signIn = await context.newPage();
         await signIn.goto(await loginLink(data));
         await signIn.getByRole('button', { name: 'Sign in' }).click();
@@ -422,7 +418,7 @@ t.test(
         await edit
           .getByRole('heading', { name: 'You are signed out' })
           .waitFor({ state: 'detached' });
-        t.equal(await edit.getByLabel('Note for the others').inputValue(), 'I am looking');
+        t.equal(await edit.getByLabel('Note for other members').inputValue(), 'I am looking');
         await edit.bringToFront();
         await edit.getByRole('button', { name: 'Send again' }).tap();
         await edit.locator('.note-text').waitFor();
@@ -438,7 +434,7 @@ t.test(
     );
 
     await t.test(
-      'during an outage a banner says since when; afterwards the list is right',
+      'a banner shows since when the service is unreachable, and the list is correct afterwards',
       async (t) => {
         const { baseUrl } = program.demo;
         const away = await chromium.visitor(baseUrl);
@@ -449,10 +445,10 @@ t.test(
         await away.page.getByRole('button', { name: 'Sign in' }).click();
         await row(away.page, 'vm-6').waitFor();
         await program.stop();
-        await away.page.getByText('Not connected since').waitFor();
-        // A minute by the browser's clock.
+        await away.page.getByText('Disconnected since').waitFor();
+        // One minute by the browser's clock.
         for (let i = 0; i < 6; i += 1) await away.page.clock.fastForward(10_000);
-        t.ok(await row(away.page, 'vm-6').isVisible(), 'known incidents stay, under the banner');
+        t.ok(await row(away.page, 'vm-6').isVisible(), 'loaded data stays below the banner');
         const again = await startProgram(t, data, {
           ...SETTINGS,
           SVC_LISTEN: new URL(baseUrl).host,
@@ -467,10 +463,10 @@ t.test(
           const texts = await away.page.locator('tr[data-row]').allInnerTexts();
           return texts.some((text) => text.includes('vm-7')) ? texts : undefined;
         });
-        await away.page.getByText('Not connected since').waitFor({ state: 'detached' });
+        await away.page.getByText('Disconnected since').waitFor({ state: 'detached' });
         const stillFires = row(away.page, 'vm-6').filter({ hasNotText: 'Recovered' });
         await stillFires.waitFor({ state: 'detached' });
-        t.pass('the banner disappears');
+        t.pass('the banner has disappeared');
       },
     );
   },
@@ -480,14 +476,17 @@ function row(page: Page, name: string): Locator {
   return page.locator('tr[data-row]').filter({ hasText: name });
 }
 
-/** Resolves once the page follows changes, so that no later change is missed. */
+/** Resolves once the page follows changes: no later change is missed. */
 function watched(page: Page): Promise<unknown> {
-  // The page's policy forbids the code that playwright's own wait would evaluate in it.
+  // The page's policy forbids the evaluation on which playwright's own waiting relies.
   const locks = 'navigator.locks.query().then(({ held }) => held.length)';
   return until('it follows', async () => (await page.evaluate(locks)) === 1 || undefined);
 }
 
-/** Resolves once a dialog is closed for the page too, which handles Escape after the browser. */
+/**
+ * Resolves once the page knows that a dialog is closed, which it learns after the browser handles
+ * Escape.
+ */
 function closed(page: Page): Promise<void> {
   return page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
 }
@@ -497,7 +496,7 @@ function idsOfStates(states: { dataset?: { state?: string } }[]): string[] {
   return states.map(({ dataset }) => dataset?.state ?? '');
 }
 
-/** Runs `svc admin` beside the program, as its operator. */
+/** `svc admin` next to the program, run by its operator. */
 async function admin(data: string, ...args: string[]): Promise<unknown> {
   const { code, text, stdout } = await runInProcess(['admin', ...args, '--data', data, '--json']);
   if (code !== 0) throw new Error(text);
@@ -530,7 +529,7 @@ function vmNamed(program: Program, vm: string): string {
   return `${program.demo.projectName}/vms/${vm}`;
 }
 
-/** A user at a desk, and the same user on a phone who followed the link of a notification. */
+/** A user at a desktop, and the same user on a phone, who opened the link of a notification. */
 async function signedIn(
   t: Test,
   chromium: Chromium,
@@ -543,7 +542,7 @@ async function signedIn(
   const asked = new URL(phone.page.url());
   t.equal(asked.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
   t.equal(asked.searchParams.get('return'), `/${incident}`);
-  // In the form of a mailed link.
+  // In the format of the mailed link.
   const link = new URL(signInUrl);
   link.searchParams.set('return', `/${incident}`);
   await phone.page.goto(link.href);

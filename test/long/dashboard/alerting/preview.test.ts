@@ -1,7 +1,7 @@
 /**
- * The preview of a rule in Chromium, for a user who looks for a threshold: what would have fired,
- * where data is missing, and a line to drag. A late answer to an older request never replaces a
- * newer one. The program runs as a user starts it, with readings of its own.
+ * The preview of a rule in Chromium, for a user looking for a threshold: when it would have fired,
+ * where data is missing, and a draggable line; a response to an older request never replaces a
+ * newer one. The program runs as a user starts it, with its own readings.
  */
 import type { Locator, Page, Route } from 'playwright-core';
 import t from 'tap';
@@ -37,7 +37,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const threshold = page.getByLabel('Threshold', { exact: true });
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
-  await t.test('DASH-19: a preview shows the firings and the coverage of the data', async (t) => {
+  await t.test('DASH-19: a preview shows the firings and the coverage', async (t) => {
     await page.goto(path);
     await lane(page, 'vm-1').getByText('fired once').waitFor();
     const gap = lane(page, 'vm-2');
@@ -46,10 +46,10 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     t.equal(await lane(page, 'vm-1').locator('path.lane-firing').count(), 1);
     const preview = page.locator('.rule-preview');
     await preview.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
-    await preview.getByText(/It saves nothing and sends nothing/).waitFor();
-    await preview.getByText('All histories could be read.').waitFor();
+    await preview.getByText(/Nothing is saved or sent/).waitFor();
+    await preview.getByText('All histories were read.').waitFor();
     await preview
-      .getByText(/^Not every VM has readings from the beginning on\. .* since /)
+      .getByText(/^Some VMs have readings for part of the range only\. .* since /)
       .waitFor();
     const counts = preview.getByText(/^\d+ evaluated of \d+ expected$/);
     const [evaluated, expected] = (await counts.innerText()).match(/\d+/g) ?? [];
@@ -62,10 +62,12 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   await t.test('DASH-19: VMs without readings are named, with the consequence', async (t) => {
     const metric = page.getByLabel('Metric', { exact: true });
     await metric.selectOption('memory_used_bytes');
-    await page.getByText('Nothing is known of vm-1, vm-2.').waitFor();
-    await page.getByText('It is unknown whether it would have fired.', { exact: true }).waitFor();
-    await page.getByText(/^There is no reading of this metric/).waitFor();
-    await page.getByText('No VM of the rule has a reading of this metric.').waitFor();
+    await page.getByText('No data for vm-1, vm-2.').waitFor();
+    await page
+      .getByText('It is unknown whether the rule would have fired.', { exact: true })
+      .waitFor();
+    await page.getByText(/^There are no readings of this metric/).waitFor();
+    await page.getByText('No VM of the rule has readings of this metric.').waitFor();
     await metric.selectOption('cpu_utilization_pct');
     await lane(page, 'vm-1').getByText('fired once').waitFor();
     t.same(problems, []);
@@ -74,11 +76,11 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   await t.test('DASH-19: a changed threshold gives a new preview', async (t) => {
     await threshold.fill('45');
     await lane(page, 'vm-2').getByText('fired once, still firing').waitFor();
-    await page.getByText('It would have fired 2 times, on 2 of 2 VMs.').waitFor();
+    await page.getByText('The rule would have fired 2 times, on 2 of 2 VMs.').waitFor();
     t.same(problems, []);
   });
 
-  await t.test('DASH-19: an older answer never replaces a newer one', async (t) => {
+  await t.test('DASH-19: an older response never replaces a newer one', async (t) => {
     let release: () => void = () => undefined;
     let held: Promise<void> | undefined;
     const isHeld = new Promise<void>((resolve) => {
@@ -90,7 +92,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
           release = go;
         });
         resolve();
-        // The page has cancelled the request, so the answer may have no receiver.
+        // The page has abandoned the request, so it may no longer exist.
         held = released.then(() => route.fulfill({ response }).catch(() => undefined));
         return held;
       };
@@ -99,15 +101,15 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await threshold.fill('30');
     await isHeld;
     await threshold.fill('97');
-    const none = page.getByText('It would not have fired on these readings.');
+    const none = page.getByText('The rule would not have fired on these readings.');
     await none.waitFor();
-    // The older answer says that two VMs fire. Even a moment of it would be counted.
+    // From the older request: two VMs fire. Even a momentary display would be counted.
     await page.evaluate(NOTE_OLDER);
     release();
     await held;
     await threshold.fill('96.5');
-    await page.getByText('The rule has changed since').waitFor();
-    await page.getByText('This is the rule as it is shown here.').waitFor();
+    await page.getByText('The rule has changed and is being evaluated again').waitFor();
+    await page.getByText('This preview matches the rule as shown here.').waitFor();
     t.equal(await none.count(), 1);
     t.equal(await page.evaluate('svcTestOlder'), 0, 'it was never shown in between');
     await page.unroute('**/PreviewAlertRule');
@@ -154,8 +156,12 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await line.focus();
     await page.keyboard.press('PageDown');
     await page.getByText('Means 80 %.').first().waitFor();
-    await page.getByText('This is the rule as it is shown here.').waitFor();
-    await page.getByRole('button', { name: 'Save the rule' }).click();
+    await page.getByText('This preview matches the rule as shown here.').waitFor();
+    await page
+      .getByRole('button', {
+        name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+      })
+      .click();
     await page.getByText('Version 1 is applied.').waitFor();
     t.equal(await threshold.inputValue(), '80');
     await lane(page, 'vm-1').getByText('fired once').waitFor();
@@ -182,18 +188,18 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       await page.getByText('Takes longer').waitFor();
       await page.getByRole('button', { name: 'Preview the last 7 d' }).click();
       await page.getByText('the last 7 d. It saves nothing').waitFor();
-      await page.getByText('This is the rule as it is shown here.').waitFor();
+      await page.getByText('This preview matches the rule as shown here.').waitFor();
       t.match(
         await page.locator('button.lane').first().innerText(),
         /^vm-1\b/,
-        'firing VMs come first',
+        'those that fired come first',
       );
       t.same(problems, []);
     },
   );
 });
 
-/** Runs in the page: counts how often the older answer is shown. */
+/** Runs in the page: counts how often the response to the older request is displayed. */
 const NOTE_OLDER = `svcTestOlder = 0; new MutationObserver(() => {
   if (document.body.innerText.includes('on 2 of 2 VMs')) svcTestOlder += 1;
 }).observe(document.body, { subtree: true, childList: true, characterData: true });`;
@@ -203,7 +209,7 @@ function lane(page: Page, vm: string): Locator {
 }
 
 /**
- * The last hour of readings of a VM, by its display name; undefined for no reading at that time.
+ * One hour of readings until now, for a VM by its display name; undefined for none at that time.
  */
 function hour(
   displayName: string,

@@ -1,7 +1,7 @@
 /**
- * The replay of a rule in Chromium: what it would have sent over stored readings, to whom and in
- * which words. If the rule has more VMs than a replay takes, those that would have fired come
- * first.
+ * The replay of a rule in Chromium: the notifications that it would have sent on stored readings,
+ * with recipients and texts; if there are more VMs than a replay covers, those that would have
+ * fired come first.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -47,12 +47,12 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
     visitor,
     async (t, page) => {
       await page.goto(`/${rule}`);
-      await page.getByRole('tab', { name: 'What would have been sent' }).click();
-      const replay = page.getByRole('region', { name: 'What would have been sent' });
+      await page.getByRole('tab', { name: 'Simulated notifications' }).click();
+      const replay = page.getByRole('region', { name: 'Simulated notifications' });
       await replay.getByText('An estimate:').waitFor();
       await replay.getByRole('button', { name: 'Replay' }).click();
       await replay
-        .getByText('20 of 25 VMs: first those on which the rule would have fired')
+        .getByText('20 of 25 VMs, starting with those on which the rule would have fired')
         .waitFor();
       const rows = notifications(page);
       await rows.nth(1).waitFor();
@@ -68,14 +68,14 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
       await dialog.getByRole('button', { name: 'Close' }).click();
       t.notOk(
         await page.evaluate('location.href.includes("incident")'),
-        'the address contains nothing of it',
+        'nothing is stored in the address',
       );
       const asked = visitor.requested.length;
       await page.getByRole('tab', { name: 'Preview' }).click();
-      await page.getByText(/^It would have fired/).waitFor();
+      await page.getByText(/^The rule would have fired/).waitFor();
       t.notOk(await replay.isVisible());
-      await page.getByRole('tab', { name: 'What would have been sent' }).click();
-      t.equal(await rows.count(), 2, 'the other tab keeps the answer');
+      await page.getByRole('tab', { name: 'Simulated notifications' }).click();
+      t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
       const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
       t.same(again, [], 'it does not request it again');
     },
@@ -85,19 +85,19 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
     'DASH-20: VMs can be chosen, and a change is marked until the next replay',
     async (t) => {
       const { page } = visitor;
-      const replay = page.getByRole('region', { name: 'What would have been sent' });
-      await replay.getByRole('button', { name: 'Choose VMs' }).click();
+      const replay = page.getByRole('region', { name: 'Simulated notifications' });
+      await replay.getByRole('button', { name: 'Select VMs' }).click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByText('Choose at least one.').waitFor();
+      await dialog.getByText('Select at least one.').waitFor();
       await dialog.getByLabel('vm-24', { exact: true }).check();
       await dialog.getByRole('button', { name: 'Replay these VMs' }).click();
-      await replay.getByText('this is the replay from before').waitFor();
+      await replay.getByText('This is the previous replay').waitFor();
       await replay.getByRole('button', { name: 'Replay again' }).click();
       await replay.getByText('Nothing would have been sent.').waitFor();
-      await replay.getByText('1 VM, chosen here.').first().waitFor();
+      await replay.getByText('1 selected VM.').first().waitFor();
       t.equal(await notifications(page).count(), 0);
       await page.getByLabel('Threshold', { exact: true }).fill('5');
-      await replay.getByText('this is the replay from before').waitFor();
+      await replay.getByText('This is the previous replay').waitFor();
       await replay.getByRole('button', { name: 'Replay again' }).click();
       await notifications(page).first().waitFor();
       t.match(await notifications(page).first().innerText(), /vm-24/);
@@ -114,9 +114,9 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
     });
     const viewer = await browserOf(await signInBy(String(link)));
     await viewer.page.goto(`/${rule}?view=replay`);
-    const replay = viewer.page.getByRole('region', { name: 'What would have been sent' });
+    const replay = viewer.page.getByRole('region', { name: 'Simulated notifications' });
     await replay.getByRole('button', { name: 'Replay' }).click();
-    await replay.getByText('Destinations and texts are shown to editors.').waitFor();
+    await replay.getByText('Destinations and texts are shown to editors only.').waitFor();
     await notifications(viewer.page).nth(1).waitFor();
     t.notMatch(await replay.innerText(), /Pager|Show/);
     t.same(viewer.problems, []);
@@ -124,10 +124,10 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
 });
 
 function notifications(page: Page): Locator {
-  return page.getByRole('table', { name: 'What would have been sent' }).locator('tbody tr');
+  return page.getByRole('table', { name: 'Simulated notifications' }).locator('tbody tr');
 }
 
-/** Of 25 VMs, one is busy for ten minutes of the last half hour; other names sort before it. */
+/** One of 25 VMs is busy for ten minutes of the last half hour; the names of others come first. */
 function readings() {
   const nowMs = Date.now();
   return Array.from({ length: 25 }, (_, i) => i).flatMap((i) =>

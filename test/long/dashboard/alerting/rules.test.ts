@@ -1,6 +1,6 @@
 /**
- * Alert rules in Chromium, as an editor uses them: from the empty list to an applied rule with the
- * keyboard alone; two users who edit the same rule; what pausing and deleting retires.
+ * Alert rules in Chromium, as an editor meets them: from the empty list to an applied rule, with
+ * the keyboard only; two users editing the same rule; and what pausing and deleting retires.
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
@@ -52,7 +52,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.keyboard.press('g');
       await page.keyboard.press('r');
-      await page.getByText('There is no alert rule yet').waitFor();
+      await page.getByText('No alert rules yet').waitFor();
       const template = page.getByRole('link', { name: 'Use this template CPU is high' });
       await template.waitFor();
       await press(page, template, 'Enter');
@@ -62,7 +62,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       t.equal(await page.getByLabel('Threshold', { exact: true }).inputValue(), '90');
       await type(page, name, MARKUP);
       await type(page, page.getByLabel('Threshold', { exact: true }), '90,5');
-      await page.getByText('This is no number in the unit of the metric').waitFor();
+      await page.getByText('Not a number in the unit of the metric').waitFor();
       await type(page, page.getByLabel('Threshold', { exact: true }), '90.5');
       await type(page, page.getByLabel('For at least', { exact: true }), '0');
       await type(page, page.getByLabel('Labels'), 'team=shop');
@@ -70,9 +70,15 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await type(page, page.getByLabel('Link', { exact: true }), RUNBOOK.runbookUrl);
       await page.reload();
       await name.waitFor();
-      t.equal(await name.inputValue(), MARKUP, 'typed values survive a reload');
+      t.equal(await name.inputValue(), MARKUP, 'input survives a reload');
       await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
-      await press(page, page.getByRole('button', { name: 'Save the rule' }), 'Enter');
+      await press(
+        page,
+        page.getByRole('button', {
+          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+        }),
+        'Enter',
+      );
       await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
       await page.getByText('Version 1 is applied.').waitFor();
       const [rule] = await listRules(program);
@@ -108,7 +114,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.getByLabel('Severity').selectOption('CRITICAL');
       await changeRule(program, { threshold: 70, sustainedSeconds: 60 });
       await page.getByRole('button', { name: 'Save', exact: true }).click();
-      const table = page.getByRole('table', { name: 'Yours beside theirs' });
+      const table = page.getByRole('table', { name: 'Your version and theirs' });
       await table.waitFor();
       await page.locator('.conflict:focus').waitFor();
       const rows = await table.locator('tbody tr').allInnerTexts();
@@ -120,11 +126,15 @@ t.test('alert rules', needs('chromium'), async (t) => {
           ['For at least', '0 s', '1 min'],
         ],
       );
-      t.equal((await listRules(program))[0]?.spec.threshold, 70, 'the own draft is not saved yet');
+      t.equal(
+        (await listRules(program))[0]?.spec.threshold,
+        70,
+        'none of my changes are saved yet',
+      );
       await page.reload();
       await table.waitFor();
-      t.equal(await threshold.inputValue(), '95', 'the own draft is kept');
-      await page.getByRole('button', { name: 'Save mine over it' }).click();
+      t.equal(await threshold.inputValue(), '95', 'my changes are kept');
+      await page.getByRole('button', { name: 'Overwrite with mine' }).click();
       await page.getByText('Version 3 is applied.').waitFor();
       t.match(await listRules(program), [{ spec: { threshold: 95, severity: 'CRITICAL' } }]);
       await threshold.fill('50');
@@ -133,7 +143,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.getByRole('button', { name: 'Take theirs' }).click();
       await table.waitFor({ state: 'detached' });
       t.equal(await threshold.inputValue(), '60');
-      await page.getByText('Nothing is changed.').waitFor();
+      await page.getByText('No changes.').waitFor();
       t.match(await listRules(program), [{ version: '4', spec: { threshold: 60 } }]);
     },
     /status of 409|^409 |status of 400|^400 /,
@@ -149,7 +159,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await dialog.getByText('It retires 1 firing incident and 2 alert instances.').waitFor();
     await dialog.getByText('No recovery is reported.').waitFor();
     await dialog.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Paused: it is not evaluated').waitFor();
+    await page.getByText('Paused. The rule is not evaluated').waitFor();
     await until('the incident is retired', async () => {
       const [incident] = await listIncidents(program);
       return incident?.state === 'RETIRED' || undefined;
@@ -171,12 +181,12 @@ t.test('alert rules', needs('chromium'), async (t) => {
       const answer = await route.fetch();
       answers += 1;
       if (answers > 2) return await route.fulfill({ response: answer });
-      // As with a busy evaluator: most versions are applied before the answer.
+      // As with a busy evaluator: most are applied before the response.
       const late = { syncStatus: 'PENDING', appliedVersion: '6' };
       return await route.fulfill({ response: answer, json: { ...(await answer.json()), ...late } });
     });
     await page.goto(rulePath);
-    await page.getByText('Version 7 is not applied yet; version 6 was the last one').waitFor();
+    await page.getByText('Version 7 is not applied yet. Version 6 was the last one').waitFor();
     await page.getByText('Being applied').waitFor();
     await page.getByText('Version 7 is applied.').waitFor();
     t.equal(answers, 3, 'once a second, and no longer than needed');
@@ -189,28 +199,30 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.getByText('No maintenance is planned.').waitFor();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('Nobody is notified in that time').waitFor();
-    await dialog.getByLabel('Why').fill('Moves');
-    t.equal(await dialog.getByText('What you typed before is still here.').count(), 0);
+    await dialog.getByText('No notifications are sent').waitFor();
+    await dialog.getByLabel('Reason').fill('Moves');
+    t.equal(await dialog.getByText('Your earlier input is still here.').count(), 0);
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
-    await dialog.getByText('What you typed before is still here.').waitFor();
-    t.equal(await dialog.getByLabel('Why').inputValue(), 'Moves', 'closing keeps the draft');
+    await dialog.getByText('Your earlier input is still here.').waitFor();
+    t.equal(await dialog.getByLabel('Reason').inputValue(), 'Moves', 'closing it keeps the input');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
-    t.equal(await dialog.getByLabel('Why').inputValue(), '', 'Cancel discards it');
+    t.equal(await dialog.getByLabel('Reason').inputValue(), '', 'and Cancel does not');
     await dialog.getByLabel('Rule').selectOption({ label: MARKUP });
     await dialog.getByLabel('VM').fill('vm-9');
-    await dialog.getByText('No VM is called vm-9').first().waitFor();
+    await dialog.getByText('No VM is named vm-9').first().waitFor();
     await dialog.getByLabel('VM').fill('vm-1');
-    await dialog.getByLabel('Lasts').selectOption('time');
-    await dialog.getByText('Choose when it ends', { exact: true }).waitFor();
-    await dialog.getByLabel('Lasts').selectOption('4');
-    await dialog.getByLabel('Why').fill(MARKUP);
+    await dialog.getByLabel('Duration').selectOption('time');
+    await dialog.getByText('Choose an end', { exact: true }).waitFor();
+    await dialog.getByLabel('Duration').selectOption('4');
+    await dialog.getByLabel('Reason').fill(MARKUP);
     await page.reload();
-    t.equal(await dialog.getByLabel('Why').inputValue(), MARKUP, 'typed values survive a reload');
-    await dialog.getByText(`Nobody is notified in that time of: Rule ${MARKUP}, VM vm-1`).waitFor();
-    await dialog.getByRole('button', { name: 'Plan it' }).click();
+    t.equal(await dialog.getByLabel('Reason').inputValue(), MARKUP, 'input survives a reload');
+    await dialog
+      .getByText(`No notifications are sent during that time for: Rule ${MARKUP}, VM vm-1`)
+      .waitFor();
+    await dialog.getByRole('button', { name: 'Plan' }).click();
     const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
     await row.getByText('Active').waitFor();
     const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)');
@@ -224,12 +236,16 @@ t.test('alert rules', needs('chromium'), async (t) => {
       { state: 'ACTIVE', ruleName: rule?.name, vmName: `${projectName}/vms/vm-1`, note: MARKUP },
     ]);
     await page.goto(rulePath);
-    await page.getByText(/^In maintenance until .*: nothing that .* on vm-1 is sent$/).waitFor();
+    await page
+      .getByText(/^In maintenance until .*: notifications of this rule for vm-1 are suppressed$/)
+      .waitFor();
     await writeReadings(program, [reading('vm-1'), reading('vm-2', 99)]);
     const incidents = await untilFiring(program, 2);
     const of = (vm: string) => incidents.find(({ vmName }) => vmName.endsWith(vm))?.name ?? '';
     await page.goto(`/${of('vm-1')}`);
-    await page.getByText(/^In maintenance until .*: nothing of this is sent$/).waitFor();
+    await page
+      .getByText(/^In maintenance until .*: notifications for this incident are suppressed$/)
+      .waitFor();
     await page.goto(`/${of('vm-2')}`);
     await page.getByRole('button', { name: 'Acknowledge' }).waitFor();
     t.equal(await page.getByText(/In maintenance/).count(), 0, 'another VM is not covered');
@@ -245,7 +261,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.equal(await viewer.page.getByRole('columnheader', { name: 'Destinations' }).count(), 0);
     await viewer.page.getByRole('link', { name: MARKUP, exact: true }).click();
     await viewer.page.getByText('Average utilization of observed vCPUs').waitFor();
-    await viewer.page.getByText(/^It would have fired/).waitFor();
+    await viewer.page.getByText(/^The rule would have fired/).waitFor();
     t.equal(await viewer.page.getByRole('textbox').count(), 0);
     await viewer.page.getByText(RUNBOOK.runbookText, { exact: true }).waitFor();
     const shown = viewer.page.getByRole('link', { name: RUNBOOK.runbookUrl });
@@ -266,8 +282,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const row = page.locator('tr[data-row]').filter({ hasText: 'VM vm-1' });
     await row.getByRole('button', { name: /^End/ }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('What still fires is announced once').waitFor();
-    await dialog.getByRole('button', { name: 'End it' }).click();
+    await dialog.getByText('Incidents that are still firing are announced once').waitFor();
+    await dialog.getByRole('button', { name: 'End' }).click();
     await page.getByText('No maintenance is planned.').waitFor();
     await page.getByLabel('Show').selectOption('all');
     await row.getByText('Over').waitFor();
@@ -278,7 +294,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.equal(await page.getByText(/In maintenance/).count(), 0);
   });
 
-  await t.test('a maintenance window that has not begun is cancelled', async (t) => {
+  await t.test('a maintenance window that has not started can be called off', async (t) => {
     const tomorrow = Math.floor(Date.now() / 1_000) + 86_400;
     const times = { fromUnix: String(tomorrow), untilUnix: String(tomorrow + 3_600) };
     await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
@@ -292,15 +308,15 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await row.getByText('Planned').waitFor();
     await row.getByRole('button', { name: 'Call off Everything' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('It does not begin').waitFor();
-    await dialog.getByRole('button', { name: 'Call it off' }).click();
+    await dialog.getByText('The window does not start').waitFor();
+    await dialog.getByRole('button', { name: 'Call off' }).click();
     await row.waitFor({ state: 'detached' });
     await page.getByLabel('Show').selectOption('all');
     await row.getByText('Cancelled').waitFor();
     t.same(problems, []);
   });
 
-  await t.test('DASH-16: a save resent after a lost answer is one rule', async (t) => {
+  await t.test('DASH-16: a save resent after a lost response creates one rule', async (t) => {
     const sent: unknown[] = [];
     await page.route('**/SaveAlertRule', async (route) => {
       sent.push(route.request().postDataJSON());
@@ -309,8 +325,12 @@ t.test('alert rules', needs('chromium'), async (t) => {
       else await route.fulfill({ response: answer });
     });
     await page.goto('/projects/rules/alertRules/new?template=telemetry-unavailable');
-    await page.getByRole('button', { name: 'Save the rule' }).click();
-    await page.getByText('Not known whether it was saved').waitFor();
+    await page
+      .getByRole('button', {
+        name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+      })
+      .click();
+    await page.getByText('The outcome of the change is unknown').waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByRole('heading', { level: 1, name: 'Telemetry is unavailable' }).waitFor();
     await page.unroute('**/SaveAlertRule');
@@ -337,12 +357,20 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.goto('/projects/rules/alertRules/new?template=cpu');
       const name = page.getByLabel('Name', { exact: true });
       await name.fill('Saved once');
-      await page.getByRole('button', { name: 'Save the rule' }).click();
-      await page.getByText('Not known whether it was saved').waitFor();
+      await page
+        .getByRole('button', {
+          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+        })
+        .click();
+      await page.getByText('The outcome of the change is unknown').waitFor();
       await page.reload();
-      t.equal(await name.inputValue(), 'Saved once', 'the typed values are still there');
-      await page.getByRole('button', { name: 'Save the rule' }).click();
-      await page.getByText('This rule was saved already').waitFor();
+      t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
+      await page
+        .getByRole('button', {
+          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+        })
+        .click();
+      await page.getByText('This rule has already been saved').waitFor();
       await page.getByRole('button', { name: 'Open it' }).click();
       await page.getByRole('heading', { level: 1, name: 'Saved once' }).waitFor();
       const rules = await listRules(program);
@@ -389,14 +417,14 @@ async function listRules({ call, demo }: ServiceUnderTest): Promise<SavedRule[]>
   return body.rules as SavedRule[];
 }
 
-/** Including ended ones, which only users may read. */
+/** Including past ones, which only people may read. */
 async function listWindows(person: Person, projectName: string): Promise<object[]> {
   const request = { projectName, includeOver: true };
   const service = 'monitoring.v1.MaintenanceService';
   return (await person.call(`${service}/ListMaintenanceWindows`, request)).windows as object[];
 }
 
-/** Changes the rule over the API, as another user would. */
+/** Another user, through the API. */
 async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
@@ -409,10 +437,10 @@ async function changeRule(program: ServiceUnderTest, changes: object): Promise<v
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
 }
 
-/** More steps of Tab than a page has. */
+/** More Tab presses than any page needs. */
 const TABS_MAX = 150;
 
-/** Presses Tab until the target has the focus, then the key. */
+/** Presses Tab until the element has the focus, then a key. */
 async function press(page: Page, target: Locator, key: string): Promise<void> {
   for (let i = 0; i < TABS_MAX; i += 1) {
     if (await target.evaluate(hasFocus)) break;

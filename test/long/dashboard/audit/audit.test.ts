@@ -1,6 +1,6 @@
 /**
  * The audit trail in Chromium: filters in the address, a step with its fields and links, and the
- * export, whose lines are those of the API.
+ * export, whose lines equal those of the API.
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -66,7 +66,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await page.getByLabel('When').selectOption({ label: 'From … to …' });
       await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00:00');
       await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00:00');
-      await page.getByText('No recorded step matches these filters.').waitFor();
+      await page.getByText('No recorded steps match these filters.').waitFor();
       t.match(page.url(), /from=1767\d+&to=1767\d+/);
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await row('sustained').waitFor();
@@ -75,7 +75,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
   );
 
   await t.test(
-    'an actor is chosen by name, listed or not, and an unknown name is reported',
+    'actors are found by name, whether seen or not, and an unknown name is reported',
     async (t) => {
       const asked = { projectName, pageSize: 1_000 };
       const { members } = await ask(visitor, 'project.v1.ProjectService/ListMembers', asked);
@@ -93,11 +93,11 @@ t.test('the audit trail', needs('chromium'), async (t) => {
         await who.fill(name);
         await who.press('Enter');
       };
-      // The rule was saved by a key: the page has no step of the user.
+      // The rule was saved by a key: no step of this person is on the page.
       await page.goto(`/${projectName}/audit?machine=alertRule`);
       await row('created').waitFor();
       await choose(owner?.displayName ?? '');
-      await page.getByText('No recorded step matches these filters.').waitFor();
+      await page.getByText('No recorded steps match these filters.').waitFor();
       t.equal(new URL(page.url()).searchParams.get('by'), owner?.name);
       await page.getByLabel('Machine').selectOption('');
       await row('acknowledged').waitFor();
@@ -107,8 +107,8 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       t.equal(new URL(page.url()).searchParams.get('by'), key?.name);
       await who.fill('Nobdy');
       await who.press('Enter');
-      await page.getByRole('alert').getByText('Nobody here is called "Nobdy".').waitFor();
-      t.equal(new URL(page.url()).searchParams.get('by'), key?.name, 'it filters nothing');
+      await page.getByRole('alert').getByText('No member or account is named "Nobdy".').waitFor();
+      t.equal(new URL(page.url()).searchParams.get('by'), key?.name, 'and filters nothing');
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await row('sustained').waitFor();
       t.same(problems, []);
@@ -130,7 +130,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await row('sustained').getByRole('link', { name: 'alertInstance' }).click();
       await page.locator('.step-list li').first().waitFor();
       t.match(page.url(), /machines\/alertInstance\?instance=projects%2F/);
-      await page.getByRole('link', { name: 'Show no instance' }).click();
+      await page.getByRole('link', { name: 'Hide the instance' }).click();
       await page.getByRole('link', { name: 'All steps of this machine' }).click();
       await row('breachStarted').waitFor();
       t.same(problems, []);
@@ -151,7 +151,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await page.goto(`/${incident?.name}`);
       await page.locator('.incident details .loading .shown').first().waitFor();
       await page.getByRole('link', { name: 'In the audit trail' }).waitFor();
-      t.equal(await page.getByText('No step is recorded.').count(), 0);
+      t.equal(await page.getByText('No steps are recorded.').count(), 0);
       letGo();
       await page.locator('.incident .step-list li').first().waitFor();
       await page.unroute(`**/svc.${LIST}`);
@@ -180,7 +180,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await page.goto(`/${projectName}/audit`);
     await row('sustained').waitFor();
     const all = await stepsOf(visitor, projectName, '');
-    // Pages of three steps; the third page is answered on release.
+    // Pages of three, so that there are several; the third responds when released.
     let [pages, letGo] = [0, () => {}];
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -201,14 +201,14 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     t.match(partly.name, /-incomplete\.jsonl$/);
     t.same(partly.lines, all.slice(0, 6));
     letGo();
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText(`All ${all.length} steps are in the file.`).waitFor();
-    t.same((await saved(page)).lines, all, 'it continued where it had stopped');
+    t.same((await saved(page)).lines, all, 'the export continued where it was stopped');
     t.same(problems, []);
   });
 });
 
-/** Acts as the signed-in user, so that the step has a name. */
+/** As the signed-in user, so that the step has a name. */
 async function acknowledge({ page }: Visitor, name: string): Promise<void> {
   await page.goto(`/${name}`);
   await page.getByRole('button', { name: 'Acknowledge' }).first().click();
@@ -219,13 +219,13 @@ async function acknowledge({ page }: Visitor, name: string): Promise<void> {
     .waitFor();
 }
 
-/** All steps, as the API answers the visitor's session. */
+/** All steps, as returned by the API for the visitor's session. */
 async function stepsOf(visitor: Visitor, projectName: string, machine: string): Promise<Step[]> {
   const { transitions } = await ask(visitor, LIST, { projectName, machine, pageSize: 1_000 });
   return transitions as Step[];
 }
 
-/** Calls the API as the dashboard does, with the visitor's session. */
+/** Like the dashboard, with the visitor's session. */
 async function ask(
   { page }: Visitor,
   method: string,

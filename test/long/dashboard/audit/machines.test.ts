@@ -1,7 +1,7 @@
 /**
- * Machines, instances and deliveries in Chromium: every state and arrow is drawn, steps move the
- * marks, the saved file is self-contained, ten thousand rows need few elements, and markup is shown
- * as text.
+ * Machines, instances and deliveries in Chromium: all states and transitions are drawn, steps move
+ * the marks, the saved file is self-contained, ten thousand rows render few elements, and markup
+ * stays text.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -40,13 +40,15 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   const { page, problems } = await signedIn(chromium, program);
   const project = `/${program.demo.projectName}`;
 
-  await t.test('all machines are listed, and drawn when they scroll into view', async (t) => {
+  await t.test('all machines are listed, and drawn when they become visible', async (t) => {
     await page.goto(`${project}/machines`);
     await page.locator('.machine-sketch svg').first().waitFor();
     t.equal(await page.locator('.machine-cards li').count(), machineDefinitions.size);
   });
 
-  await t.test('each machine is drawn with every state and arrow of its definition', async (t) => {
+  await t.test(
+    'each machine is drawn with all states and transitions of its definition',
+    async (t) => {
     for (const definition of machineDefinitions.values()) {
       const { root, arrows } = chartOf(definition);
       await page.goto(`${project}/machines/${definition.name}`);
@@ -62,11 +64,10 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
       t.equal(drawn.lines, new Set(pairs).size + starts.length, definition.name);
     }
     t.same(problems, []);
-  });
+    },
+  );
 
-  await t.test(
-    "arrow keys move through the states, and each state's description is announced",
-    async (t) => {
+  await t.test('arrow keys move between states and show their meaning', async (t) => {
       await page.goto(`${project}/machines/delivery`);
       await page.locator('[data-state="delivery.queued"]').focus();
       await page.keyboard.press('ArrowDown');
@@ -95,7 +96,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   await untilFiring(program, 1);
   await untilNamed(program, MARKUP);
 
-  await t.test('stepping marks the states of the instance at that step', async (t) => {
+  await t.test('stepping marks the earlier states of the instance', async (t) => {
     const name = await firedInstance(program);
     await page.goto(`/${name}`);
     const steps = page.locator('.step-list li button');
@@ -123,7 +124,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   });
 
   await t.test('the saved file is a self-contained SVG', async (t) => {
-    // The file is named like the drawing: by ids until names are loaded.
+    // The file is named like the diagram: by ids, until names are loaded.
     await page.getByRole('figure', { name: MARKUP }).first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -150,7 +151,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.ok(String(title).includes(MARKUP), 'it shows markup as text too');
   });
 
-  await t.test('on a phone the chart is a tree of states', async (t) => {
+  await t.test('on a phone the machine is a tree of states', async (t) => {
     await page.setViewportSize({ width: 360, height: 740 });
     t.notOk(await page.locator('.statechart-frame').isVisible());
     t.ok(await page.locator('.statechart-tree').isVisible());
@@ -159,7 +160,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 
-  await t.test('a delivery shows its attempt, its checks, and the answer as text', async (t) => {
+  await t.test('a delivery shows its attempt, its checks, and the response as text', async (t) => {
     const name = await failedDelivery(program);
     await page.goto(`/${name}`);
     const answer = page.locator('.answer pre').first();
@@ -176,7 +177,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.same(problems, []);
   });
 
-  await t.test('any instance in the address is shown as text', async (t) => {
+  await t.test('an instance in the address is always shown as text', async (t) => {
     await page.goto(`${project}/machines/delivery?instance=${encodeURIComponent(MARKUP)}`);
     await page.getByRole('heading', { level: 2, name: MARKUP }).waitFor();
     t.equal(await page.locator('main img, main b').count(), 0);
@@ -186,7 +187,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     );
   });
 
-  await t.test('ten thousand instances need few elements, and all are counted', async (t) => {
+  await t.test('ten thousand instances render few elements, and all are counted', async (t) => {
     for (let rule = 1; rule < RULES; rule += 1)
       await saveRule(program, { displayName: `Rule ${rule}` });
     const atMs = Date.now();
@@ -216,7 +217,7 @@ interface Drawn {
   readonly lines: number;
 }
 
-/** Contents of the page's drawing. */
+/** Texts in the diagram of the page. */
 async function drawnOn(page: Page): Promise<Drawn> {
   return await page.evaluate(`(() => {
     const all = (part) => [...document.querySelectorAll('.statechart svg ' + part)];
@@ -243,7 +244,7 @@ async function signedIn(chromium: Chromium, program: Program): Promise<Visitor> 
   return visitor;
 }
 
-/** Starts an endpoint that rejects everything, with markup in its answer. */
+/** An endpoint that rejects everything, with markup. */
 async function startRefusing(t: Test): Promise<string> {
   const server = createServer((_, response) => response.writeHead(500).end(MARKUP));
   server.listen(0, '127.0.0.1');

@@ -1,7 +1,7 @@
 /**
- * Keyless CI in Chromium, against the program as a user starts it and a CI platform on loopback:
- * from the pairing code to the first exchange, with a rejected pull request and a second
- * observation on the way, then an owner's actions on the connection.
+ * Keyless CI in Chromium, against the program as a user starts it and a CI platform on the
+ * loopback: from the pairing code to the first exchange, including a denied pull request and a
+ * second observation; then an owner's actions on the connection.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ async function storeCode(page: Page): Promise<string> {
   return code;
 }
 
-/** Accessibility and phone-width problems of the page. */
+/** Accessibility and mobile problems of the page. */
 async function problemsOf(page: Page): Promise<unknown[]> {
   const size = page.viewportSize();
   await page.setViewportSize({ width: 360, height: 740 });
@@ -80,7 +80,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   const change = (method: string, request: object) =>
     owner.call(`${IAM}/${method}`, { requestId: randomUUID(), ...request });
 
-  /** Calls as a job that has nothing but its platform's token. */
+  /** Like a job that has only its platform's token. */
   const asJob = async (method: string, request: object) => {
     const answer = await fetch(`${origin}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -109,11 +109,11 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
 
   await walk(t, 'DASH-18: an owner connects a CI workflow', visitor, async (t) => {
     await page.goto(LIST);
-    await main.getByText('No workflow is connected yet').waitFor();
+    await main.getByText('No workflows are connected yet').waitFor();
     await main.getByRole('button', { name: 'Create another one' }).click();
     await main.getByLabel('Name of the service account').fill('Deploy bot');
     await main.getByLabel('Template').selectOption({ label: 'Alert manager' });
-    await main.getByRole('button', { name: 'Create it' }).click();
+    await main.getByRole('button', { name: 'Create' }).click();
     await main.getByLabel('Name of the connection').fill('Deploy workflow');
     await main.getByRole('button', { name: 'Start the verification' }).click();
     await page.waitForURL(/\/ciVerifications\/\w+\?step=setUp$/);
@@ -132,12 +132,12 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     t.match(await main.innerText(), /Valid for (29 min|30 min)/);
     t.notOk((await kept(page)).includes(code), 'the code is not kept anywhere');
 
-    await main.getByRole('link', { name: 'It is set up: wait for the run' }).click();
+    await main.getByRole('link', { name: 'Done: wait for the run' }).click();
     await main.getByRole('heading', { name: 'Waiting for the run' }).waitFor();
     t.match(page.url(), /\?step=wait$/);
     const pull = { event_name: 'pull_request', ref: 'refs/pull/7/merge', head_ref: 'topic' };
     t.equal((await prove(setupId, code, pull)).status, 403);
-    await main.getByText('A run for a pull request or a merge queue is never trusted').waitFor();
+    await main.getByText('Runs for pull requests and merge queues are never trusted').waitFor();
     t.match(
       await main.innerText(),
       /Claims: event_name, ref, head_ref\.\s+The pairing code is still good/,
@@ -150,18 +150,18 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       /74\s+Bound\s+This id stays the same after a rename/,
     );
     t.match(await claim('environment').innerText(), /absent\s+Bound\s+.* it must stay absent/);
-    await main.getByText('Claims that are kept for review and audit').click();
+    await main.getByText('Claims kept for review and audit').click();
     t.match(await claim('actor').innerText(), /octocat\s+Kept\s+It may differ from job to job/);
     const ticks = main.getByRole('group', { name: 'Before you approve' }).getByRole('checkbox');
     const approve = main.getByRole('button', { name: 'Approve', exact: true });
     await main.getByLabel(/The branch is not protected/).waitFor();
-    t.equal(await ticks.count(), 3, 'the workflow and two warnings');
-    await main.getByText('3 boxes are left to tick').waitFor();
+    t.equal(await ticks.count(), 3, 'the workflow, and two warnings');
+    await main.getByText('3 boxes left to tick').waitFor();
     await tickAll(ticks);
-    await main.getByText('Jobs of exactly this workflow can then exchange').waitFor();
+    await main.getByText('Only jobs of exactly this workflow can then exchange').waitFor();
     t.equal(await approve.getAttribute('aria-disabled'), 'false');
 
-    await main.getByRole('button', { name: 'Reject it and start again' }).click();
+    await main.getByRole('button', { name: 'Reject and start again' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click();
     await page.waitForURL(/\?step=account&after=\w+$/);
     t.equal(await main.getByLabel('Name of the connection').inputValue(), 'Deploy workflow');
@@ -171,13 +171,13 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     codes.push(second);
     t.not(second, code);
     t.equal((await prove(setupIdOf(page.url()), second, BY_HAND)).status, 200);
-    await main.getByText('1 bound claim differs from the observation before').waitFor();
+    await main.getByText('1 bound claim differs from the previous observation').waitFor();
     t.match(await claim('event_name').innerText(), /workflow_dispatch\s+Changed\s+was push/);
     t.notMatch(await claim('ref').innerText(), /Changed/);
-    await main.getByText('4 boxes are left to tick').waitFor();
-    await main.getByLabel('event_name is workflow_dispatch now, it was push').waitFor();
+    await main.getByText('4 boxes left to tick').waitFor();
+    await main.getByLabel('event_name is now workflow_dispatch (was push)').waitFor();
     await page.reload();
-    await main.getByText('4 boxes are left to tick').waitFor();
+    await main.getByText('4 boxes left to tick').waitFor();
     await tickAll(ticks);
     await approve.click();
 
@@ -189,7 +189,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     t.match(variables, `SVC_AUDIENCE ${origin}/${PROJECT} Copy SVC_ENDPOINT ${origin} Copy`);
     t.match(await main.innerText(), /delete the secret SVC_SETUP_CODE/);
     t.equal((await exchange(trust)).status, 200);
-    await main.getByText('The first exchange was made').waitFor();
+    await main.getByText('The first exchange succeeded').waitFor();
     t.same(await problemsOf(page), []);
     await main.getByRole('link', { name: 'Open the connection' }).click();
     await page.getByRole('heading', { level: 1, name: 'Deploy workflow' }).waitFor();
@@ -207,21 +207,17 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     });
     const { setupId, pairingCode } = started as Readonly<Record<string, string>>;
     await page.goto(LIST);
-    const open = main.getByRole('table', { name: 'Verifications under way' });
+    const open = main.getByRole('table', { name: 'Verifications in progress' });
     await open.getByText('Nightly build').waitFor();
     t.match(await open.innerText(), /Nightly build\s+Awaiting the run\s+(29 min|30 min)/);
     await open.getByRole('link', { name: 'Nightly build' }).click();
-    await main.getByText('The pairing code was shown once').waitFor();
+    await main.getByText('The pairing code was displayed once').waitFor();
     await main.getByRole('button', { name: 'Reject', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Reason').fill('The code is in a log');
     await dialog.getByRole('button', { name: 'Reject' }).click();
     await main.getByText('This verification was rejected').waitFor();
-    t.not(
-      (await prove(setupId ?? '', pairingCode ?? '', OPEN)).status,
-      200,
-      'its code no longer works',
-    );
+    t.not((await prove(setupId ?? '', pairingCode ?? '', OPEN)).status, 200, 'its code is invalid');
     await main.getByRole('link', { name: 'Start again' }).click();
     t.equal(await main.getByLabel('Name of the connection').inputValue(), 'Nightly build');
   });
@@ -229,7 +225,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   await t.test(
     'DASH-18: a start with a lost answer is one verification without its code',
     async (t) => {
-      // Every request reaches the service, but no answer returns.
+      // Everything reaches the service, but no response returns.
       await page.route(
         '**/StartCiVerification',
         async (route) => {
@@ -239,9 +235,9 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
         { times: 1 },
       );
       await main.getByRole('button', { name: 'Start the verification' }).click();
-      await main.getByText('Not known whether it was saved').waitFor();
+      await main.getByText('The outcome of the change is unknown').waitFor();
       await main.getByRole('button', { name: 'Send again' }).click();
-      await main.getByText('The pairing code was shown once').waitFor();
+      await main.getByText('The pairing code was displayed once').waitFor();
       const { verifications } = await owner.call(`${IAM}/ListCiVerifications`, {
         projectName: PROJECT,
       });
@@ -270,12 +266,12 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       });
       await page.goto(`/${trust}`);
       const refusals = main.getByRole('list', { name: 'Recent refusals' });
-      await refusals.getByText(/The job is not the approved one/).waitFor();
+      await refusals.getByText(/The job does not match the approved one/).waitFor();
       t.match(
         await refusals.innerText(),
         /enterprise_id\s+missing.*ref\s+another value.*Correlation id \w{26}/s,
       );
-      t.notMatch(await page.content(), 'secret-plan', "the job's log shows the values");
+      t.notMatch(await page.content(), 'secret-plan', 'values are only in the log of the job');
       const exchanges = main.getByRole('table', { name: 'Recent exchanges' });
       await exchanges
         .getByRole('row', { name: /octocat/ })
@@ -283,10 +279,10 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
         .waitFor();
       await main.getByRole('button', { name: 'Edit name and permissions' }).click();
       const dialog = page.getByRole('dialog');
-      t.match(await dialog.innerText(), /tokens that were issued before stop working at once/);
+      t.match(await dialog.innerText(), /invalidates all issued tokens at once/);
       await dialog.getByLabel(/monitoring\.write/).uncheck();
       await dialog.getByRole('button', { name: 'Save' }).click();
-      await main.getByText('Approved for').locator('xpath=..').getByText(/read$/).waitFor();
+      await main.getByText('Approved permissions').locator('xpath=..').getByText(/read$/).waitFor();
       t.equal(await reads(token), 401, 'the earlier token is invalid');
       t.equal(await reads((await exchange(trust)).accessToken), 200);
     },
@@ -305,20 +301,20 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       await row.getByRole('link', { name: 'Deploy workflow' }).click();
       const dialog = page.getByRole('dialog');
       await main.getByRole('button', { name: 'Disable' }).click();
-      t.match(await dialog.innerText(), /The emergency stop/);
+      t.match(await dialog.innerText(), /Emergency stop/);
       await dialog.getByLabel('Reason').fill('A token leaked');
       await dialog.getByRole('button', { name: 'Disable' }).click();
-      await main.getByText('Disabled because: A token leaked').waitFor();
+      await main.getByText('Reason for disabling: A token leaked').waitFor();
       t.not(await reads(token), 200);
       t.equal((await exchange(trust)).status, 403);
       await main.getByRole('button', { name: 'Enable' }).click();
       await dialog.getByRole('button', { name: 'Enable' }).click();
       await main.getByRole('button', { name: 'Disable' }).waitFor();
-      t.not(await reads(token), 200, 'a stopped token stays invalid');
+      t.not(await reads(token), 200, 'what was stopped stays stopped');
       t.equal(await reads((await exchange(trust)).accessToken), 200);
       await main.getByRole('button', { name: 'Delete' }).click();
       await dialog.getByRole('button', { name: 'Delete' }).click();
-      await main.getByText('No workflow is connected yet').waitFor();
+      await main.getByText('No workflows are connected yet').waitFor();
       t.equal((await exchange(trust)).status, 403);
     },
   );

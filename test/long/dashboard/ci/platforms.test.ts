@@ -1,7 +1,7 @@
 /**
- * The CI wizard in Chromium for each platform besides GitHub, with a token in that platform's form:
- * the platform is chosen, its own step is shown, and the workflow is approved and exchanges. Then
- * an expired verification.
+ * The CI wizard in Chromium for each platform besides GitHub, with a token in that platform's
+ * format: the platform is chosen, its own step is shown, and the workflow is approved and
+ * exchanges. Then an expired verification.
  */
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -17,13 +17,13 @@ const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';
 const LIST = `/${PROJECT}/ciConnections`;
 const KINDS = ['gitlab', 'buildkite', 'circleci'] as const;
-/** Words that only that platform's step contains. */
+/** Text that only the step of this platform contains. */
 const WORDS = {
   gitlab: ['id_tokens:', 'script:'],
   buildkite: ['buildkite-agent oidc request-token', '--claim pipeline_id'],
   circleci: ['circleci run oidc get', '- run:'],
 } as const;
-/** How each platform names the connected repository or pipeline. */
+/** How each names the connected repository or pipeline. */
 const SOURCES = {
   gitlab: 'group/project',
   buildkite: 'app',
@@ -56,7 +56,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   const { page, problems } = await chromium.visitor(origin);
   await page.context().addCookies([{ ...owner.cookie, url: origin }]);
   const main = page.getByRole('main');
-  /** Calls as a job that has nothing but its platform's token. */
+  /** Like a job that has only its platform's token. */
   const asJob = async (method: string, request: object): Promise<number> => {
     const answer = await fetch(`${origin}/svc.${IAM}/${method}`, {
       method: 'POST',
@@ -82,7 +82,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       await ticks.first().waitFor();
       t.ok(
         (await main.innerText()).includes(SOURCES[kind]),
-        'the review names the connected source',
+        'the review names the connected workflow',
       );
       for (const box of await ticks.all()) await box.check();
       await main.getByRole('button', { name: 'Approve', exact: true }).click();
@@ -90,7 +90,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       const [trustName] =
         /projects\/demo\/ciConnections\/\w{26}/.exec(await main.innerText()) ?? [];
       t.equal(await asJob('ExchangeCiToken', { trustName, assertion: await mint() }), 200);
-      await main.getByText('The first exchange was made').waitFor();
+      await main.getByText('The first exchange succeeded').waitFor();
       await main.getByRole('link', { name: 'Open the connection' }).click();
       await page.getByRole('heading', { level: 1, name: `Deploy by ${kind}` }).waitFor();
       await main.getByText(SOURCES[kind]).first().waitFor();
@@ -108,7 +108,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
       await route.fulfill({ response, json });
     });
     await page.reload();
-    await main.getByText('This verification has expired: its 30 minutes are over').waitFor();
+    await main.getByText('This verification expired after 30 minutes').waitFor();
     t.equal(
       await main.getByRole('button', { name: /Reject/ }).count(),
       0,

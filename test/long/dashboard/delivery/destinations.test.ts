@@ -18,7 +18,7 @@ import { walk } from '../../../support/walk.ts';
 
 const OWNER = 'ada@example.test';
 const ALERTS = '/svc.monitoring.v1.AlertService';
-/** Part of the URL of a chat: anyone who has it can write to the channel. */
+/** Secret part of a chat's URL: anyone who has it can write to the channel. */
 const CHAT_SECRET = 'T024BE7LD/B024BE7LH/aSecretOfTheChannel';
 
 t.test('destinations', needs('chromium'), async (t) => {
@@ -56,10 +56,10 @@ t.test('destinations', needs('chromium'), async (t) => {
   const main = page.getByRole('main');
   const dialog = page.getByRole('dialog');
 
-  /** Contents and addresses of all pages of the test. */
+  /** All pages of the test, with their addresses. */
   const seen: string[] = [];
   page.on('framenavigated', (frame) => void seen.push(frame.url()));
-  /** Secrets that must appear nowhere, by description. */
+  /** Secrets that must not be found anywhere, by name. */
   const secrets = new Map<string, string>([['URL of the chat', CHAT_SECRET]]);
 
   const press = (name: string) => main.getByRole('button', { name, exact: true }).click();
@@ -67,7 +67,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   const heading = (name: string) =>
     main.getByRole('heading', { level: 1, name, exact: true }).waitFor();
   const shows = (text: string | RegExp) => main.getByText(text).first().waitFor();
-  /** Rejections that a walk expects; each must occur. */
+  /** Refusals expected by a walk; they must have occurred. */
   const expected = (form: RegExp): void => {
     const others = problems.filter((problem) => !form.test(problem));
     t.not(others.length, problems.length, `${form} came`);
@@ -94,10 +94,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await box.waitFor({ state: 'detached' });
     return secret;
   };
-  /**
-   * Sends a test from the open page; resolves with the message once its delivery is shown as
-   * accepted.
-   */
+  /** Sends a test from the open page; returns the message once its delivery was accepted. */
   const sendTest = async (name: string): Promise<Received> => {
     const before = receiver.received.length;
     await press('Send test');
@@ -111,18 +108,18 @@ t.test('destinations', needs('chromium'), async (t) => {
   await walk(t, 'DASH-12: an editor adds a webhook and sends a test', visitor, async (t) => {
     await page.goto('/projects/shop');
     await main.locator('.steps').getByRole('link', { name: 'Destinations' }).click();
-    await shows('There is no destination yet.');
+    await shows('No destinations yet.');
     await shows('0 of 5 destinations');
     await begin('Webhook', 'Pager');
     await main.getByLabel('URL').fill(receiver.url);
-    t.match(await stored(page), /Pager/, 'typed values are a draft');
+    t.match(await stored(page), /Pager/, 'input is kept in a draft');
     t.notOk((await stored(page)).includes(receiver.url), 'except for the URL');
     await press('Create');
     const secret = await takeSecret('secret of the creation');
     t.match(secret, /^whsec_/);
     await heading('Pager');
-    await shows('Nothing was sent to it yet.');
-    await shows('No rule names it');
+    await shows('No deliveries yet.');
+    await shows('No rule notifies this destination');
     const message = await sendTest('Pager');
     t.equal(message.body.type, 'test');
     receiver.verify(message, secret);
@@ -132,7 +129,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await list();
     await main.getByRole('row', { name: /Pager.*Active.*Webhook.*Accepted/s }).waitFor();
     const calls = visitor.requested.slice(before).filter((path) => /ListDeliveries/.test(path));
-    t.same(calls, [], 'the last delivery of each arrives with the list');
+    t.same(calls, [], 'the list includes the last delivery of each');
   });
 
   await walk(t, 'DASH-12: an editor rotates the secret of a webhook', visitor, async (t) => {
@@ -142,19 +139,19 @@ t.test('destinations', needs('chromium'), async (t) => {
     await dialog.getByText(/V2 signatures are made with both .* legacy .* previous/).waitFor();
     await confirm('Rotate');
     const second = await takeSecret('secret of the rotation');
-    await shows('Previous secret signs until');
+    await shows('Previous secret valid until');
     const both = await sendTest('Pager');
     for (const secret of [old, second]) receiver.verify(both, secret);
     await press('Rotate the secret');
-    await dialog.getByText('the oldest secret is discarded at once').waitFor();
+    await dialog.getByText('The oldest secret is discarded at once').waitFor();
     await dialog.getByLabel('Previous secret').selectOption({ label: 'Discard at once' });
-    await dialog.getByText('every signature is made with the new one').waitFor();
+    await dialog.getByText('all signatures use the new one').waitFor();
     await confirm('Rotate');
     const third = await takeSecret('secret of the immediate rotation');
-    await main.getByText('Previous secret signs until').waitFor({ state: 'detached' });
+    await main.getByText('Previous secret valid until').waitFor({ state: 'detached' });
     const message = await sendTest('Pager');
     receiver.verify(message, third);
-    t.throws(() => receiver.verify(message, second), 'an older secret is void at once');
+    t.throws(() => receiver.verify(message, second), 'an older secret is invalid at once');
   });
 
   await t.test(
@@ -167,7 +164,7 @@ t.test('destinations', needs('chromium'), async (t) => {
         await route.abort();
       });
       await press('Create');
-      await shows('Not known whether it was saved');
+      await shows('The outcome of the change is unknown');
       await page.unroute(`**${ALERTS}/CreateDestination`);
       t.notOk((await stored(page)).includes(receiver.url), 'the URL is kept nowhere');
       await page.reload();
@@ -194,7 +191,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await begin('Slack', 'Team');
     await main.getByLabel('URL').fill(`https://example.com/${CHAT_SECRET}`);
     await press('Create');
-    await shows('It was not created');
+    await shows('The destination was not created');
     await shows(/A Slack URL is that of an app's incoming webhook/);
     await main.getByLabel('URL').fill(`${bad.origin}/${CHAT_SECRET}`);
     t.notOk((await stored(page)).includes(CHAT_SECRET), 'the URL is in no draft');
@@ -215,13 +212,13 @@ t.test('destinations', needs('chromium'), async (t) => {
       await press('Create');
       await heading('On call');
       await shows('Awaiting verification');
-      await shows('No recipient has confirmed the address.');
+      await shows('No recipient has confirmed their address.');
       await main
         .getByRole('row', { name: new RegExp(`^${OWNER} Awaiting verification`) })
         .waitFor();
       await until('the first mail', () => mail.mails.find(({ to }) => to.includes(OWNER)));
-      await press('Send verification mails again');
-      await shows('1 mail is being sent.');
+      await press('Resend verification mails');
+      await shows('Sending 1 mail.');
       const letters = await until('another mail', () => {
         const ours = mail.mails.filter(({ to }) => to.includes(OWNER));
         return ours.length > 1 ? ours.map(bodyOf) : undefined;
@@ -241,11 +238,11 @@ t.test('destinations', needs('chromium'), async (t) => {
   await walk(t, 'DASH-12: an editor pauses and resumes a destination', visitor, async (t) => {
     await open('Pager');
     await press('Pause');
-    await dialog.getByText('is suppressed, and not sent later').waitFor();
+    await dialog.getByText('are suppressed and not sent later').waitFor();
     await dialog.getByLabel('Reason').fill('The pager is being moved');
     await confirm('Pause');
     await shows('The pager is being moved');
-    await shows('It is paused: resume it first.');
+    await shows('The destination is paused. Resume it first.');
     const test = main.getByRole('button', { name: 'Send test' });
     t.equal(await test.getAttribute('aria-disabled'), 'true');
     await list();
@@ -262,13 +259,13 @@ t.test('destinations', needs('chromium'), async (t) => {
     await saveRule(page, baseUrl, name);
     await page.reload();
     await press('Edit');
-    await dialog.getByText('Nothing is changed.').waitFor();
+    await dialog.getByText('No changes.').waitFor();
     await dialog.getByLabel('Name').fill('Day pager');
     await page.keyboard.press('Escape');
     await page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
     await press('Edit');
-    await dialog.getByText('What you typed before is still here.').waitFor();
-    t.equal(await dialog.getByLabel('Name').inputValue(), 'Day pager', 'Escape keeps the draft');
+    await dialog.getByText('Your earlier input is still here.').waitFor();
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Day pager', 'Escape keeps it');
     await confirm('Cancel');
     t.equal(await stored(page), '[{},{}]');
     await press('Edit');
@@ -276,7 +273,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await dialog.getByLabel('Name').fill('Night pager');
     await dialog.getByLabel('URL').fill(`${bad.origin}/500`);
     await dialog
-      .getByLabel('Waits')
+      .getByLabel('Group wait')
       .selectOption({ label: '1 min for further incidents of the rule' });
     await confirm('Save');
     await heading('Night pager');
@@ -287,7 +284,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await shows('Waiting to retry');
     await main.getByRole('link', { name: 'Night pager' }).click();
     await shows('The last attempt failed');
-    await shows(/500.*The endpoint is overloaded or out of order/);
+    await shows(/500.*The endpoint is overloaded or failing/);
     await shows('Failing');
     await press('Delete');
     await dialog.getByText('CPU of the shop').waitFor();
@@ -311,7 +308,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     t.same(viewer.problems, []);
     await viewer.page.goto('/projects/shop/destinations');
     await viewer.page.getByText('Needs EDITOR').waitFor();
-    await viewer.page.getByText('This needs the role EDITOR').waitFor();
+    await viewer.page.getByText('The role EDITOR is required').waitFor();
   });
 
   await t.test(
@@ -333,12 +330,12 @@ t.test('destinations', needs('chromium'), async (t) => {
   );
 });
 
-/** The browser's storage. */
+/** Everything that the browser stores. */
 function stored(page: Page): Promise<string> {
   return page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
 }
 
-/** The user of the page saves a rule that names the destination. */
+/** A rule that names the destination, saved by the browser's user. */
 async function saveRule(page: Page, origin: string, destination: string): Promise<void> {
   const spec = {
     displayName: 'CPU of the shop',

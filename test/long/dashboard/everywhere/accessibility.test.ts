@@ -1,6 +1,6 @@
 /**
- * Every page of routes.ts in Chromium (`every-page.ts`) with data, without data, and for a missing
- * resource, in both themes, on a phone and on a desk; then open dialogs.
+ * Every page of routes.ts in Chromium (`every-page.ts`): with its data, without data, and for a
+ * missing resource; in both themes, on a phone and a desktop. Then open dialogs.
  */
 import t from 'tap';
 import type { PageName } from '../../../../src/dashboard/routes.ts';
@@ -14,9 +14,9 @@ import {
 } from '../../../support/every-page.ts';
 
 /**
- * Every rule once per width and once per theme. At a given width, the other theme changes only
- * colours. The widths between are the narrowest with two-line blocks for rows, with tables below
- * the menu, and with the menu at the side.
+ * Every rule once at each width and once in each theme. At one width, the themes differ only in
+ * colours. The intermediate widths are the narrowest ones with two-line rows, with tables below the
+ * menu, and with the menu beside.
  */
 const VIEWS: Look['views'] = [
   { size: DESK, theme: 'light', rules: 'all' },
@@ -31,11 +31,11 @@ const VIEWS: Look['views'] = [
 t.test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
   t.setTimeout(240_000);
   const pages = await startEveryPage(t);
-  await t.test('pages have no axe-core violation in any theme or width', async (t) => {
+  await t.test('has no axe-core violations in any theme and width', async (t) => {
     await pages.lookAt(t, await looksOf(pages));
   });
 
-  await t.test('open dialogs and tabs have no violation', async (t) => {
+  await t.test('open dialogs and tabs have no violations', async (t) => {
     const examples = await pages.examplesOf('owner');
     const looks = OPENED.map(({ page, query = '', button }): Look => {
       const { path = '' } = examples.find((example) => example.page === page) ?? {};
@@ -46,7 +46,7 @@ t.test('DASH-11: every page is accessible, with data and without', needs('chromi
   });
 });
 
-/** Contents that a page shows only on request: by a query, or by a button that opens a dialog. */
+/** Content that a page shows only on request: by a query, or by a button that opens a dialog. */
 const OPENED: readonly {
   readonly page: PageName;
   readonly query?: string;
@@ -67,7 +67,7 @@ const OPENED: readonly {
   { page: 'audit', button: 'Export' },
 ];
 
-/** Each page with data, without data, and for a missing resource. */
+/** Each page with its data, without data, and for a missing resource. */
 async function looksOf({ examplesOf, busy }: EveryPage): Promise<Look[]> {
   return (await examplesOf('owner')).flatMap(({ page, path }) => {
     const segments = path.split('/').length;

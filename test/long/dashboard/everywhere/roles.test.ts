@@ -1,7 +1,7 @@
 /**
- * Every page of routes.ts in Chromium (`every-page.ts`), with data, as an editor and as a viewer:
- * the policy is never violated, no other origin is requested, nothing is logged, and no role is
- * denied a request of its own pages.
+ * Every page of routes.ts in Chromium (`every-page.ts`), with its data, as an editor and as a
+ * viewer: the policy is never violated, no other origin is contacted, nothing is logged, and no
+ * request of a page is denied.
  */
 import t from 'tap';
 import type { PageRole } from '../../../../src/dashboard/routes.ts';
@@ -17,10 +17,10 @@ t.test(
   async (t) => {
     t.setTimeout(240_000);
     const pages = await startEveryPage(t);
-    // Both roles at once.
+    // Two at a time.
     t.jobs = 2;
     for (const role of ['editor', 'viewer'] as const) {
-      void t.test(`${role} is denied no request`, { buffered: true }, async (t) => {
+      void t.test(`as ${role}, no request of the page is denied`, { buffered: true }, async (t) => {
         const { page, problems } = await pages.visitorAs(role);
         const rank = ROLES.indexOf(role === 'editor' ? 'EDITOR' : 'VIEWER');
         const examples = await pages.examplesOf(role);

@@ -1,6 +1,6 @@
 /**
- * Members, invitations and sessions in Chromium, against the program as a user starts it: an
- * owner's changes, what others see, and links that are shown once.
+ * Members, invitations and sessions in Chromium, against the program as a user starts it: changes
+ * by an owner, what other members see, and that a link is shown only once.
  */
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
@@ -54,9 +54,9 @@ t.test('access to a project', needs('chromium'), async (t) => {
     visitor,
     async (t) => {
       await open();
-      await main.getByText('Nobody is invited at the moment').waitFor();
+      await main.getByText('No pending invitations').waitFor();
       await main.getByRole('button', { name: 'Invite a member' }).click();
-      await dialog.getByText('This service sends no mail').waitFor();
+      await dialog.getByText('This service cannot send mail').waitFor();
       await dialog.getByLabel('Email address').fill('grace@example.com');
       await dialog.getByLabel('Role').selectOption('EDITOR');
       await dialog.getByRole('button', { name: 'Invite a member' }).click();
@@ -73,8 +73,8 @@ t.test('access to a project', needs('chromium'), async (t) => {
       await row.getByRole('button', { name: 'Revoke' }).click();
       await dialog.getByText('The link stops working at once').waitFor();
       await dialog.getByRole('button', { name: 'Revoke' }).click();
-      await main.getByText('Nobody is invited at the moment').waitFor();
-      await t.rejects(signInBy(link), /answered 4\d\d/, 'the link no longer works');
+      await main.getByText('No pending invitations').waitFor();
+      await t.rejects(signInBy(link), /answered 4\d\d/, 'the link gives no access');
     },
   );
 
@@ -83,7 +83,7 @@ t.test('access to a project', needs('chromium'), async (t) => {
   await walk(t, 'DASH-14: an owner changes the role of a member', visitor, async (t) => {
     await open();
     const row = main.getByRole('row', { name: /grace@example\.com/ });
-    t.match(await row.innerText(), /not proven/);
+    t.match(await row.innerText(), /not verified/);
     await act('grace', 'Change role');
     await dialog.getByLabel('Role').selectOption('VIEWER');
     await dialog.getByText('Reads everything in the project').waitFor();
@@ -149,14 +149,14 @@ t.test('access to a project', needs('chromium'), async (t) => {
     const elsewhere = await signInBy(JSON.parse(made.stdout).link, FIREFOX);
     await page.goto('/account');
     const sessions = main.getByRole('table', { name: 'Sessions' });
-    await sessions.getByText('This one').waitFor();
+    await sessions.getByText('This session').waitFor();
     await sessions.getByRole('button', { name: 'End the session of Firefox, Linux' }).click();
-    await dialog.getByText('signed out with its next request').waitFor();
+    await dialog.getByText('signed out at its next request').waitFor();
     await dialog.getByRole('button', { name: 'End' }).click();
     await sessions.getByText('Firefox, Linux').waitFor({ state: 'detached' });
     t.equal(await sessions.getByRole('row').count(), 2, 'the heading and this browser');
     await t.rejects(elsewhere.call(`${PROJECTS}/GetSelf`, {}), /answered 401/);
-    t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other session continues');
+    t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other session stays valid');
   });
 
   await walk(t, 'DASH-14: a user creates a project', visitor, async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Keys in Chromium, against the program as a user starts it: each secret is shown once, kept
- * nowhere in the browser, and its permissions are tried against the API.
+ * nowhere in the browser, and checked against the API for its permissions.
  */
 import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
@@ -31,7 +31,7 @@ t.test('keys', needs('chromium'), async (t) => {
   };
   const [visitor, member] = await Promise.all([browserOf(owner), browserOf(grace)]);
 
-  /** Statuses of reading metrics and of a change, with a key. */
+  /** Status of a read of metrics and of a change, with a key. */
   const tried = async (secret: string): Promise<readonly number[]> => {
     const rule = { spec: { displayName: 'x' }, id: crypto.randomUUID(), expectedVersion: '0' };
     const [reading, change] = await Promise.all([
@@ -53,17 +53,17 @@ t.test('keys', needs('chromium'), async (t) => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('laptop');
     await dialog.getByLabel('Lifetime in days').fill('366');
-    await dialog.getByText('Whole days, 1 to 365').first().waitFor();
+    await dialog.getByText('Whole days, from 1 to 365').first().waitFor();
     await dialog.getByLabel('Lifetime in days').fill('10');
     await dialog.getByRole('button', { name: 'Create key' }).click();
     const secret = await storedSecret(t, page, 'Secret of laptop');
-    t.same(await tried(secret), [200, 403], 'it can read but not change anything');
+    t.same(await tried(secret), [200, 403], 'it can read but not change');
     const row = page.getByRole('row', { name: /laptop/ });
     t.match(await row.innerText(), /Active\s+read\s+in \d+ d\s+/);
     await row.getByTitle('within 14 days').waitFor();
   });
 
-  await t.test('DASH-15: a key with a lost answer is revoked and replaced', async (t) => {
+  await t.test('DASH-15: a key whose response was lost is revoked and replaced', async (t) => {
     const { page } = member;
     await page.route(
       '**/CreateKey',
@@ -77,15 +77,15 @@ t.test('keys', needs('chromium'), async (t) => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('tablet');
     await dialog.getByRole('button', { name: 'Create key' }).click();
-    await dialog.getByText('Not known whether it was saved').waitFor();
+    await dialog.getByText('The outcome of the change is unknown').waitFor();
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByText('cannot be shown again').waitFor();
-    await dialog.getByRole('button', { name: 'Revoke it, and create another' }).click();
+    await dialog.getByRole('button', { name: 'Revoke it and create another' }).click();
     await dialog.getByRole('button', { name: 'Create key' }).click();
     const secret = await storedSecret(t, page, 'Secret of tablet');
     t.same(await tried(secret), [200, 403]);
     await page.getByRole('row', { name: /tablet/ }).waitFor();
-    await page.getByLabel('Show').selectOption('Ended keys too');
+    await page.getByLabel('Show').selectOption('Include expired and revoked');
     await page.getByRole('row', { name: /tablet.*Revoked.*SECRET_LOST/ }).waitFor();
     t.equal(await page.getByRole('row', { name: /tablet/ }).count(), 2, 'one of them works');
     const unexpected = member.problems.splice(0).filter((problem) => !/ERR_FAILED/.test(problem));
@@ -98,7 +98,7 @@ t.test('keys', needs('chromium'), async (t) => {
     await page.getByRole('button', { name: /Actions for laptop/ }).click();
     await page.getByRole('menuitem', { name: 'Rotate' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('The old key works for').selectOption('24 hours more');
+    await dialog.getByLabel('The old key stays valid for').selectOption('24 more hours');
     await dialog.getByRole('button', { name: 'Rotate' }).click();
     rotated = await storedSecret(t, page, 'Secret of laptop');
     t.same(await tried(rotated), [200, 403]);
@@ -145,16 +145,16 @@ t.test('keys', needs('chromium'), async (t) => {
     visitor,
     async (t, page) => {
       await page.goto(`/${projectName}/serviceAccounts`);
-      const settings = page.getByRole('region', { name: 'Queries in PromQL' });
-      const field = settings.getByLabel('Look-back in seconds');
+      const settings = page.getByRole('region', { name: 'PromQL queries' });
+      const field = settings.getByLabel('Look-back, seconds');
       const saved = async () =>
         (await owner.call('project.v1.ProjectService/GetProject', { name: projectName }))
           .promqlLookbackSeconds;
       const usable = settings.locator('button[aria-disabled="false"]');
       await usable.waitFor();
-      t.equal(await field.inputValue(), String(await saved()), 'it shows the current setting');
+      t.equal(await field.inputValue(), String(await saved()), 'it shows the current value');
       await field.fill('59');
-      await settings.getByText('Whole seconds, 60 to 3600').first().waitFor();
+      await settings.getByText('Whole seconds, from 60 to 3600').first().waitFor();
       const save = settings.getByRole('button', { name: 'Save' });
       t.equal(await save.getAttribute('aria-disabled'), 'true');
       await field.fill('600');
@@ -177,9 +177,9 @@ t.test('keys', needs('chromium'), async (t) => {
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Display name').fill('Scraper');
       const permissions = dialog.getByLabel('Permissions');
-      await permissions.selectOption('Own choice');
+      await permissions.selectOption('Custom');
       await permissions.selectOption('Metrics scraper: monitoring.read');
-      t.match(await dialog.innerText(), /never opens a console in a VM/);
+      t.match(await dialog.innerText(), /never open a VM console/);
       await dialog.getByRole('button', { name: 'Create service account' }).click();
       await page.getByRole('heading', { level: 1, name: 'Scraper' }).waitFor();
       await page.getByText('read from the template metrics-scraper').waitFor();
@@ -195,8 +195,8 @@ t.test('keys', needs('chromium'), async (t) => {
       await page.getByRole('button', { name: 'Create key' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('grafana');
-      await dialog.getByText('It ends').waitFor();
-      t.same(await dialog.getByRole('checkbox').count(), 1, "the account's permissions");
+      await dialog.getByText('Expires').waitFor();
+      t.same(await dialog.getByRole('checkbox').count(), 1, 'permissions of the account');
       await dialog.getByRole('button', { name: 'Create key' }).click();
       scraping = await storedSecret(t, page, 'Secret of grafana');
       t.same(await tried(scraping), [200, 403]);
@@ -216,24 +216,24 @@ t.test('keys', needs('chromium'), async (t) => {
   await walk(t, 'DASH-22: an owner edits a service account', visitor, async (t, page) => {
     await page.getByRole('button', { name: 'Edit' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('Keys cannot exceed this').waitFor();
+    await dialog.getByText('Keys cannot exceed these permissions').waitFor();
     await dialog.getByLabel('Display name').fill('Alert manager');
     await dialog.getByLabel('monitoring.write').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { level: 1, name: 'Alert manager' }).waitFor();
-    t.same(await tried(scraping), [200, 403], "a key's permissions do not grow with its account");
+    t.same(await tried(scraping), [200, 403], 'a key does not gain permissions with its account');
     await page.getByRole('button', { name: 'Create key' }).click();
     await dialog.getByLabel('Name').fill('writer');
     await dialog.getByLabel('monitoring.write').check();
     await dialog.getByRole('button', { name: 'Create key' }).click();
     const writer = await storedSecret(t, page, 'Secret of writer');
-    t.same(await tried(writer), [200, 400], 'it may write: only the rule itself is rejected');
+    t.same(await tried(writer), [200, 400], 'it may write, but the rule itself is rejected');
     await page.getByRole('button', { name: 'Edit' }).click();
     t.equal(await dialog.getByLabel('Display name').inputValue(), 'Alert manager');
     await dialog.getByLabel('monitoring.write').uncheck();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('row', { name: /writer.*read write: not now/ }).waitFor();
-    t.same(await tried(writer), [200, 403], 'a removed permission is denied at once');
+    t.same(await tried(writer), [200, 403], 'removed permissions are rejected at once');
   });
 
   await t.test(
@@ -265,14 +265,14 @@ t.test('keys', needs('chromium'), async (t) => {
       await dialog.getByLabel('Reason').fill('Moved');
       await dialog.getByRole('button', { name: 'Disable' }).click();
       await page.getByText('This service account is disabled').waitFor();
-      await page.getByText('The account is disabled: enable it first').first().waitFor();
+      await page.getByText('The account is disabled. Enable it first').first().waitFor();
       t.same(await tried(scraping), [403, 403]);
       await page.getByRole('button', { name: 'Enable' }).click();
       await dialog.getByRole('button', { name: 'Enable' }).click();
       await page.getByText('This service account is disabled').waitFor({ state: 'detached' });
       t.same(await tried(scraping), [200, 403]);
       await page.getByRole('button', { name: 'Delete' }).click();
-      await dialog.getByText('with its keys that work (2)').waitFor();
+      await dialog.getByText('Its active keys (2)').waitFor();
       await dialog.getByRole('button', { name: 'Delete' }).click();
       await page.getByRole('heading', { level: 1, name: 'Service accounts' }).waitFor();
       await page.getByRole('link', { name: 'Demo', exact: true }).waitFor();
@@ -283,14 +283,15 @@ t.test('keys', needs('chromium'), async (t) => {
 });
 
 /**
- * Returns the secret that the dialog shows, stores it, and checks that the page no longer has it.
+ * Returns the secret in the dialog and confirms that it is stored; afterwards it is nowhere in the
+ * page.
  */
 async function storedSecret(t: Test, page: Visitor['page'], name: string): Promise<string> {
   const region = page.getByRole('dialog').getByRole('region', { name });
   await region.getByRole('button', { name: 'Show' }).click();
   const secret = await region.locator('output').innerText();
   t.match(secret, /^svc_[ps]k_/);
-  // Chromium lets a page refuse only the first Escape.
+  // Chromium lets a page refuse only the first one.
   for (let i = 0; i < 3; i += 1) await page.keyboard.press('Escape');
   t.equal(await region.locator('output').innerText(), secret, 'Escape does not close it');
   await region.getByRole('button', { name: 'I have stored it' }).click();

@@ -1,7 +1,6 @@
 /**
- * Notices and limits in Chromium, over a project whose alert instances have reached their limit:
- * the overview shows the notice, which lasts and links to the limits, and the limit is shown with
- * its use.
+ * Notices and limits in Chromium, for a project whose alert instances have reached their limit: the
+ * overview says so, the notice stays and links onward, and the limit is shown with its usage.
  */
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
@@ -25,9 +24,9 @@ t.test('notices and limits', needs('chromium'), async (t) => {
   await page.waitForURL(`${baseUrl}/${projectName}`);
 
   await t.test('DASH-17: an empty notices page lists the possible notices', async (t) => {
-    await main.getByText('Nothing needs attention now.').waitFor();
+    await main.getByText('Nothing needs attention.').waitFor();
     await main.getByRole('link', { name: 'All notices' }).click();
-    await main.getByText('There is no notice').waitFor();
+    await main.getByText('No notices').waitFor();
     t.same(problems, []);
   });
 
@@ -46,13 +45,13 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     'DASH-17: a reached limit is a lasting notice that links to the limits',
     async (t) => {
       await page.goto(`/${projectName}`);
-      await main.getByText(/A limit of this project is reached: Alert instances/).waitFor();
+      await main.getByText(/The project has reached a limit: Alert instances/).waitFor();
       await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
       await main.getByRole('link', { name: 'All notices' }).click();
       const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
       await notice.getByText('Ongoing').waitFor();
       t.match(await notice.innerText(), /Select fewer VMs, delete a rule/, 'what to do');
-      await notice.getByRole('link', { name: 'Limits and their use' }).click();
+      await notice.getByRole('link', { name: 'Limits and usage' }).click();
       const row = main.getByRole('row').filter({ hasText: 'Alert instances' });
       await row.getByText('1 of 1').waitFor();
       await row.getByText('Reached').waitFor();

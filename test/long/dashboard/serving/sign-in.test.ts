@@ -1,7 +1,7 @@
 /**
- * From the link of a notification to the incident for a signed-out user: by a mailed link and at an
+ * From the link of a notification, signed out, to the incident: with a mailed link and with an
  * identity provider, even if the first attempt fails. In Chromium, with a mail server and a
- * provider beside the service.
+ * provider next to the service.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ t.test(
       await page.getByRole('heading', { level: 1, name: 'CPU is busy' }).waitFor();
     };
     const atProvider = (page: Page) => page.getByRole('link', { name: /^Sign in with / }).click();
-    /** Tries again from the page that says why it failed. */
+    /** From the page that explains the failure. */
     const again = async (page: Page, title: string): Promise<void> => {
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
       await page.getByRole('link', { name: 'Sign in' }).click();
@@ -97,7 +97,7 @@ t.test(
       t.ok(provider.hasSeenSecret(), 'the provider was used');
     });
 
-    await t.test('sign-in succeeds after a cancelled attempt at the provider', async (t) => {
+    await t.test('after a cancelled sign-in at the provider and a new attempt', async (t) => {
       const page = await signedOut();
       provider.isCancelled = true;
       await atProvider(page);
@@ -105,17 +105,17 @@ t.test(
       provider.isCancelled = false;
       await atProvider(page);
       await endsAtIncident(page);
-      t.pass('the target page is remembered');
+      t.pass('the return path is kept');
     });
 
-    await t.test('sign-in succeeds after a link that was already used', async (t) => {
+    await t.test('after a used link', async (t) => {
       const page = await signedOut();
       await page.goto(mailedLink);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await again(page, 'Refused');
       await atProvider(page);
       await endsAtIncident(page);
-      t.pass('the target page is remembered');
+      t.pass('the return path is kept');
     });
   },
 );

@@ -1,6 +1,6 @@
 /**
- * The dialogs in which somebody acknowledges or snoozes, one incident or several. Each button says
- * what happens then. What was typed survives Escape and the session's end.
+ * Dialogs for acknowledging or snoozing one or several incidents. Each button describes its effect.
+ * Input survives Escape and the end of the session.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { useId } from 'preact/hooks';
@@ -19,10 +19,10 @@ const NOTE_CHARS_MAX = 1_000;
 interface ActDialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** Incidents that it is about. */
+  /** Number of affected incidents. */
   readonly count: number;
   readonly isBusy: boolean;
-  /** How the change went. */
+  /** Outcome of the change. */
   readonly status: ComponentChildren;
 }
 
@@ -77,7 +77,7 @@ export function AcknowledgeDialog(props: AcknowledgeProps): VNode {
 }
 
 export interface UntilDraft {
-  /** As the field has it: `2026-11-23T08:00`. */
+  /** Value of the field: `2026-11-23T08:00`. */
   readonly until: string;
 }
 
@@ -86,7 +86,7 @@ interface SnoozeProps extends ActDialogProps {
   readonly onSnooze: (untilMs: number) => void;
 }
 
-/** Lengths that are one touch away, hours. */
+/** Durations offered as buttons, hours. */
 const SNOOZE_HOURS = [1, 4];
 const HOUR_MS = 3_600_000;
 

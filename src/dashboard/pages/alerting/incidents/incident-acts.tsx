@@ -1,6 +1,6 @@
 /**
- * What can be done about one incident: acknowledge, snooze, end the snooze. On a phone the buttons
- * stay at the lower edge of the screen; two touches do it.
+ * Actions on one incident: acknowledge, snooze, end the snooze. On a phone the buttons stay at the
+ * bottom of the screen, so that two taps suffice.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -30,7 +30,7 @@ type Act = 'acknowledge' | 'snooze';
 
 export interface IncidentActsProps {
   readonly incident: Incident;
-  /** The service's answer: the incident as it is now. */
+  /** Called with the service's response: the updated incident. */
   readonly onSaved: (incident: Incident) => void;
 }
 
@@ -62,7 +62,7 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
     unsnooze,
     saved(() => texts.act.unsnoozed),
   );
-  // A note that was being written when the page went away is being written still.
+  // Reopens the dialog if a note was being written when the page was closed.
   useEffect(() => {
     if (draft.isTyped() && !isAcknowledged(incident)) dialog.value = 'acknowledge';
   }, [draft]);
@@ -166,7 +166,7 @@ function isAcknowledged({ acknowledged }: Incident): boolean {
   return acknowledged !== undefined;
 }
 
-/** Why it cannot be done now, in words. */
+/** Why an action is not possible now, in words. */
 function blockedActs(incident: Incident): Readonly<Record<Act, string | undefined>> {
   const snooze = isOpen(incident) ? undefined : texts.act.ended;
   return {

@@ -1,4 +1,4 @@
-/** Who was notified of an incident: its deliveries with what came of each. */
+/** Notifications of an incident: its deliveries with their outcomes. */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
@@ -73,7 +73,10 @@ export function useDeliveries(
   );
 }
 
-/** The column of a list that has deliveries of several incidents. `vms`: how VMs are called, by name. */
+/**
+ * The column for lists with deliveries of several incidents. `vms`: display names of VMs by
+ * resource name.
+ */
 export const incidentColumn: Column<Delivery> = {
   key: 'incident',
   title: texts.deliveries.incident,
@@ -90,7 +93,9 @@ export const incidentColumn: Column<Delivery> = {
   },
 };
 
-/** The columns of a list of deliveries. `titles`: how destinations are called, by name. */
+/**
+ * The columns of a list of deliveries. `titles`: display names of destinations by resource name.
+ */
 export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly Column<Delivery>[] {
   return [
     {

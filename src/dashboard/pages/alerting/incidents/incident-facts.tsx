@@ -1,6 +1,6 @@
 /**
- * What somebody on call reads first: how bad it is, what, where, since when, the value against the
- * threshold; then who is on it, and what stands against a decision.
+ * What an on-call engineer reads first: severity, rule, place, start, and the value against the
+ * threshold. Then attention, and reasons to distrust the data.
  */
 
 import type { VNode } from 'preact';
@@ -28,7 +28,7 @@ import {
 
 export interface IncidentFactsProps {
   readonly incident: Incident;
-  /** Of the metric. */
+  /** Unit of the metric. */
   readonly unit: string;
   /** Display names of VMs by their resource names. */
   readonly vmNames: ReadonlyMap<string, string>;
@@ -116,7 +116,7 @@ function Since({ incident }: { readonly incident: Incident }): VNode {
   );
 }
 
-/** Who is on it, and whether anybody is notified. */
+/** Who acknowledged the incident, and whether notifications are sent. */
 function Attention({ incident, people }: IncidentFactsProps): VNode {
   const { acknowledged } = incident;
   const untilMs = snoozedUntilMs(incident, nowMs.value);
@@ -153,7 +153,7 @@ function Attention({ incident, people }: IncidentFactsProps): VNode {
   );
 }
 
-/** What stands against taking the rest at its word. */
+/** Reasons to distrust the facts above. */
 function Cautions({ incident }: { readonly incident: Incident }): VNode {
   const missingMs = msOf(incident.dataMissingSinceUnix);
   const sentences = [

@@ -1,4 +1,4 @@
-/** Filters of the list of incidents, kept in the address. */
+/** Filters of the incident list, kept in the address. */
 import type { VNode } from 'preact';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
 import { useRules, type Vm } from '../../../data/catalogue.ts';
@@ -11,7 +11,7 @@ import { VmFilter } from './vm-filter.tsx';
 
 export interface IncidentFiltersProps {
   readonly projectName: string;
-  /** Those to choose from; empty until they are loaded. */
+  /** VMs to choose from; empty until they are loaded. */
   readonly vms: readonly Vm[];
 }
 
@@ -58,7 +58,7 @@ interface Option {
   readonly title: string;
 }
 
-/** What the address names stays chosen, also when it is not in the list (any more). */
+/** The value in the address stays selected even if the list does not contain it. */
 function withChosen(name: string, options: readonly Option[]): readonly Option[] {
   const chosen = query.value.get(name);
   if (chosen === null || options.some(({ value }) => value === chosen)) return options;

@@ -1,6 +1,6 @@
 /**
- * What was read around an incident: the rule's metric on the incident's VM, from before the breach
- * until its end or now, as far as readings are stored. A selected stretch is in the address.
+ * Readings around an incident: the rule's metric on its VM, from before the breach until the end or
+ * now, as far as readings are stored. A selected range is kept in the address.
  */
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -22,7 +22,7 @@ import { isOpen } from './incident-words.ts';
 const TAIL_SECONDS = 30;
 
 export interface IncidentHistoryProps {
-  /** Of a VM. */
+  /** An incident of a VM. */
   readonly incident: Incident;
   readonly condition: Explanation['condition'];
 }
@@ -39,7 +39,7 @@ export function IncidentHistory({ incident, condition }: IncidentHistoryProps): 
       const range = selected.isLive ? historyRange(incident, nowMs) : selected;
       if (range === undefined) return undefined;
       const stepSeconds = stepFor(range.endUnix - range.startUnix);
-      // Whole steps up to the end: what is left over would be cut from the newest readings.
+      // Whole steps counted from the end: any remainder would cut off the newest readings.
       const steps = Math.floor((range.endUnix - range.startUnix) / stepSeconds);
       const startUnix = range.endUnix - steps * stepSeconds;
       const request = {

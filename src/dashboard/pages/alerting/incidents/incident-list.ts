@@ -1,7 +1,7 @@
 /**
- * The list of incidents as data: which requests it makes, what a change does to it. Pure. The worst
- * come first because the service is asked for one severity after another, each newest first; which
- * incidents match is the service's decision alone.
+ * The incident list as data: its requests, and the effect of a change. Pure. The worst come first
+ * because the service is queried for one severity after another, each newest first. The service
+ * alone decides which incidents match.
  */
 import type { Listing, Page } from '../../../data/listing.ts';
 import type { RequestOf } from '../../../data/rpc-types.ts';
@@ -9,16 +9,18 @@ import type { Incident } from '../../../data/watch.ts';
 
 export type IncidentsRequest = RequestOf<'AlertService', 'listIncidents'>;
 
-/** Names in the query of the page. */
+/** Names in the page's query. */
 export const filterNames = ['state', 'rule', 'vm', 'datacenter', 'severity', 'attention'] as const;
 
 export const severities = ['CRITICAL', 'WARNING', 'INFO'] as const;
 type Severity = (typeof severities)[number];
 
-/** Rows that one request asks for. */
+/** Page size of a request. */
 export const PAGE_SIZE = 200;
 
-/** The request for the page's query, without place and size. Words it does not know mean all. */
+/**
+ * The request for the page's query, without page token and size. Unknown values match everything.
+ */
 export function requestOf(projectName: string, query: URLSearchParams): IncidentsRequest {
   const rule = query.get('rule');
   const vm = query.get('vm');
@@ -36,8 +38,8 @@ export function requestOf(projectName: string, query: URLSearchParams): Incident
 }
 
 /**
- * The severities whose lists follow each other; `undefined` = one list of all, newest first: what
- * has ended is looked for by its time.
+ * Severities whose lists are concatenated; `undefined` stands for one list of all, newest first,
+ * because ended incidents are looked up by time.
  */
 function stagesOf(request: IncidentsRequest): readonly (Severity | undefined)[] {
   const isSorted = request.state === 'FIRING' && request.severities === undefined;
@@ -49,8 +51,8 @@ type LoadIncidents = (
 ) => Promise<{ readonly incidents: readonly Incident[]; readonly nextPageToken: string }>;
 
 /**
- * Reads one page. A token of the result names the severity that goes on, and the service's own token
- * within it; `''` is the beginning, and the end.
+ * Reads one page. The token of the result names the severity to continue with and the service's
+ * token within it; `''` is both the start and the end.
  */
 export async function loadWorstFirst(
   request: IncidentsRequest,
@@ -76,7 +78,7 @@ export async function loadWorstFirst(
   };
 }
 
-/** Changed incidents replace themselves where they stand: no row moves, and none goes, by itself. */
+/** Replaces changed incidents in place: no row moves or disappears by itself. */
 export function withChanges(
   listing: Listing<Incident>,
   changed: readonly Incident[],
@@ -86,12 +88,12 @@ export function withChanges(
   return { ...listing, items: listing.items.map((row) => byName.get(row.name) ?? row) };
 }
 
-/** Time by which clocks of the service's parts may differ, ms. */
+/** Maximum clock difference between parts of the service, ms. */
 const MARGIN_MS = 5_000;
 
 /**
- * Those among changed incidents that may belong into a list and are not in it: of a list that is
- * whole every other one, of a part those that fired since it was loaded.
+ * Changed incidents that may belong in a list but are missing from it: for a complete list, all
+ * missing ones; for a partial list, those that fired since it was loaded.
  */
 export function newNames(
   listing: Listing<Incident>,

@@ -1,6 +1,6 @@
 /**
- * The path of the alert instance through one incident, and what its chart shows: pure. Steps and
- * samples are placed as the service recorded or recomputed them; nothing is decided here.
+ * The path of the alert instance through one incident, and the data of its chart. Pure. Steps and
+ * samples are positioned as the service recorded or recomputed them; nothing is decided here.
  */
 import type { HistoryAnswer } from '../../../charts/history-data.ts';
 import { type Axis, type WindowInput, windowData } from '../../../charts/window-data.ts';
@@ -16,14 +16,15 @@ type Sample = Explanation['window'][number];
 type Gap = Explanation['gaps'][number];
 
 /**
- * The recorded steps of an incident out of its instance's transitions from the firing on, oldest
- * first: the run that led to it, and all until its end; of what comes later corrections alone.
+ * The recorded steps of an incident, oldest first, selected from the transitions of its instance
+ * from the firing on: the run that led to it and everything until its end; after that, only
+ * corrections.
  */
 export function recordedSteps(transitions: readonly Transition[]): PathStep[] {
   const fired = transitions.findIndex(isFiring);
   const firing = transitions[fired];
   if (firing === undefined) return [];
-  // The commit that fired recorded the run below it too, each step with a time of its own.
+  // The commit that fired also recorded the run before it, with a time for each step.
   let first = fired;
   while (first > 0 && isOfRun(transitions[first - 1], firing)) first -= 1;
   const after = transitions.slice(fired + 1);
@@ -41,7 +42,7 @@ function isFiring({ event }: Transition): boolean {
   return event === 'sustained';
 }
 
-/** The step that created the instance is none of what happened to it. */
+/** The step that created the instance is not part of the incident. */
 function isOfRun(transition: Transition | undefined, firing: Transition): boolean {
   if (transition?.atUnixMs !== firing.atUnixMs) return false;
   return transition.fromStates.length > 0 && !isEnd(transition);
@@ -63,7 +64,7 @@ function recordedStep(transition: Transition): PathStep {
   };
 }
 
-/** Steps that stored samples lead to. */
+/** The steps recomputed from stored samples. */
 export function recomputedSteps({ path }: Recomputed): PathStep[] {
   return path.map(({ event, fromStates, toStates, eventUnixMs }) => ({
     event: eventName(event),
@@ -74,13 +75,13 @@ export function recomputedSteps({ path }: Recomputed): PathStep[] {
   }));
 }
 
-/** Where a step stands on the axis: when it was observed; what no observation decided, when it was. */
+/** Time of a step on the axis: its observation, or its decision if no observation caused it. */
 export function timeOf({ observedMs, decidedMs }: PathStep): number {
   // A recorded step has the second, a recomputed one the first.
   return observedMs ?? decidedMs ?? Number.NaN;
 }
 
-/** The last step up to a time; the first one where there is none. */
+/** The last step at or before a time; the first one if there is none. */
 export function stepAt(steps: readonly PathStep[], ms: number): number {
   return Math.max(
     0,
@@ -89,14 +90,14 @@ export function stepAt(steps: readonly PathStep[], ms: number): number {
 }
 
 const OPEN_MARGIN_MS = 300_000;
-/** Longest stretch that the service recomputes. */
+/** Longest range that the service recomputes, ms. */
 const STRETCH_MS_MAX = 86_400_000;
-/** Time for which samples are stored. */
+/** Retention of samples, ms. */
 const RETENTION_MS = 7 * 86_400_000;
 
 /**
- * The stretch to recompute, in whole seconds: from before the run to the end of the incident or to
- * now, at most a day of it. undefined: its samples are not stored any more.
+ * The range to recompute, in whole seconds: from before the run to the end of the incident or to
+ * now, at most one day. Undefined if its samples are no longer stored.
  */
 export function stretchOf(
   incident: Pick<Incident, 'startedUnix' | 'recoveredUnix' | 'retiredUnix'>,
@@ -111,12 +112,13 @@ export function stretchOf(
   return { startMs: wholeSecond(startMs), endMs: wholeSecond(endMs) };
 }
 
-/** Least time that the history shows before the breach, ms. */
+/** Minimum time shown before the breach, ms. */
 const BEFORE_MS = 30 * 60_000;
 
 /**
- * What the history shows, in Unix seconds: the incident, with a quarter of its length or half an hour
- * on both sides, as far as readings are stored. undefined: none of it is stored any more.
+ * The range of the history, Unix seconds: the incident, with a margin of a quarter of its length or
+ * at least half an hour on both sides, as far as readings are stored. Undefined if none of it is
+ * stored any more.
  */
 export function historyRange(
   incident: Pick<Incident, 'startedUnix' | 'recoveredUnix' | 'retiredUnix'>,
@@ -132,7 +134,7 @@ export function historyRange(
   return { startUnix: Math.ceil(startMs / 1_000), endUnix: Math.floor(endMs / 1_000) };
 }
 
-/** An answer with the one series that an incident is about: that of exactly its labels. */
+/** A response reduced to the series of the incident, with exactly its labels. */
 export function seriesOf(answer: HistoryAnswer, labels: Incident['labels']): HistoryAnswer {
   const keys = Object.keys(labels);
   const series = answer.series.filter(
@@ -147,10 +149,7 @@ function wholeSecond(ms: number): number {
   return Math.floor(ms / 1_000) * 1_000;
 }
 
-/**
- * The chart of what was decided: the samples that were kept when it fired, and after them those that
- * are still stored.
- */
+/** The chart of decisions: the samples kept when it fired, followed by those still stored. */
 export function recordedWindow(
   { incident, condition, window, gaps, recomputation }: Explanation,
   steps: readonly PathStep[],
@@ -178,7 +177,7 @@ export function recordedWindow(
   };
 }
 
-/** The chart of what stored samples lead to, by the rule as it is now. */
+/** The chart recomputed from stored samples with the current rule. */
 export function recomputedWindow(stored: Recomputed): WindowInput | undefined {
   const { condition, path } = stored;
   if (condition === undefined) return undefined;
@@ -197,8 +196,9 @@ export function recomputedWindow(stored: Recomputed): WindowInput | undefined {
 }
 
 /**
- * The good samples that ended it: those up to the one that completed it, after the last breaching
- * one. What lies between the two thresholds is good as well and belongs to it only in part.
+ * The good samples that ended it: those after the last breaching one, up to the one that completed
+ * the recovery. Values between the two thresholds are good as well, but not all of them belong to
+ * it.
  */
 function recoveryOf(
   samples: readonly Sample[],
@@ -219,7 +219,7 @@ function numberOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-/** The whole axis: of all samples, and of all steps. undefined: there are none. */
+/** The whole axis, covering all samples and steps. Undefined if there are none. */
 export function wholeAxis(
   window: WindowInput | undefined,
   steps: readonly PathStep[],
@@ -233,10 +233,10 @@ export function wholeAxis(
   return { startMs: Math.min(...times), endMs: Math.max(...times) };
 }
 
-/** Least time that is shown before the run and after the firing, ms. */
+/** Minimum time shown before the run and after the firing, ms. */
 const AROUND_MS = 300_000;
 
-/** The part of it in which it was decided to fire; undefined: it did not fire. */
+/** The part of the axis in which the decision to fire was made; undefined if it did not fire. */
 export function decisionAxis({ startedMs, firedMs }: WindowInput, whole: Axis): Axis | undefined {
   if (startedMs === undefined || firedMs === undefined) return undefined;
   const aroundMs = Math.max(AROUND_MS, (firedMs - startedMs) / 2);
@@ -246,7 +246,7 @@ export function decisionAxis({ startedMs, firedMs }: WindowInput, whole: Axis): 
   };
 }
 
-/** True when a part is so small a share of the axis that its samples could not be distinguished. */
+/** True if a part is so small that its samples could not be distinguished on the whole axis. */
 export function isWorthZooming(part: Axis, whole: Axis): boolean {
   return part.endMs - part.startMs < 0.7 * (whole.endMs - whole.startMs);
 }

@@ -1,6 +1,7 @@
 /**
- * Why it fires: one axis of observation time. The slider goes from step to step and moves the chart
- * of samples, the statechart and the list of steps together. Recorded or recomputed, never mixed.
+ * Why it fires, on one axis of observation time. The slider moves from step to step and keeps the
+ * sample chart, the statechart and the step list in sync. Recorded and recomputed data are never
+ * mixed.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -31,19 +32,19 @@ import { eventNames, texts } from './incident-texts.ts';
 
 export interface IncidentStoryProps {
   readonly explanation: Explanation;
-  /** Oldest first; none while they are not loaded. */
+  /** Oldest first; empty until they are loaded. */
   readonly steps: readonly PathStep[];
-  /** Of those steps: whether they are there, or why they are not. */
+  /** Loading state of those steps. */
   readonly path: Loader<unknown>;
-  /** undefined: the samples are not stored any more, or never were for it. */
+  /** Undefined if the samples are no longer stored or never were. */
   readonly stored: Loader<Recomputed | undefined> | undefined;
-  /** The metric and the place: the name of chart and drawing. */
+  /** The metric and the place: the name of chart and diagram. */
   readonly label: string;
 }
 
 export function IncidentStory(props: IncidentStoryProps): VNode {
   const { explanation, stored } = props;
-  // Read here: the drawing stays as the tabs change.
+  // Loaded here so that the diagram survives a change of tabs.
   const machine = useMachine(String(projectName.value), 'alertInstance');
   const isRecomputed = query.value.get('story') === 'recomputed' && stored !== undefined;
   return (
@@ -74,12 +75,12 @@ export function IncidentStory(props: IncidentStoryProps): VNode {
   );
 }
 
-/** A notice where evaluating again what is stored does not lead to the same, or cannot be done. */
+/** A notice if re-evaluating the stored samples gives another result or is not possible. */
 function Agreement({ explanation }: { readonly explanation: Explanation }): VNode | null {
   const { recomputation } = explanation;
   if (recomputation === undefined) return null;
   const { status, detail } = recomputation;
-  // That it agrees is the summary's last sentence.
+  // The summary's last sentence already says that it agrees.
   if (status === 'AGREES') return null;
   if (status === 'DIFFERS') {
     return (
@@ -139,7 +140,7 @@ function FromStored(props: {
   );
 }
 
-/** On a phone the drawing is a long tree: it opens on request. */
+/** On a phone the diagram is a long tree, so it opens on request. */
 function isWide(): boolean {
   return window.matchMedia('(min-width: 40rem)').matches;
 }
@@ -148,7 +149,7 @@ interface StoryProps {
   readonly machine: Machine;
   readonly label: string;
   readonly steps: readonly PathStep[];
-  /** Left out, the steps are there. */
+  /** If absent, the steps are already loaded. */
   readonly path?: Loader<unknown>;
   readonly window: WindowInput | undefined;
   readonly isThinned: boolean;
@@ -158,7 +159,7 @@ interface StoryProps {
 function Story(props: StoryProps): VNode {
   const { label, steps, window: samples, isThinned, isRecomputed } = props;
   const moved = useSignal<number | undefined>(undefined);
-  // At first where it has come to; it stays there as steps are added.
+  // Starts at the latest step and stays there as steps are added.
   const at = Math.min(moved.value ?? steps.length - 1, steps.length - 1);
   const step = steps[at];
   const axes = axesOf(samples, steps, step);
@@ -218,7 +219,7 @@ type PathViewProps = Pick<StoryProps, 'machine' | 'path' | 'label' | 'steps'> & 
   readonly onMove: (at: number) => void;
 };
 
-/** That no step is recorded is said only where they are loaded. */
+/** Says that no steps are recorded only once they are loaded. */
 function PathView({ machine, path, label, steps, at, onMove }: PathViewProps): VNode {
   const drawing = (
     <DataView of={machine}>
@@ -251,9 +252,9 @@ function Zoom(props: { isWhole: boolean; onChange: (isWhole: boolean) => void })
 
 interface Axes {
   readonly whole: Axis | undefined;
-  /** undefined: the whole axis shows it well enough. */
+  /** Undefined if the whole axis shows it well enough. */
   readonly decision: Axis | undefined;
-  /** The step is not on the axis of the decision. */
+  /** True if the step is outside the decision's axis. */
   readonly isOutside: boolean;
 }
 

@@ -1,10 +1,10 @@
-/** Texts of the pages of incidents. */
+/** Texts of the incident pages. */
 import { localized } from '../../../messages/localized.ts';
 
 export const texts = localized({
   list: {
     label: 'Incidents',
-    rowLabel: (rule: string, vm: string) => `Choose ${rule}, ${vm}`,
+    rowLabel: (rule: string, vm: string) => `Select ${rule}, ${vm}`,
     show: 'Show',
     open: 'Open',
     all: 'Open and ended, newest first',
@@ -14,36 +14,36 @@ export const texts = localized({
     datacenter: 'Data center',
     severity: 'Severity',
     attention: 'Attention',
-    attentionOnly: 'Nobody is on it',
+    attentionOnly: 'Unacknowledged',
     what: 'What',
     where: 'Where',
     value: 'Value',
     since: 'Since',
     state: 'State',
-    nothingOpen: 'Nothing fires.',
-    nothingOpenHelp: 'To see ended incidents, choose Show: Open and ended.',
-    nothingFound: 'No incident matches these filters.',
-    chosen: (count: number) => (count === 1 ? '1 chosen' : `${count} chosen`),
+    nothingOpen: 'No firing incidents.',
+    nothingOpenHelp: 'To include ended incidents, set Show to Open and ended.',
+    nothingFound: 'No incidents match these filters.',
+    chosen: (count: number) => (count === 1 ? '1 selected' : `${count} selected`),
     chosenMax: (max: number) => `At most ${max} at once`,
-    clear: 'Choose none',
-    chooseAll: (count: number) => `Choose the first ${count}`,
-    connecting: 'Changes do not come at once now: connecting again.',
-    noVm: (text: string) => `No VM is called ${text}`,
-    several: (text: string) => `Several VMs are called ${text}: choose one by its id`,
+    clear: 'Clear selection',
+    chooseAll: (count: number) => `Select the first ${count}`,
+    connecting: 'Live updates are interrupted. Reconnecting …',
+    noVm: (text: string) => `No VM is named ${text}`,
+    several: (text: string) => `Several VMs are named ${text}. Choose one by id`,
   },
   act: {
     acknowledge: 'Acknowledge',
-    acknowledgeEffect: 'Firing and any reminders go on',
+    acknowledgeEffect: 'Firing and reminders continue',
     snooze: 'Snooze',
-    snoozeHint: '1 h, 4 h, or until a time you choose',
+    snoozeHint: '1 h, 4 h, or until a time of your choice',
     unsnooze: 'End the snooze',
-    unsnoozeEffect: 'One notification is sent at once, then reminders go on',
-    note: 'Note for the others (optional)',
+    unsnoozeEffect: 'Sends one notification at once, then resumes reminders',
+    note: 'Note for other members (optional)',
     forHours: (hours: number) => `${hours} h`,
     until: 'Until',
-    untilTime: 'Another time, at most 7 days from now',
-    untilZone: (zone: string) => `By the clock of: ${zone}`,
-    snoozeEffect: (until: string) => `Nobody is notified until ${until}; evaluation goes on`,
+    untilTime: 'Another time, at most 7 days ahead',
+    untilZone: (zone: string) => `Time zone: ${zone}`,
+    snoozeEffect: (until: string) => `No notifications until ${until}. Evaluation continues`,
     snoozeUntil: 'Snooze until then',
     chooseTime: 'Choose a time within the next 7 days',
     cancel: 'Cancel',
@@ -54,19 +54,19 @@ export const texts = localized({
     acknowledged: 'Acknowledged',
     acknowledgedBy: (name: string) => `Acknowledged by ${name}`,
     snoozed: (until: string) => `Snoozed until ${until}`,
-    unsnoozed: 'The snooze is ended',
-    ended: 'It has ended',
-    already: 'It is acknowledged already',
+    unsnoozed: 'Snooze ended',
+    ended: 'The incident has ended',
+    already: 'Already acknowledged',
     notDone: (count: number) =>
-      count === 1 ? '1 incident was left as it is' : `${count} incidents were left as they are`,
-    refused: 'It was not done',
+      count === 1 ? '1 incident was not changed' : `${count} incidents were not changed`,
+    refused: 'The change failed',
   },
   page: {
     condition: (value: string, operator: string, threshold: string) =>
       `${value} ${operator} ${threshold}`,
     sustained: (condition: string, duration: string) => `${condition} for ${duration}`,
     value: 'Value',
-    lastDecision: 'at the last decision',
+    lastDecision: 'at the last evaluation',
     condition_: 'Condition',
     where: 'Where',
     since: 'Since',
@@ -77,38 +77,38 @@ export const texts = localized({
     silentVms: (count: string) => `${count} silent VMs`,
     acknowledged: 'Acknowledged',
     by: (name: string) => `by ${name}`,
-    nobody: 'Nobody has acknowledged it',
+    nobody: 'Not acknowledged',
     snoozed: 'Snoozed',
     snoozedUntil: (time: string, age: string) =>
-      `until ${time} (${age}); nobody is notified, evaluation goes on`,
+      `until ${time} (${age}); no notifications are sent, evaluation continues`,
     notSnoozed: 'Not snoozed',
     reminders: (count: number) => (count === 1 ? '1 reminder so far' : `${count} reminders so far`),
-    missing: (time: string, reason: string) =>
-      `Nothing observed since ${time}: ${reason}. It still fires.`,
-    evaluatorError: (reason: string) => `The rule cannot be evaluated: ${reason}. It still fires.`,
+    missing: (time: string, reason: string) => `No data since ${time}: ${reason}. Still firing.`,
+    evaluatorError: (reason: string) => `The rule cannot be evaluated: ${reason}. Still firing.`,
     corrected:
-      'Late samples showed that the condition had not held. Notifications already sent stand.',
+      'Late samples showed that the condition had not held. Notifications that were already sent are not recalled.',
     retired: (reason: string) => `Retired: ${reason}. This is not a recovery.`,
     person: 'a person',
     instance: 'Alert instance',
   },
   deliveries: {
-    title: 'Who was notified',
+    title: 'Notifications',
     label: 'Deliveries of this incident',
-    none: 'Nobody was notified.',
-    noneHelp: 'The rule names no destination, or the incident was snoozed or ended before.',
+    none: 'No notifications were sent.',
+    noneHelp: 'The rule has no destinations, or the incident was snoozed or ended first.',
     event: 'Notification',
-    incident: 'Of the incident',
+    incident: 'Incident',
     test: 'Test, no incident',
     several: (count: number) => `${count} incidents`,
     outcome: 'Outcome',
     when: 'When',
     attempts: 'Attempts',
     to: 'To',
-    sentMeaning: 'Accepted: the endpoint took it. That does not mean that somebody read it.',
+    sentMeaning:
+      'Accepted means that the endpoint took the message. It does not mean that anyone read it.',
   },
   timeline: {
-    title: 'What happened',
+    title: 'Timeline',
     trail: 'In the audit trail',
     label: 'Steps of this incident',
     observed: 'observed',
@@ -117,37 +117,37 @@ export const texts = localized({
     delivery: 'Delivery',
     step: 'Step',
     by: 'By',
-    left: 'Only the newest steps are shown; the audit page has all of them.',
-    none: 'No step of it is recorded.',
+    left: 'Only the newest steps are shown. The Audit trail page lists all of them.',
+    none: 'No steps are recorded.',
   },
   window: {
-    title: 'Why it fires',
-    recorded: 'As it was decided',
+    title: 'Why it is firing',
+    recorded: 'As decided',
     recomputed: 'Recomputed',
     tabs: 'Recorded or recomputed',
     chart: (metric: string, vm: string) => `Deciding samples of ${metric}, ${vm}`,
     slider: 'Time within the incident',
-    differs: 'Evaluating the stored samples again leads to another decision.',
-    notPossible: 'The samples are no longer stored: only what was kept when it fired is shown.',
-    noSamples: 'It fired because samples were missing: there are none to draw.',
+    differs: 'Re-evaluating the stored samples leads to a different decision.',
+    notPossible: 'The samples have expired. Only those kept when it fired are shown.',
+    noSamples: 'It fired because samples were missing, so there are none to draw.',
     recomputedHelp:
-      'Dashed: computed just now from stored samples by the current rule. Nobody was notified because of it.',
+      'Dashed: recomputed now from stored samples with the current rule. No notifications were sent for it.',
     long: 'Only the last 24 hours are recomputed.',
     path: 'State of the alert instance',
-    now: 'Then in',
-    tooOld: 'Samples are stored for 7 days: only those kept when it fired are shown.',
+    now: 'Then',
+    tooOld: 'Samples are stored for 7 days. Only those kept when it fired are shown.',
     whole: 'Show the whole incident',
-    decision: 'Show the decision alone',
+    decision: 'Show only the decision',
   },
   history: {
-    title: 'Readings around it',
-    tooOld: 'Readings are stored for 7 days: those of this incident are gone.',
+    title: 'Surrounding readings',
+    tooOld: 'Readings are stored for 7 days. Those of this incident have expired.',
     none: (reason: string | undefined) =>
-      reason === undefined ? 'No reading in this range.' : `No reading in this range: ${reason}.`,
+      reason === undefined ? 'No readings in this range.' : `No readings in this range: ${reason}.`,
   },
 });
 
-/** Names of the events of an alert instance, and of the ends of deliveries. */
+/** Names of the events of an alert instance and of final delivery states. */
 export const eventNames: Readonly<Record<string, string>> = localized({
   breachStarted: 'Breach started',
   breachEnded: 'Breach ended',
@@ -157,23 +157,23 @@ export const eventNames: Readonly<Record<string, string>> = localized({
   dataMissing: 'Data missing',
   dataObserved: 'Data observed again',
   evaluatorFailed: 'Evaluation failed',
-  evaluatorHealthy: 'Evaluation works again',
+  evaluatorHealthy: 'Evaluation recovered',
   acknowledged: 'Acknowledged',
   snoozed: 'Snoozed',
   unsnoozed: 'Snooze ended early',
-  snoozeEnded: 'Snooze over',
+  snoozeEnded: 'Snooze expired',
   repeated: 'Reminder',
   repeatDue: 'Reminder',
   repeatIntervalChanged: 'Repeat interval changed',
   corrected: 'Corrected by late samples',
-  leftOut: 'Left out here',
+  leftOut: 'Omitted here',
   sent: 'Notification accepted',
   suppressed: 'Notification suppressed',
   expired: 'Notification expired',
   failed: 'Notification failed',
 });
 
-/** What a notification was about. */
+/** What a notification reports. */
 export const notificationNames: Readonly<Record<string, string>> = localized({
   FIRING: 'Firing',
   REPEATED: 'Reminder',
@@ -181,11 +181,11 @@ export const notificationNames: Readonly<Record<string, string>> = localized({
   TEST: 'Test',
 });
 
-/** Why nothing is observed. */
+/** Why data is missing. */
 export const missingReasons: Readonly<Record<string, string>> = localized({
   NO_DATA: 'no samples arrive, for an unknown reason',
   VM_STOPPED: 'the owner stopped the VM',
-  CLOCK_AHEAD: "the VM's clock is ahead, so its samples are refused",
+  CLOCK_AHEAD: 'the clock of the VM is ahead, so its samples are rejected',
   DATACENTER_STALE: 'the whole data center is silent',
 });
 
@@ -197,7 +197,7 @@ export const retireReasons: Readonly<Record<string, string>> = localized({
   VM_DELETED: 'its VM was deleted',
 });
 
-/** The comparison of a condition, as a sign. */
+/** Comparison operators as signs. */
 export const operatorSigns: Readonly<Record<string, string>> = {
   GREATER_THAN: '>',
   GREATER_THAN_OR_EQUAL: '≥',

@@ -1,4 +1,6 @@
-/** What happened, in the service's own sentences: decisions, acts of people, ends of notifications. */
+/**
+ * The timeline in the service's own sentences: decisions, actions of members, and delivery results.
+ */
 import type { VNode } from 'preact';
 import { pathOfResource, ResourceLink } from '../../../components/resource-link.tsx';
 import { msOf, Time } from '../../../components/time.tsx';
@@ -34,7 +36,7 @@ export function IncidentTimeline(props: {
   );
 }
 
-/** Every recorded step of what raised it, those before and after it too. */
+/** All recorded steps of the instance that raised it, including those before and after it. */
 function trailOf({ alertInstanceName }: Incident): string {
   const path = pathOf('audit', { project: projectId.value ?? '' });
   return `${path}?${new URLSearchParams({ instance: alertInstanceName })}`;

@@ -1,4 +1,4 @@
-/** One incident: what it is and what can be done, then why it fires and who was notified. */
+/** One incident: facts and actions, then why it fires and the notifications. */
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { DataView } from '../../../components/data-view.tsx';
@@ -29,7 +29,7 @@ import { IncidentStory } from './incident-story.tsx';
 import { IncidentTimeline } from './incident-timeline.tsx';
 import { isOpen, placeOf, titleOf } from './incident-words.ts';
 
-/** The watch brings what changes; this finds what it could not. */
+/** The watch delivers changes; polling covers what it may miss. */
 const POLL_SECONDS = 60;
 
 export function Page({ parameters }: PageProps): VNode {
@@ -52,7 +52,7 @@ export function Page({ parameters }: PageProps): VNode {
         if (incidents.some((incident) => incident.name === name)) current.current.reload();
       },
       listAnew: () => current.current.reload(),
-      // The banner says when the service is away.
+      // The banner says when the service is unreachable.
       status: () => undefined,
     });
     return () => watch.stop();
@@ -111,7 +111,7 @@ function Incident(props: IncidentProps): VNode {
       <IncidentActs
         incident={incident}
         onSaved={(saved) => {
-          // The answer to a change has neither timeline nor silent VMs.
+          // The response to a change has neither timeline nor silent VMs.
           const { timeline, heldVms } = incident;
           onSaved({ ...saved, timeline, heldVms });
         }}
@@ -130,10 +130,12 @@ function Incident(props: IncidentProps): VNode {
   );
 }
 
-/** A long incident has more steps: the page of the audit log has all of them. */
+/** A long incident may have more steps; the audit page lists all of them. */
 const STEPS_MAX = 1_000;
 
-/** The instance's transitions from the firing on, oldest first; again when the incident changes. */
+/**
+ * The instance's transitions from the firing on, oldest first; reloaded when the incident changes.
+ */
 function useTransitions(
   projectName: string,
   incident: IncidentOfList,
@@ -145,7 +147,7 @@ function useTransitions(
       projectName,
       instanceName: alertInstanceName,
       oldestFirst: true,
-      // The time of the firing in whole seconds: not after it.
+      // The time of the firing, rounded down to whole seconds.
       startTimeUnixMs: `${firedUnix}000`,
       pageSize: STEPS_MAX,
     };
@@ -153,7 +155,7 @@ function useTransitions(
   });
 }
 
-/** What stored samples lead to; loaded once, and again when the incident has ended. */
+/** The recomputation from stored samples; loaded once, and again when the incident has ended. */
 function useStored(incident: IncidentOfList): {
   readonly isStored: boolean;
   readonly loader: Loader<Recomputed | undefined>;

@@ -1,6 +1,6 @@
 /**
- * The incidents of a project: what fires, the worst first, or everything newest first. Rows change
- * where they stand as the service decides; new ones wait behind a button.
+ * The incidents of a project: firing ones, worst first, or all, newest first. Rows are updated in
+ * place as the service decides; new ones wait behind a button.
  */
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -48,7 +48,7 @@ export function Page({ parameters }: PageProps): VNode {
     projectName,
     shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
   );
-  // Under another filter, whoever acts does not see what was chosen before.
+  // Changing the filter clears the selection, because the user no longer sees it.
   const chosen = useMemo(() => signal<ReadonlySet<string>>(new Set()), [JSON.stringify(request)]);
   const unitFor = (metricId: string): string => unitOf(metrics, metricId);
   const toggle = ({ name }: Incident): void => {
@@ -146,7 +146,7 @@ interface StatusProps {
   readonly people: ReadonlyMap<string, string>;
 }
 
-/** The state, and what somebody did about it. */
+/** The state, and any action that members took. */
 function Status({ incident, people }: StatusProps): VNode {
   const { acknowledged } = incident;
   const by = acknowledged && people.get(acknowledged.by);

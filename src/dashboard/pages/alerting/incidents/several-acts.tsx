@@ -1,6 +1,6 @@
 /**
- * Acknowledge and snooze for the chosen rows, or for the row that has the focus. The service answers
- * for each one; what it refused stays chosen, with the reason.
+ * Acknowledge and snooze for the selected rows, or for the focused row. The service responds for
+ * each incident; rejected ones stay selected, with the reason.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -30,16 +30,16 @@ import { placeOf, titleOf } from './incident-words.ts';
 type Act = 'acknowledge' | 'snooze';
 type Result = ResponseOf<'AlertService', 'acknowledgeIncidents'>['results'][number];
 
-/** The service takes so many at once. */
+/** Maximum number of incidents per request. */
 const NAMES_MAX = 200;
 
 export interface SeveralActsProps {
   readonly projectName: string;
-  /** Those that are shown: nothing is done to others. */
+  /** Displayed incidents; no others are changed. */
   readonly rows: readonly Incident[];
-  /** Names of the chosen rows; some may have left the list. Another signal with another filter. */
+  /** Names of the selected rows; some may have left the list. Each filter has its own signal. */
   readonly chosen: Signal<ReadonlySet<string>>;
-  /** The incidents as the service has them now. */
+  /** Called with the updated incidents. */
   readonly onDone: (incidents: readonly Incident[]) => void;
 }
 
@@ -104,19 +104,19 @@ export function SeveralActs(props: SeveralActsProps): VNode {
 }
 
 interface OpenAct {
-  /** Whose dialog is open. */
+  /** The open dialog. */
   readonly act: Act | undefined;
-  /** Incidents that the dialog is about. */
+  /** Incidents affected by the dialog. */
   readonly names: string[];
-  /** The chosen ones among the rows. */
+  /** The selected rows. */
   readonly marked: readonly Incident[];
-  /** Incidents by name, of this dialog and of those before it: they may have left the list. */
+  /** Incidents of this and earlier dialogs, by name: they may have left the list. */
   readonly known: ReadonlyMap<string, Incident>;
   open(act: Act): () => void;
   close(): void;
 }
 
-/** The dialog, and the rows that it was opened for: those that are chosen, or the one with the focus. */
+/** The dialog and its rows: the selected ones, or the focused one. */
 function useAct(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>): OpenAct {
   const opened = useSignal<Act | undefined>(undefined);
   const names = useSignal<readonly string[]>([]);
@@ -124,7 +124,7 @@ function useAct(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>):
   const close = (): void => {
     opened.value = undefined;
   };
-  // Under another filter, what the dialog is about may not be shown.
+  // Under another filter, the incidents of the dialog may not be visible.
   useEffect(close, [chosen]);
   const marked = rows.filter(({ name }) => chosen.value.has(name));
   const open = (act: Act) => () => {
@@ -205,7 +205,7 @@ function Refused({ results, known }: RefusedProps): VNode | null {
   );
 }
 
-/** The row that has the focus, for keys pressed there. */
+/** The focused row, for keys pressed there. */
 function focusedRow(rows: readonly Incident[]): readonly Incident[] {
   const row = document.activeElement?.closest<HTMLElement>('tr[data-row]');
   const incident = row && rows[Number(row.dataset.row)];

@@ -1,4 +1,4 @@
-/** The list of incidents for as long as its page is open: loaded, and changed as the watch says. */
+/** The incident list while its page is open: loaded once and updated by the watch. */
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { read } from '../../../data/call.ts';
@@ -17,18 +17,18 @@ import {
 
 export interface IncidentsOnPage {
   readonly loader: ListLoader<Incident>;
-  /** Incidents that belong into the list and wait. */
+  /** Number of new incidents that are not displayed yet. */
   readonly waiting: ReadonlySignal<number>;
   readonly status: ReadonlySignal<'live' | 'connecting'>;
-  /** Loads the list again, with those that wait. */
+  /** Reloads the list, including the new incidents. */
   show(): void;
-  /** Takes what an answer says of some of them. */
+  /** Applies the incidents of a response. */
   change(incidents: readonly Incident[]): void;
 }
 
 /** Rows that `Load more` adds. */
 const MORE_ROWS = 1_000;
-/** Changes come in bursts: after the first one of a burst, so long is waited for the others, ms. */
+/** Delay after the first change of a burst, ms, in which further changes are collected. */
 const BURST_MS = 1_000;
 
 export function useIncidents(request: IncidentsRequest): IncidentsOnPage {
@@ -98,8 +98,8 @@ export function useIncidents(request: IncidentsRequest): IncidentsOnPage {
 type Take = (incidents: readonly Incident[]) => void;
 
 /**
- * Where to put what comes while a load is under way, whose answer may be from before it: it is taken
- * again once the answer is there.
+ * Collects changes that arrive during a load, because its response may predate them. They are
+ * applied again after the response.
  */
 function useMeanwhile(
   state: Loader<Listing<Incident>>['state'],
@@ -122,14 +122,14 @@ interface Followed {
   readonly request: () => IncidentsRequest;
   readonly loader: () => Loader<Listing<Incident>>;
   readonly change: (incidents: readonly Incident[]) => void;
-  /** Names of incidents that belong into the list and are not in it. */
+  /** Names of incidents that belong in the list but are missing from it. */
   readonly arrived: (names: readonly string[]) => void;
   readonly status: (now: 'live' | 'connecting') => void;
-  /** What the watch brings; to be taken. */
+  /** Receives the changes of the watch. */
   readonly changed: Take;
 }
 
-/** Follows the watch until it is stopped. `take` puts changes into the list, or beside it. */
+/** Follows the watch until stopped. `take` applies changes to the list or collects them. */
 function followIncidents(followed: Followed): {
   readonly take: Take;
   readonly stop: () => void;
@@ -140,7 +140,7 @@ function followIncidents(followed: Followed): {
   const ask = async (): Promise<void> => {
     const asked = candidates;
     candidates = new Set();
-    // Which of them match the filters, only the service says.
+    // Only the service can decide which of them match the filters.
     const request = { ...followed.request(), pageSize: PAGE_SIZE };
     const { incidents } = await read('AlertService', 'listIncidents', request, own);
     const shown = new Set(
@@ -159,7 +159,7 @@ function followIncidents(followed: Followed): {
     const fresh = newNames(value, loadedMs, incidents);
     if (fresh.length === 0) return;
     if (candidates.size === 0) {
-      // Leaving the page ends it; every other failure shows when the list is loaded.
+      // Leaving the page cancels the request; any other failure shows up when the list is loaded.
       cancelBurst = serverClock.wakeAfter(BURST_MS, () => void ask().catch(() => undefined));
     }
     for (const name of fresh) candidates.add(name);

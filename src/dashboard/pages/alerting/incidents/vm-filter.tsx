@@ -1,4 +1,4 @@
-/** A filter by one VM, kept in the address as its id; it is typed by its name or its id. */
+/** A filter by one VM. It is typed as a name or id, and kept in the address as an id. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
@@ -7,7 +7,7 @@ import { idOf } from '../../../data/names.ts';
 import { query, setQuery } from '../../../router/location.ts';
 import { texts } from './incident-texts.ts';
 
-/** Offers those of `vms`, which is empty until they are loaded; of another it says that there is none. */
+/** Offers `vms`, which is empty until loaded. Any other input gets an error. */
 export function VmFilter({ vms }: { readonly vms: readonly Vm[] }): VNode {
   const listId = useId();
   const problem = useSignal<string | undefined>(undefined);

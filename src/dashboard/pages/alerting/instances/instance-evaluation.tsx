@@ -1,6 +1,6 @@
 /**
- * The path of an instance on the drawing and on the axis of its readings: what was decided, or what
- * stored samples lead to when they are evaluated again.
+ * The path of an instance on the diagram and on the axis of its readings: as decided, or as
+ * recomputed from stored samples.
  */
 import type { VNode } from 'preact';
 import { parseRange } from '../../../charts/range.ts';
@@ -31,17 +31,19 @@ type Step = ResponseOf<'AlertService', 'getAlertInstance'>['path'][number];
 type Segment = Explanation['segments'][number];
 
 const POLL_SECONDS = 30;
-/** The service explains at most a day. */
+/** The service explains at most one day, s. */
 const RANGE_SECONDS_MAX = 86_400;
-/** The server's clock is known to about a second, and the end must not be ahead of it. */
+/**
+ * Margin, s: the server's clock is known to about a second, and the end must not be ahead of it.
+ */
 const BEHIND_SECONDS = 2;
 
 export interface InstanceEvaluationProps {
   readonly projectName: string;
   readonly named: NamedInstance;
-  /** Its path as it was decided, oldest first. */
+  /** Its path as decided, oldest first. */
   readonly decided: readonly Step[];
-  /** Name of the drawing. */
+  /** Name of the diagram. */
   readonly label: string;
 }
 
@@ -49,7 +51,7 @@ export function InstanceEvaluation(props: InstanceEvaluationProps): VNode {
   const { projectName, named, decided, label } = props;
   const machine = useMachine(projectName, 'alertInstance');
   const path = query.value.get('path');
-  // Of one that never fired nothing is recorded: its path is recomputed.
+  // An instance that never fired has no recorded path, so its path is recomputed.
   const isRecomputed = path === null ? !('name' in named) : path === 'recomputed';
   const range = query.value.get('range') ?? '1h';
   const explanation = useLoaded(
@@ -101,7 +103,7 @@ export function InstanceEvaluation(props: InstanceEvaluationProps): VNode {
   );
 }
 
-/** Unix seconds as the API takes them. */
+/** Unix seconds in the API's format. */
 function periodOf(range: string) {
   const nowUnix = serverClock.now() / 1_000 - BEHIND_SECONDS;
   const { startUnix, endUnix } = parseRange(new URLSearchParams({ range }), nowUnix);
@@ -171,7 +173,7 @@ interface ReadingsProps {
   readonly at: number;
 }
 
-/** The readings of the period, and below them the slider of the path on the same axis. */
+/** The readings of the period, with the slider of the path below them on the same axis. */
 function Readings({ of, label, steps, at }: ReadingsProps): VNode {
   const { condition, samples, gaps, segments } = of;
   const step = steps[at];
@@ -198,7 +200,7 @@ function Readings({ of, label, steps, at }: ReadingsProps): VNode {
         <TimeSlider
           {...axis}
           label={texts.slider}
-          // What was before the period stands where it begins.
+          // Steps before the period are placed at its start.
           steps={steps.map((one) => ({ ms: onAxis(timeOf(one)), name: nameOf(one.event) }))}
           at={at}
           onMove={moveTo}
@@ -208,12 +210,12 @@ function Readings({ of, label, steps, at }: ReadingsProps): VNode {
   );
 }
 
-/** In words; on the drawing it has the name of the machine. */
+/** Event name in words; the diagram uses the machine's names. */
 function nameOf(event: string): string {
   return eventNames[event] ?? eventName(event);
 }
 
-/** The period as the service recomputed it: its segments cover it. */
+/** The period as recomputed by the service: its segments cover it. */
 function axisOf(segments: readonly Segment[]): Axis | undefined {
   const [first, last] = [segments[0], segments.at(-1)];
   if (first === undefined || last === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * The name of an alert instance: by its resource name once it has fired, before by rule, VM and
+ * The name of an alert instance: its resource name once it has fired, before that its rule, VM and
  * labels in the query. Pure.
  */
 
@@ -7,10 +7,10 @@ import { idOf } from '../../../data/names.ts';
 import type { RequestOf, ResponseOf } from '../../../data/rpc-types.ts';
 
 export type AlertInstance = ResponseOf<'AlertService', 'listAlertInstances'>['instances'][number];
-/** As GetAlertInstance and ExplainAlertInstance take it. */
+/** The name as GetAlertInstance and ExplainAlertInstance accept it. */
 export type NamedInstance = RequestOf<'AlertService', 'getAlertInstance'>;
 
-/** Stands in the path for the name that an instance which has never fired does not have. */
+/** Path placeholder for an instance that has never fired and thus has no name. */
 const NAMELESS = '-';
 const LABEL = 'label.';
 
@@ -23,7 +23,7 @@ export function hrefOf(projectName: string, instance: AlertInstance): string {
   return `/${projectName}/alertInstances/${NAMELESS}?${parameters}`;
 }
 
-/** What the address names; undefined: nothing. */
+/** The instance named by the address; undefined if there is none. */
 export function instanceIn(
   projectName: string,
   id: string,
@@ -42,7 +42,7 @@ export function instanceIn(
   };
 }
 
-/** Unique among the rows of a list. */
+/** A key that is unique among the rows of a list. */
 export function keyOf({ ruleName, vmName, labels, name }: AlertInstance): string {
   return `${ruleName} ${vmName} ${JSON.stringify(labels)} ${name}`;
 }

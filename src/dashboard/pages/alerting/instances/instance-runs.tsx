@@ -1,6 +1,6 @@
 /**
- * The runs of an alert instance over a period, fired or not, and in words why it did not fire: from
- * the path and the samples that the service recomputed. Nothing is decided here.
+ * The runs of an alert instance in a period, fired or not, and why it did not fire. They are
+ * derived from the path and samples that the service recomputed; nothing is decided here.
  */
 import type { VNode } from 'preact';
 import { type Column, Table } from '../../../components/table.tsx';
@@ -11,19 +11,21 @@ import { texts } from './instance-texts.ts';
 
 export type Explanation = ResponseOf<'AlertService', 'explainAlertInstance'>;
 
-/** Breaching readings in a row, without a gap longer than the tolerance. Times are Unix ms. */
+/** Consecutive breaching readings without a gap longer than the tolerance. Times are Unix ms. */
 interface Run {
   readonly startMs: number;
   /** Its last breaching reading. */
   readonly lastMs: number;
-  /** `good`: a reading no longer breached. `open`: it goes on. `missing`: nothing is observed. */
+  /**
+   * `good`: a reading no longer breached. `open`: the run continues. `missing`: data is missing.
+   */
   readonly end: 'fired' | 'good' | 'gap' | 'open' | 'missing';
 }
 
 const ENDS: Readonly<Record<string, Run['end']>> = {
   sustained: 'fired',
   breachEnded: 'good',
-  // A run begins within another one where a gap ended that.
+  // A run that starts within another one means that a gap ended the first.
   breachStarted: 'gap',
 };
 
@@ -86,7 +88,7 @@ function reasonOf({ condition, samples }: Explanation, runs: readonly Run[]): st
   ].join(' ');
 }
 
-/** From the first breaching reading to the last: what the rule compares with its duration. */
+/** From the first breaching reading to the last, s: the rule compares this with its duration. */
 function secondsOf({ startMs, lastMs }: Run): number {
   return (lastMs - startMs) / 1_000;
 }

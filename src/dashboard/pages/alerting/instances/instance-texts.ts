@@ -1,9 +1,9 @@
-/** Texts of the pages of alert instances. */
+/** Texts of the alert instance pages. */
 import { localized } from '../../../messages/localized.ts';
 
 export const texts = localized({
   label: 'Alert instances',
-  about: 'How each rule stands for each VM, fired or not.',
+  about: 'The state of each rule for each VM, whether or not it is firing.',
   state: 'State',
   data: 'Data',
   vm: 'VM',
@@ -12,14 +12,14 @@ export const texts = localized({
   since: 'Breaching since',
   only: (count: string, state: string) => `${state}: ${count}`,
   fires: 'Would fire',
-  firesHelp: 'if every reading until then breaches',
-  none: 'No rule is evaluated for a VM yet.',
-  noneHelp: 'An instance begins with the first reading of a VM that a rule selects.',
-  nothingFound: 'No instance matches these filters.',
-  notNamed: 'The address names no instance: it needs a rule and a VM.',
+  firesHelp: 'if all readings until then breach',
+  none: 'No rule is evaluated for any VM yet.',
+  noneHelp: 'An instance starts with the first reading of a VM that a rule selects.',
+  nothingFound: 'No instances match these filters.',
+  notNamed: 'The address must name a rule and a VM.',
   openIncidents: 'Its incidents',
   observed: 'Last observed',
-  missingSince: 'Nothing observed since',
+  missingSince: 'No data since',
   samples: 'Readings and thresholds',
   slider: 'Time within the period',
   period: 'In this period',
@@ -30,29 +30,29 @@ export const texts = localized({
   ends: {
     fired: 'it fired',
     good: 'a reading no longer breached',
-    gap: 'of a gap: the next breaching reading began a new run',
-    open: 'it goes on',
-    missing: 'nothing is observed: it is neither ended nor fired',
+    gap: 'a gap occurred; the next breaching reading started a new run',
+    open: 'it continues',
+    missing: 'data is missing; the run has neither ended nor fired',
   },
   reason: {
     fired: (count: number) => (count === 1 ? 'It fired once.' : `It fired ${count} times.`),
-    unobserved: 'It did not fire: there is no reading of this period. Nothing else is known.',
-    quiet: 'It did not fire: no reading breaches the condition.',
+    unobserved: 'It did not fire: there are no readings in this period. Nothing else is known.',
+    quiet: 'It did not fire: no reading breached the condition.',
     short: (count: number, longest: string, needed: string) =>
       count === 1
-        ? `It did not fire: readings breached for ${longest}, and the rule needs ${needed}.`
-        : `It did not fire: readings breached ${count} times, for ${longest} at the longest, and the rule needs ${needed} without a gap.`,
-    gap: (tolerance: string) => `A gap longer than ${tolerance} begins another run.`,
-    open: 'The last run goes on.',
-    missing: 'Nothing is observed since; only observed readings can make it fire.',
+        ? `It did not fire: readings breached for ${longest}, and the rule requires ${needed}.`
+        : `It did not fire: readings breached ${count} times, for at most ${longest}, and the rule requires ${needed} without a gap.`,
+    gap: (tolerance: string) => `A gap longer than ${tolerance} starts a new run.`,
+    open: 'The last run continues.',
+    missing: 'No data has arrived since. Only observed readings can make it fire.',
   },
-  noCondition: 'Its rule is gone: nothing can be evaluated again.',
-  noSamples: 'No reading in this period.',
-  recorded: 'What was decided',
+  noCondition: 'The rule was deleted, so nothing can be re-evaluated.',
+  noSamples: 'No readings in this period.',
+  recorded: 'Decisions',
   recomputed: 'Recomputed',
   recomputedHelp:
-    'Evaluated again from stored samples, by the rule as it is now. Nobody is notified because of it; what was sent may differ, because samples arrive in another order.',
-  recordedHelp: 'The newest steps of its path, as they were decided.',
+    'Re-evaluated from stored samples with the current rule. No notifications are sent for it. The result may differ from what was sent, because samples arrive in a different order.',
+  recordedHelp: 'The newest steps, as they were decided.',
   range: 'Period',
   lastHour: 'Last hour',
   hours: (hours: number) => `Last ${hours} h`,
@@ -62,6 +62,6 @@ export const texts = localized({
   cause: 'Cause',
   beginning: 'Start of the period',
   paths: 'Paths',
-  noPath: 'It has taken no step.',
+  noPath: 'No steps yet.',
   drawing: (rule: string, vm: string) => `alertInstance of ${rule} on ${vm}`,
 });

@@ -1,6 +1,6 @@
 /**
- * One alert instance: how it stands, when it would fire, its path on the drawing of its machine, and
- * its readings. What was decided is drawn solid; what is recomputed from stored samples, dashed.
+ * One alert instance: its state, when it would fire, its path on the diagram of its machine, and
+ * its readings. Decisions are drawn solid; recomputed steps are dashed.
  */
 
 import type { VNode } from 'preact';
@@ -28,7 +28,7 @@ import { texts } from './instance-texts.ts';
 
 type Instance = ResponseOf<'AlertService', 'getAlertInstance'>;
 
-/** As often as a VM is observed. */
+/** Equal to the sampling interval of a VM. */
 const POLL_SECONDS = 30;
 
 export function Page({ parameters }: PageProps): VNode {

@@ -1,4 +1,4 @@
-/** How each rule stands for each VM, fired or not: up to ten thousand rows. */
+/** The state of each rule for each VM, whether or not it is firing: up to ten thousand rows. */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
@@ -23,7 +23,7 @@ import { VmFilter } from '../incidents/vm-filter.tsx';
 import { type AlertInstance, hrefOf, keyOf } from './instance-names.ts';
 import { texts } from './instance-texts.ts';
 
-/** As many rows as ten pages have: more are loaded when somebody asks for them. */
+/** As many rows as ten pages hold; more are loaded on request. */
 const ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 const POLL_SECONDS = 60;
@@ -73,7 +73,9 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** How many there are, and ways to those that are not idle: among thousands they are scattered. */
+/**
+ * The total number, and links to instances that are not idle, which are scattered among thousands.
+ */
 function Counts({ of }: { readonly of: Listing<AlertInstance> }): VNode {
   const { items, nextPageToken } = of;
   const text = formatCount(items.length, format.value);
@@ -96,7 +98,7 @@ interface OnlyInProps {
   readonly of: readonly AlertInstance[];
 }
 
-/** Leads to those in a state, beside the other filters; nothing where there is none. */
+/** Links to instances in a state, keeping the other filters; renders nothing if there are none. */
 function OnlyIn({ state, of }: OnlyInProps): VNode | null {
   const count = of.filter((one) => one.state === state).length;
   if (count === 0) return null;
@@ -109,7 +111,7 @@ function OnlyIn({ state, of }: OnlyInProps): VNode | null {
   );
 }
 
-/** What the filters offer, and units, which the instances themselves do not carry. */
+/** Options of the filters, and units, which instances do not carry. */
 interface Words {
   readonly vms: readonly Vm[];
   readonly rules: ReturnType<typeof useRules>;

@@ -1,4 +1,4 @@
-/** Says on the page of an incident or a rule that a maintenance window covers it now. */
+/** Marks an incident or a rule that a maintenance window currently covers. */
 import type { VNode } from 'preact';
 import { NoticeBox } from '../../../components/notice-box.tsx';
 import { msOf } from '../../../components/time.tsx';
@@ -11,7 +11,7 @@ import { pathOf } from '../../../router/match.ts';
 import { type MaintenanceWindow, useActiveWindows } from './maintenance.ts';
 import { texts } from './maintenance-texts.ts';
 
-/** For an incident: '' as its VM where it is of a whole data center. */
+/** For an incident; its VM is '' if it concerns a whole data center. */
 export function IncidentMaintenance(props: {
   readonly projectName: string;
   readonly ruleName: string;
@@ -27,13 +27,13 @@ export function IncidentMaintenance(props: {
 export interface RuleMaintenanceProps {
   readonly projectName: string;
   readonly ruleName: string;
-  /** VMs that it selects; undefined: every one. */
+  /** VMs that the rule selects; undefined for all VMs. */
   readonly vmNames: readonly string[] | undefined;
   /** Display names by resource name. */
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** For a rule, also where a window covers one of its VMs alone. */
+/** For a rule, even if a window covers only one of its VMs. */
 export function RuleMaintenance(props: RuleMaintenanceProps): VNode | null {
   const { projectName, ruleName, vmNames, names } = props;
   const windows = useActiveWindows(projectName).filter(

@@ -1,15 +1,18 @@
-/** Texts of maintenance windows: their page, and the mark on what they cover. */
+/**
+ * Texts of maintenance windows: their page and the mark on rules, VMs and incidents that they
+ * cover.
+ */
 import { localized } from '../../../messages/localized.ts';
 
 export const texts = localized({
   about:
-    'In a maintenance window nobody is notified of what fires. Evaluation goes on, incidents are recorded, and what still fires at the end is announced once.',
+    'A maintenance window suppresses notifications. Evaluation continues and incidents are recorded; those still firing at the end are announced once.',
   label: 'Maintenance windows',
   show: 'Show',
   current: 'Planned and active',
-  withOver: 'Also those that are over',
+  withOver: 'Include past windows',
   none: 'No maintenance is planned.',
-  noneHelp: 'Plan a window before work on VMs that would raise incidents.',
+  noneHelp: 'Plan a window before work on VMs that would cause incidents.',
   covers: 'Covers',
   state: 'State',
   from: 'From',
@@ -25,58 +28,60 @@ export const texts = localized({
   plan: {
     open: 'Plan maintenance',
     title: 'Plan maintenance',
-    action: 'Plan it',
-    saved: 'Maintenance is planned',
+    action: 'Plan',
+    saved: 'Maintenance planned',
     rule: 'Rule',
     everyRule: 'Every rule',
     vm: 'VM',
-    vmHelp: 'Name or id. Empty: every VM, and conditions of whole data centers.',
-    noVm: (text: string) => `No VM is called ${text}`,
-    several: (text: string) => `Several VMs are called ${text}: give the id of one`,
-    from: 'Begins',
-    fromHelp: (zone: string) => `Empty: now. By the clock of: ${zone}`,
-    length: 'Lasts',
+    vmHelp: 'Name or id. Leave empty for all VMs and whole-data-center conditions.',
+    noVm: (text: string) => `No VM is named ${text}`,
+    several: (text: string) => `Several VMs are named ${text}. Enter the id of one`,
+    from: 'Starts',
+    fromHelp: (zone: string) => `Leave empty to start now. Time zone: ${zone}`,
+    length: 'Duration',
     lengths: {
       '1': '1 hour',
       '2': '2 hours',
       '4': '4 hours',
       '8': '8 hours',
       '24': '24 hours',
-      time: 'Until a time that you choose',
+      time: 'Until a time of your choice',
     },
     until: 'Ends',
-    untilHelp: (zone: string) => `At most 30 days after it begins. By the clock of: ${zone}`,
-    noUntil: 'Choose when it ends',
-    note: 'Why, for others to read (optional)',
-    effectAll: 'Nobody is notified in that time, whatever fires in this project.',
-    effect: (covered: string) => `Nobody is notified in that time of: ${covered}`,
+    untilHelp: (zone: string) => `At most 30 days after the start. Time zone: ${zone}`,
+    noUntil: 'Choose an end',
+    note: 'Reason, for other members (optional)',
+    effectAll: 'No notifications are sent for anything in this project during that time.',
+    effect: (covered: string) => `No notifications are sent during that time for: ${covered}`,
   },
   end: {
     open: 'End',
     title: (covered: string) => `End the maintenance of ${covered}?`,
     effect:
-      'From now on people are notified again of what fires. What still fires is announced once, as at its end.',
-    action: 'End it',
-    saved: 'The maintenance is ended',
+      'Notifications resume at once. Incidents that are still firing are announced once, as at the regular end.',
+    action: 'End',
+    saved: 'Maintenance ended',
   },
-  // Not `cancel`, which closes the dialog.
+  // Named differently from `cancel`, which closes the dialog.
   callOff: {
     open: 'Call off',
     title: (covered: string) => `Call off the maintenance of ${covered}?`,
-    effect: 'It does not begin: people are notified of what fires, as ever.',
-    action: 'Call it off',
-    saved: 'The maintenance is called off',
+    effect: 'The window does not start, and notifications are sent as usual.',
+    action: 'Call off',
+    saved: 'Maintenance called off',
   },
   mark: {
-    incident: (until: string) => `In maintenance until ${until}: nothing of this is sent`,
-    rule: (until: string) => `In maintenance until ${until}: nothing that this rule finds is sent`,
+    incident: (until: string) =>
+      `In maintenance until ${until}: notifications for this incident are suppressed`,
+    rule: (until: string) =>
+      `In maintenance until ${until}: notifications of this rule are suppressed`,
     ofVm: (vm: string, until: string) =>
-      `In maintenance until ${until}: nothing that this rule finds on ${vm} is sent`,
-    after: 'Evaluation goes on. What still fires then is announced once.',
+      `In maintenance until ${until}: notifications of this rule for ${vm} are suppressed`,
+    after: 'Evaluation continues. Incidents still firing at the end are announced once.',
   },
 });
 
-/** What each state is called. */
+/** Display name of each state. */
 export const stateNames: Readonly<Record<string, string>> = localized({
   SCHEDULED: 'Planned',
   ACTIVE: 'Active',

@@ -1,6 +1,6 @@
 /**
- * The maintenance windows of a project: what each covers, from when until when, and who planned it.
- * An editor plans them, calls them off and ends them early.
+ * The maintenance windows of a project: scope, start, end and author. Editors plan them, call them
+ * off and end them early.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -25,7 +25,7 @@ import { PlanMaintenance } from './plan-maintenance.tsx';
 
 const ROWS = 100;
 const POLL_SECONDS = 30;
-/** While what still fires is being announced, which takes a moment. */
+/** Polling interval while still-firing incidents are being announced, which takes a moment, s. */
 const ENDING_POLL_SECONDS = 2;
 
 export function Page({ parameters }: PageProps): VNode {
@@ -87,7 +87,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** The windows of the project: those that are not over, or all where the address asks for all. */
+/** The current windows of the project, or all of them if the address says so. */
 function useWindows(projectName: string): ListLoader<MaintenanceWindow> {
   const includeOver = query.value.get('show') === 'all';
   return useListing<MaintenanceWindow>(
@@ -194,7 +194,7 @@ function timeOf(unix: string | undefined): VNode | undefined {
   return ms === undefined ? undefined : <Time ms={ms} />;
 }
 
-/** How far off the next change is stands below it alone. */
+/** Only the next change has its distance in time below it. */
 function From({ of: { state, fromUnix } }: { readonly of: MaintenanceWindow }): VNode {
   return (
     <>
@@ -226,13 +226,13 @@ function mayEnd({ state }: MaintenanceWindow): boolean {
   return state === 'SCHEDULED' || state === 'ACTIVE';
 }
 
-/** One that has not begun is called off. */
+/** A window that has not started is called off. */
 function endTextsOf({ state }: MaintenanceWindow): typeof texts.end {
   return state === 'SCHEDULED' ? texts.callOff : texts.end;
 }
 
 interface EndProps {
-  /** Undefined: none is being ended. */
+  /** Undefined if no window is being ended. */
   readonly window: MaintenanceWindow | undefined;
   readonly onClose: () => void;
   readonly onSaved: () => void;

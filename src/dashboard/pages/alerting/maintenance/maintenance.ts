@@ -1,4 +1,4 @@
-/** Maintenance windows as loaded, and what each covers. */
+/** Maintenance windows as loaded, and their scope. */
 import { msOf } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
 import { nowMs } from '../../../data/clock.ts';
@@ -12,9 +12,9 @@ export type MaintenanceWindow = ResponseOf<
   'listMaintenanceWindows'
 >['windows'][number];
 
-/** What a window is about; '' = all of them. */
+/** Scope of a window; '' for all. */
 export type Scope = Pick<MaintenanceWindow, 'ruleName' | 'vmName'>;
-/** The same with what the two are called; '' where that is not known. */
+/** The scope with display names; '' if unknown. */
 export type NamedScope = Scope & Pick<MaintenanceWindow, 'ruleDisplayName' | 'vmDisplayName'>;
 
 /** `Rule CPU is high, VM shop-1`, or `Everything`. */
@@ -27,11 +27,11 @@ export function coveredText(scope: NamedScope): string {
   return parts.length === 0 ? texts.everything : parts.join(', ');
 }
 
-/** The service allows no more that are not over. */
+/** Maximum number of current windows, as enforced by the service. */
 const WINDOWS_MAX = 50;
 const POLL_SECONDS = 30;
 
-/** Windows that keep something from being sent now. Empty until they are loaded. */
+/** Windows that suppress notifications now. Empty until loaded. */
 export function useActiveWindows(projectName: string): readonly MaintenanceWindow[] {
   const { state } = useLoaded(
     `active maintenance ${projectName}`,

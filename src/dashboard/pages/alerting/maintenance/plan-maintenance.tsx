@@ -1,4 +1,4 @@
-/** The dialog in which somebody plans a maintenance window. What was typed survives a reload. */
+/** The dialog for planning a maintenance window. Input survives a reload. */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
@@ -19,15 +19,15 @@ const texts = all.plan;
 const NOTE_CHARS_MAX = 1_000;
 const HOUR_MS = 3_600_000;
 
-/** As typed. */
+/** Values as typed. */
 interface Fields {
-  /** '' = every rule. */
+  /** Resource name; '' for all rules. */
   readonly ruleName: string;
-  /** Name or id; '' = every VM. */
+  /** Name or id; '' for all VMs. */
   readonly vm: string;
-  /** '' = now. */
+  /** Start; '' for now. */
   readonly from: string;
-  /** Hours, or `time`: until what `until` says. */
+  /** Hours, or `time` for the end given in `until`. */
   readonly length: string;
   readonly until: string;
   readonly note: string;
@@ -38,7 +38,7 @@ const BLANK: Fields = { ruleName: '', vm: '', from: '', length: '1', until: '', 
 export interface PlanMaintenanceProps {
   readonly projectName: string;
   readonly isOpen: boolean;
-  /** Something typed earlier was found: it goes on. */
+  /** Called if earlier input was restored. */
   readonly onRestored: () => void;
   readonly onClose: () => void;
   readonly onSaved: () => void;
@@ -188,7 +188,7 @@ function scopeOf({ ruleName, vm }: Fields, vms: readonly Vm[]): Scope {
   return { ruleName, vmName: text === '' ? '' : (vmsCalled(vms, text)[0]?.name ?? text) };
 }
 
-/** Unix ms; undefined while no end is chosen. */
+/** Unix ms; undefined until an end is chosen. */
 function untilMsOf(fields: Fields, isUtc: boolean): number | undefined {
   if (fields.length === 'time') return parseTimeField(fields.until, isUtc);
   const fromMs = parseTimeField(fields.from, isUtc) ?? serverClock.now();

@@ -1,4 +1,4 @@
-/** A rule that does not exist yet, from a template of the address or from nothing. */
+/** A new rule, from the template in the address or from scratch. */
 import type { VNode } from 'preact';
 import { DataView } from '../../../components/data-view.tsx';
 import { SelectField } from '../../../components/fields.tsx';
@@ -38,7 +38,7 @@ export function Page({ parameters }: PageProps): VNode {
             <>
               <Start templates={list} template={template} />
               <NewRule
-                // Each template has a draft of its own: to look at another loses nothing.
+                // Each template has its own draft, so that looking at another one loses nothing.
                 key={template?.templateId}
                 template={template}
                 choices={choices}
@@ -73,9 +73,9 @@ function Start({ templates, template }: StartProps): VNode {
 }
 
 interface NewDraft {
-  /** Of the rule: sent again after a reload, it is still the same rule. */
+  /** Id of the rule; kept so that resending after a reload refers to the same rule. */
   readonly id: string;
-  /** undefined: nothing was typed. */
+  /** Undefined if nothing was typed. */
   readonly fields: RuleFields | undefined;
 }
 
@@ -98,7 +98,7 @@ function NewRule({ template, choices }: NewRuleProps): VNode {
     draft.discard();
     navigate(`/${name}`);
   });
-  // The id exists: an earlier attempt, whose answer was lost, has created it.
+  // The id exists: an earlier attempt created it, but its response was lost.
   const isThere = isStale(save.state.value);
   return (
     <RuleEditor
@@ -127,7 +127,7 @@ function NewRule({ template, choices }: NewRuleProps): VNode {
               <button
                 type="button"
                 onClick={() => {
-                  // The next draft is of another rule.
+                  // The next draft belongs to another rule.
                   draft.discard();
                   navigate(`/${projectName}/alertRules/${id}`);
                 }}

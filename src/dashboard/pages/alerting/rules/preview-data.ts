@@ -1,6 +1,6 @@
 /**
- * A preview as it is shown: how far back it looks, the lane of each series, its traced readings. Pure.
- * Nothing here decides anything; it places what the service evaluated.
+ * A preview as displayed: its range, the lane of each series, and its traced readings. Pure.
+ * Nothing is decided here; it only positions what the service evaluated.
  */
 import { position, type Scale } from '../../../charts/axis.ts';
 import type { HistoryData } from '../../../charts/history-data.ts';
@@ -13,22 +13,22 @@ export type RuleSpec = NonNullable<PreviewRequest['spec']>;
 export type PreviewedInstance = Preview['instances'][number];
 type Trace = NonNullable<Preview['trace']>;
 
-/** Samples that are looked at without being asked for: about a second of the service's time. */
+/** Samples evaluated without a request by the user: about one second of the service's time. */
 const SAMPLES_AT_ONCE = 500_000;
-/** The service refuses more. */
+/** Maximum number of samples that the service accepts. */
 const SAMPLES_MAX = 10_000_000;
 const SAMPLING_SECONDS = 30;
-/** Lengths that people count in, longest first. The service keeps a week. */
+/** Round durations, longest first. The service keeps a week. */
 const RANGES_SECONDS = [
   604_800, 259_200, 172_800, 86_400, 43_200, 21_600, 10_800, 3_600, 900,
 ] as const;
 
-/** How far back a preview of so many VMs looks by itself, seconds. */
+/** Default range of a preview of that many VMs, s. */
 export function rangeAtOnce(vms: number): number {
   return longest(vms, SAMPLES_AT_ONCE);
 }
 
-/** How far back it may look when somebody asks for it, seconds: a week, but for very many VMs. */
+/** Maximum range on request, s: a week, except for very many VMs. */
 export function rangeOnRequest(vms: number): number {
   return longest(vms, SAMPLES_MAX);
 }
@@ -38,14 +38,14 @@ function longest(vms: number, samplesMax: number): number {
   return RANGES_SECONDS.find(fits) ?? RANGES_SECONDS[RANGES_SECONDS.length - 1] ?? 900;
 }
 
-/** A series of a VM: what a trace is asked for. */
+/** A series of a VM: the input of a trace. */
 export interface TracedSeries {
   readonly vmName: string;
   readonly vmDisplayName: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** How a series is called: its VM, and what distinguishes it from others of that VM. */
+/** Name of a series: its VM, and the labels that distinguish it from others of that VM. */
 export function seriesName({ vmName, vmDisplayName, labels }: TracedSeries): string {
   return [vmDisplayName || idOf(vmName), ...Object.values(labels)].join(' ');
 }
@@ -54,20 +54,20 @@ export function seriesKey({ vmName, labels }: TracedSeries): string {
   return `${vmName} ${JSON.stringify(Object.entries(labels).sort())}`;
 }
 
-/** Bounds of what was looked at, Unix ms. */
+/** Bounds of the evaluated range, Unix ms. */
 export interface Window {
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** From where anything is known to the end; all that was looked at where nothing is. */
+/** From the earliest known data to the end; the whole range if there is no data. */
 export function shownWindow({ startUnixMs, endUnixMs, instances }: Preview): Window {
   const [startMs, endMs] = [Number(startUnixMs), Number(endUnixMs)];
   const firstMs = instances.map((one) => firstKnownMs(one)).filter((ms) => ms !== undefined);
   return { startMs: firstMs.length > 0 ? Math.min(...firstMs) : startMs, endMs };
 }
 
-/** Begin of the first segment with data, Unix ms; undefined: it has none. */
+/** Start of the first segment with data, Unix ms; undefined if there is none. */
 export function firstKnownMs({ segments }: PreviewedInstance): number | undefined {
   const first = segments.find(({ dataState }) => dataState !== 'MISSING');
   return first && Number(first.startUnixMs);
@@ -75,19 +75,20 @@ export function firstKnownMs({ segments }: PreviewedInstance): number | undefine
 
 export type LaneKind = 'known' | 'sustaining' | 'firing' | 'missing' | 'unlisted';
 
-/** A stretch of a lane, px. */
+/** A segment of a lane, px. */
 export interface LaneShape {
   readonly kind: LaneKind;
   readonly fromPx: number;
   readonly toPx: number;
 }
 
-/** What is shorter is still seen. */
+/** Minimum width, px, so that short segments stay visible. */
 const SHAPE_PX_MIN = 2;
 
 /**
- * The stretches of a lane by kind, from left to right. Those of one kind that touch on the screen are
- * one, so that their number is bounded by the width. No line crosses missing data; what fires does.
+ * The segments of a lane by kind, from left to right. Segments of one kind that touch on the screen
+ * are merged, so the width bounds their number. Sustaining segments do not cross missing data;
+ * firing ones do.
  */
 export function laneShapes(
   { segments, segmentsTruncated }: PreviewedInstance,
@@ -127,13 +128,13 @@ export interface LaneCounts {
   readonly firings: number;
   /** Runs that did not fire. */
   readonly runs: number;
-  /** After the first reading. */
+  /** Gaps after the first reading. */
   readonly gaps: number;
-  /** Altogether, seconds. */
+  /** Total length of the gaps, s. */
   readonly gapSeconds: number;
-  /** true: there were more runs and gaps, in the time that is not listed. */
+  /** True if older runs and gaps exist that are not listed. */
   readonly isAtLeast: boolean;
-  /** As of the end. */
+  /** State at the end. */
   readonly state: string;
 }
 
@@ -157,7 +158,7 @@ export function laneCounts(instance: PreviewedInstance): LaneCounts {
   };
 }
 
-/** Who fires most is first, then who breaches, then whose data was missing; else as they came. */
+/** Order: the most firings first, then breaches, then missing data; otherwise unchanged. */
 export function eventfulFirst(
   instances: readonly PreviewedInstance[],
 ): readonly PreviewedInstance[] {
@@ -172,16 +173,16 @@ export function eventfulFirst(
   return counted.map(({ instance }) => instance);
 }
 
-/** A run below firing is over when the condition ended with it. */
+/** A run ended without firing if its condition ended with it. */
 function endsIdle(segments: PreviewedInstance['segments'], i: number): boolean {
   return segments[i + 1]?.state === 'IDLE';
 }
 
 /**
- * The readings of a trace for a history chart, at the times at which they were observed. Each gap has
- * a time without a value, so that no line crosses it; tolerated ones are not hatched.
+ * The readings of a trace for a history chart, at their observation times. Each gap gets a time
+ * without a value, so that no line crosses it; tolerated gaps are not hatched.
  *
- * @param startMs what was before it is left out
+ * @param startMs earlier readings are dropped
  * @param words of the values and of a gap
  */
 export function traceData(
@@ -223,7 +224,7 @@ export function traceData(
   };
 }
 
-/** In the middle of a gap, and where it reaches an end of what is drawn also there. */
+/** In the middle of a gap, and at the ends of the drawn range that it reaches. */
 function withoutValue(gap: Window, { startMs, endMs }: Window) {
   const times = [
     ...(gap.startMs <= startMs ? [startMs] : []),

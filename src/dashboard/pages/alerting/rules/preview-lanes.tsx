@@ -1,6 +1,6 @@
 /**
- * A lane for each series of a preview: when it would have been sustaining and firing, and where its data
- * was missing. By shape, and in words beside it. A lane is a button that chooses the traced series.
+ * One lane per series of a preview: when it would have been sustaining and firing, and where data
+ * was missing, by shape and in words. A lane is a button that selects the traced series.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -34,13 +34,13 @@ import { texts } from './preview-texts.ts';
 
 export interface PreviewLanesProps {
   readonly of: Preview;
-  /** What the axis shows. */
+  /** Range of the axis. */
   readonly window: Window;
   readonly traced: TracedSeries | undefined;
   readonly onTrace: (series: TracedSeries) => void;
 }
 
-/** Lanes at first, and how many more each time: a page with 200 of them would be slow to use. */
+/** Initial number of lanes, and lanes added each time: a page with 200 lanes would be slow. */
 const LANES_AT_FIRST = 10;
 const LANES_MORE = 20;
 
@@ -115,19 +115,22 @@ function laneWords(instance: PreviewedInstance, { startMs }: Window): string {
   return words.join('; ');
 }
 
-/** VMs are not polled at the same moment. */
+/** Margin, ms: VMs are not polled at the same moment. */
 const NEW_MS = 90_000;
 
 interface TrackProps {
   readonly window: Window;
   readonly width: number;
-  /** Id of the pattern of missing data. */
+  /** Id of the pattern for missing data. */
   readonly hatch: string;
 }
 
 const HEIGHT = 24;
 const BASE = 19;
-/** Top and bottom of each kind, px: what fires is high, what only breaches is half of that. */
+/**
+ * Top and bottom of each kind, px: firing segments have the full height, sustaining ones half of
+ * it.
+ */
 const heights: Readonly<Record<LaneKind, readonly [number, number]>> = {
   known: [BASE, BASE + 1.5],
   unlisted: [BASE, BASE + 1.5],

@@ -1,6 +1,6 @@
 /**
- * The notifications of a replay: when, about what, to whom, what would have come of each, and its text
- * on demand. Destinations and texts come only for those who may change destinations.
+ * The notifications of a replay: time, subject, recipient, outcome, and the text on demand.
+ * Destinations and texts are returned only to users who may change destinations.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -35,7 +35,7 @@ export function ReplayNotifications(props: ReplayNotificationsProps): VNode {
     shown.value = notification;
   }, placeOf);
   const known = openColumns(placeOf);
-  // Several may be of one time, one VM and one destination: its recipients.
+  // Several may share the time, VM and destination: one for each recipient.
   const rows = notifications.map((notification, index) => ({ notification, index }));
   const { value: open } = shown;
   return (
@@ -143,7 +143,7 @@ function bodyColumn(
   };
 }
 
-/** JSON with line breaks; any other text as it is. */
+/** Indented JSON; any other text unchanged. */
 function readable(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), null, 2);

@@ -1,6 +1,6 @@
 /**
- * Which VMs of a rule are replayed: those on which it would have fired most often suggest themselves,
- * as a preview finds them; others are ticked in a dialog.
+ * Selects the VMs of a rule to replay. By default, those on which a preview says it would have
+ * fired most often; others are selected in a dialog.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -16,17 +16,17 @@ import { VmChoice } from './vm-choice.tsx';
 export type Replay = ResponseOf<'AlertService', 'replayAlertRule'>;
 export type ReplayedSpec = NonNullable<RequestOf<'AlertService', 'replayAlertRule'>['spec']>;
 
-/** The service replays no more at once. */
+/** Maximum number of VMs per replay. */
 const VMS_MAX = 20;
 
 export interface Suggested {
   readonly how: 'all' | 'worst' | 'first' | 'chosen';
   readonly vmNames: readonly string[];
-  /** On how many of them a preview says that the rule would have fired. */
+  /** Number of VMs on which the rule would have fired, according to a preview. */
   readonly fired: number;
 }
 
-/** @param selected names of all VMs that the rule selects, in the order in which they are shown */
+/** @param selected names of all VMs that the rule selects, in display order */
 export async function suggestVms(
   asked: RequestOf<'AlertService', 'previewAlertRule'>,
   selected: readonly string[],
@@ -43,7 +43,7 @@ export async function suggestVms(
     const vmNames = [...worst, ...others].slice(0, VMS_MAX);
     return { how: 'worst', vmNames, fired: Math.min(fired.length, VMS_MAX) };
   } catch (error) {
-    // Of very many VMs a preview takes too long; the replay itself looks at few.
+    // With very many VMs a preview takes too long, while the replay covers only a few.
     if (!(error instanceof RpcError) || error.isDenied || options.signal.aborted) throw error;
     return { how: 'first', vmNames: selected.slice(0, VMS_MAX), fired: 0 };
   }
@@ -53,7 +53,7 @@ export interface ReplayVmsProps {
   readonly selected: readonly string[];
   /** Display names by resource name. */
   readonly names: ReadonlyMap<string, string>;
-  /** undefined: those that suggest themselves. */
+  /** Undefined for the default selection. */
   readonly chosen: readonly string[] | undefined;
   readonly onChoose: (chosen: readonly string[] | undefined) => void;
 }

@@ -1,4 +1,4 @@
-/** Pausing, resuming and deleting a rule: each says first what it retires. */
+/** Pausing, resuming and deleting a rule. Each dialog first says what it retires. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -27,7 +27,7 @@ export interface RuleActsProps {
   readonly spec: RuleSpec;
   readonly onSaved: (saved: SavedRule, spec: RuleSpec) => void;
   readonly onDeleted: () => void;
-  /** Somebody else was faster: the rule is to be read again. */
+  /** Called if another member saved first: the rule must be reloaded. */
   readonly onStale: () => void;
 }
 
@@ -117,25 +117,25 @@ function Delete({ project, rule, spec, onDeleted, onStale }: RuleActsProps): VNo
   );
 }
 
-/** True when a change was refused because somebody else had saved a newer version. */
+/** True if a change was rejected because a newer version had been saved. */
 export function isStale(state: MutationState<unknown>): boolean {
   return state.kind === 'refused' && state.error.reason === 'STALE_VERSION';
 }
 
-/** Calls when the service refused because somebody else had saved a newer version. */
+/** Calls `onStale` if the service rejected a change because a newer version had been saved. */
 export function useStale(mutation: Mutation<never, unknown>, onStale: () => void): void {
   const state = mutation.state.value;
   useEffect(() => {
     if (isStale(state)) onStale();
-    // Once for each refusal.
+    // Once per rejection.
   }, [state]);
 }
 
-/** Read whole they are ten pages at most; beyond it the count says `at least`. */
+/** At most ten pages are read; beyond that the count says `at least`. */
 const ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 
-/** How many incidents and instances end with the rule as it is. */
+/** Number of incidents and instances that end with the current rule. */
 function Retired({ project, rule }: { readonly project: string; readonly rule: Rule }): VNode {
   const own = { projectName: `projects/${project}`, ruleName: rule.name, pageSize: PAGE_ROWS };
   const load: Load<readonly [Listing<unknown>, Listing<unknown>]> = (options) =>

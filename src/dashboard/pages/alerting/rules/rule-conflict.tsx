@@ -1,4 +1,4 @@
-/** Mine beside theirs: somebody saved a newer version of a rule while it was edited here. */
+/** Compares my version with theirs after a newer version of a rule was saved during an edit. */
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ActionButton } from '../../../components/action-button.tsx';
@@ -9,16 +9,19 @@ import { texts } from './rule-texts.ts';
 import { fieldTitles, fieldWords, type RuleNames } from './rule-words.ts';
 
 export interface RuleConflictProps {
-  /** Those that differ. */
+  /** Fields that differ. */
   readonly fields: readonly RuleField[];
   readonly mine: RuleFields;
   readonly theirs: RuleFields;
   readonly version: string;
-  /** Who saved it; empty: not known. */
+  /** Who saved it; empty if unknown. */
   readonly by: string;
   readonly names: RuleNames;
   readonly isBusy: boolean;
-  /** It is why a save was refused: the person is led to it. Else nobody is interrupted. */
+  /**
+   * True if it caused the rejection of a save: then it takes the focus. Otherwise it does not
+   * interrupt the user.
+   */
   readonly isAnswer: boolean;
   readonly onTakeTheirs: () => void;
   readonly onSaveMine: () => void;

@@ -1,6 +1,6 @@
 /**
- * A saved rule in its form. A draft is based on a version; when a newer one comes, it stays, and what
- * differs is shown beside it.
+ * A saved rule in its form. A draft is based on a version; when a newer one arrives, the draft
+ * stays and the differences are shown next to it.
  */
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
@@ -19,9 +19,9 @@ import { texts } from './rule-texts.ts';
 import { useCheckedRule } from './use-rule-form.ts';
 
 export interface EditDraft {
-  /** undefined: nothing was typed. */
+  /** Undefined if nothing was typed. */
   readonly fields: RuleFields | undefined;
-  /** The version that they are based on. */
+  /** The version on which the fields are based. */
   readonly version: string;
 }
 
@@ -40,7 +40,7 @@ export function RuleEdit(props: RuleEditProps): VNode {
   const { fields: typed, version } = draft.value.value;
   const theirUnit = unitOf(metrics, spec.metricId);
   const theirs = fieldsOf(spec, theirUnit);
-  // Pausing has buttons of its own: a form that is older than a pause must not undo it.
+  // Pausing has its own buttons, so a form that is older than a pause must not undo it.
   const mine = { ...theirs, ...typed, enabled: theirs.enabled };
   const different = differencesOf(
     { fields: mine, unit: unitOf(metrics, mine.metricId) },
@@ -90,7 +90,7 @@ export function RuleEdit(props: RuleEditProps): VNode {
           };
         }}
         onSave={() => sendAs(version)}
-        // The conflict says it, with what to do.
+        // The conflict box already explains it.
         hasStatus={!(isConflicting && isStale(save.state.value))}
         actions={
           isEdited &&
@@ -110,7 +110,7 @@ interface Sent {
   readonly spec: RuleSpec;
 }
 
-/** Saves what was typed as an edit of a version; the draft ends with it. */
+/** Saves the draft as an edit of a version, then discards it. */
 function useSave({ rule, choices, draft, onSaved, onStale }: RuleEditProps): {
   readonly save: SaveRule;
   readonly send: (sent: Sent, expectedVersion: string) => void;
@@ -120,7 +120,7 @@ function useSave({ rule, choices, draft, onSaved, onStale }: RuleEditProps): {
   const last = useRef<Sent>(undefined);
   useStale(save, onStale);
   useSaved(save, (saved) => {
-    // What was typed while it was under way is based on what was saved.
+    // Input typed during the save is based on the saved version.
     const now = draft.value.peek().fields;
     if (now === last.current?.fields) draft.discard();
     else draft.value.value = { fields: now, version: saved.version };

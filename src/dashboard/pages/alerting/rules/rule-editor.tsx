@@ -1,6 +1,6 @@
 /**
- * The form of a rule with what saves it, beside the views of the rule as it stands in the form. A new
- * rule and a saved one are edited by the same.
+ * The form of a rule with its save button, next to views of the rule as currently typed. Used for
+ * new and saved rules.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { ActionButton } from '../../../components/action-button.tsx';
@@ -28,11 +28,11 @@ export interface RuleEditorProps {
   readonly isNew: boolean;
   readonly save: SaveRule;
   readonly onSave: () => void;
-  /** Why it cannot be saved now; undefined: it can. */
+  /** Why it cannot be saved now; undefined if it can. */
   readonly blocked: string | undefined;
-  /** False where the page itself says how the save went. */
+  /** False if the page itself reports the outcome of the save. */
   readonly hasStatus: boolean;
-  /** Further buttons. */
+  /** Additional buttons. */
   readonly actions?: ComponentChildren;
 }
 

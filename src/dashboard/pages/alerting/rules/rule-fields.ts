@@ -1,14 +1,14 @@
 /**
- * A rule as it stands in its form, and back: pure. Numbers and lengths of time are kept as they are
- * typed, so that a draft loses nothing, and a number that is not typed is absent. Whether a value is
- * allowed, the service decides; here it is only read.
+ * Converts a rule to its form fields and back. Pure. Numbers and durations are kept as typed, so
+ * that a draft loses nothing; a number that was not typed is absent. The service decides whether a
+ * value is allowed; here it is only parsed.
  */
 import type { Rule } from '../../../data/catalogue.ts';
 
-/** A rule as the API has it. */
+/** A rule as defined by the API. */
 export type RuleSpec = NonNullable<Rule['spec']>;
 
-/** By the names of the spec, so that a refusal that names a field finds it. */
+/** Named like the fields of the spec, so that a rejection of a field can be attributed. */
 export interface RuleFields {
   readonly displayName: string;
   readonly metricId: string;
@@ -19,14 +19,14 @@ export interface RuleFields {
   readonly allVms: boolean;
   readonly vmNames: readonly string[];
   readonly enabled: boolean;
-  /** Empty = never. */
+  /** Empty for never. */
   readonly repeatIntervalSeconds: string;
   readonly destinationNames: readonly string[];
-  /** Empty = the threshold. */
+  /** Empty for the threshold. */
   readonly recoveryThreshold: string;
-  /** Empty = one good sample. */
+  /** Empty for one good sample. */
   readonly recoverySeconds: string;
-  /** `name=value`, a line each. */
+  /** One `name=value` per line. */
   readonly labels: string;
   readonly runbookText: string;
   readonly runbookUrl: string;
@@ -34,7 +34,7 @@ export interface RuleFields {
 
 export type RuleField = keyof RuleFields;
 
-/** Why a field cannot be read. */
+/** Why a field cannot be parsed. */
 export type RuleProblem = 'missing' | 'noNumber' | 'noDuration' | 'noLabel' | 'noVm';
 
 export const operators = [
@@ -43,7 +43,7 @@ export const operators = [
 ];
 export const severities = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
-/** A form without a metric and a threshold: neither can be guessed. */
+/** A form without a metric and a threshold, because neither can be guessed. */
 export const blankRule: RuleFields = {
   displayName: '',
   metricId: '',
@@ -63,7 +63,7 @@ export const blankRule: RuleFields = {
   runbookUrl: '',
 };
 
-/** What the form of a saved rule, or of a template, begins with. `unit` is that of its metric. */
+/** Initial form of a saved rule or a template. `unit` is that of its metric. */
 export function fieldsOf(spec: RuleSpec, unit: string): RuleFields {
   const { threshold, recoveryThreshold, recoverySeconds, repeatIntervalSeconds } = spec;
   return {
@@ -88,7 +88,7 @@ export function fieldsOf(spec: RuleSpec, unit: string): RuleFields {
   };
 }
 
-/** The rule that the form means; undefined while a field cannot be read. */
+/** The rule described by the form; undefined while a field cannot be parsed. */
 export function specOf(fields: RuleFields, unit: string): RuleSpec | undefined {
   const { displayName, metricId, operator, severity, allVms, enabled } = fields;
   const threshold = quantityOf(fields.threshold, unit);
@@ -99,7 +99,7 @@ export function specOf(fields: RuleFields, unit: string): RuleSpec | undefined {
   const repeatIntervalSeconds = durationOf(repeat);
   const labels = labelsOf(fields.labels);
   if (Object.keys(problemsOf(fields, unit)).length > 0) return undefined;
-  // All of them were read, or there would be a problem.
+  // All of them were parsed, otherwise there would be a problem.
   if (threshold === undefined || sustainedSeconds === undefined) return undefined;
   if (repeatIntervalSeconds === undefined || labels === undefined) return undefined;
   return {
@@ -122,7 +122,7 @@ export function specOf(fields: RuleFields, unit: string): RuleSpec | undefined {
   };
 }
 
-/** Every field that cannot be read, and why; empty: `specOf` has a rule. */
+/** The fields that cannot be parsed, with the reason; empty if `specOf` returns a rule. */
 export function problemsOf(
   fields: RuleFields,
   unit: string,
@@ -150,8 +150,8 @@ export function problemsOf(
 }
 
 /**
- * The fields in which two forms mean something else, in the order of the form. `600 s` and `10 min`
- * are the same, and so are VMs in another order.
+ * The fields whose meaning differs between two forms, in form order. `600 s` equals `10 min`, and
+ * the order of VMs does not matter.
  */
 export function differencesOf(
   mine: { readonly fields: RuleFields; readonly unit: string },
@@ -161,7 +161,7 @@ export function differencesOf(
   return ruleFields.filter((field) => one[field] !== other[field]);
 }
 
-/** In the order of the form. */
+/** In form order. */
 export const ruleFields: readonly RuleField[] = [
   ...([
     'displayName',
@@ -176,7 +176,10 @@ export const ruleFields: readonly RuleField[] = [
   ...(['destinationNames', 'repeatIntervalSeconds', 'enabled'] as const),
 ];
 
-/** Each field as a text that is the same for the same meaning; what cannot be read stays as typed. */
+/**
+ * Normalizes each field so that equal meanings have equal texts; values that cannot be parsed stay
+ * as typed.
+ */
 function meaningOf(fields: RuleFields, unit: string): Record<RuleField, string> {
   const quantity = (text: string) => String(quantityOf(text, unit) ?? text.trim());
   const duration = (text: string) => String(durationOf(text) ?? text.trim());
@@ -205,7 +208,10 @@ const isBlank = (text: string): boolean => text.trim() === '';
 
 const DURATION_UNITS = { d: 86_400, h: 3_600, min: 60, s: 1 } as const;
 
-/** Whole seconds of `1 h 30 min`, `90 s` or `0`; undefined: a number without a unit says too little. */
+/**
+ * Whole seconds of `1 h 30 min`, `90 s` or `0`; undefined for other text, including a number
+ * without a unit, which is ambiguous.
+ */
 export function durationOf(text: string): number | undefined {
   const given = text.trim();
   if (given === '0') return 0;
@@ -217,7 +223,7 @@ export function durationOf(text: string): number | undefined {
   return Number.isSafeInteger(seconds) ? seconds : undefined;
 }
 
-/** `1 h 30 min`: with every second, as `durationOf` reads it. */
+/** `1 h 30 min`: precise to the second, in the format that `durationOf` parses. */
 export function durationText(seconds: number): string {
   if (!Number.isInteger(seconds) || seconds <= 0) return seconds === 0 ? '0 s' : `${seconds} s`;
   const parts: string[] = [];
@@ -234,8 +240,8 @@ const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
- * The value of a metric as it is typed: a number in the metric's unit, or with a unit of the same
- * kind, such as `4 GiB`, `90 %` or `10 min`. undefined: absent, or no number.
+ * Parses the value of a metric: a number in the metric's unit, or with a unit of the same kind,
+ * such as `4 GiB`, `90 %` or `10 min`. Undefined if it is empty or not a number.
  */
 export function quantityOf(text: string, unit: string): number | undefined {
   const given = text.trim();
@@ -249,7 +255,7 @@ export function quantityOf(text: string, unit: string): number | undefined {
   return finite(Number(number) * 1024 ** power);
 }
 
-/** The value as `quantityOf` reads it, exactly. */
+/** Formats the value exactly, as `quantityOf` parses it. */
 export function quantityText(value: number, unit: string): string {
   if (unit === 'seconds' && Number.isInteger(value) && value >= 0) return durationText(value);
   if (!unit.startsWith('bytes') || value === 0) return String(value);
@@ -262,7 +268,7 @@ function finite(value: number): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** undefined: a line is no `name=value`. */
+/** Undefined if a line is not `name=value`. */
 function labelsOf(text: string): Record<string, string> | undefined {
   const labels: Record<string, string> = {};
   for (const line of text.split('\n')) {

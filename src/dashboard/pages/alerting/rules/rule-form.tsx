@@ -1,4 +1,7 @@
-/** The fields of a rule: what it watches, when it fires and recovers, whom it notifies. */
+/**
+ * The fields of a rule: what it watches, when it fires and recovers, and where it sends
+ * notifications.
+ */
 import type { VNode } from 'preact';
 import { CheckField, FieldGroup, SelectField, TextField } from '../../../components/fields.tsx';
 import { type Destination, type Metric, unitOf } from '../../../data/catalogue.ts';
@@ -12,7 +15,7 @@ import { texts } from './rule-texts.ts';
 import { exampleIn, meaningText, operatorTitle, unitWords } from './rule-words.ts';
 import { VmChoice } from './vm-choice.tsx';
 
-/** What the project has, to choose from. */
+/** Options that the project offers. */
 export interface RuleChoices {
   readonly projectName: string;
   readonly metrics: readonly Metric[];
@@ -23,10 +26,10 @@ export interface RuleChoices {
 export interface RuleFormProps {
   readonly fields: RuleFields;
   readonly onChange: (changes: Partial<RuleFields>) => void;
-  /** Sentences, by field. */
+  /** Problems as sentences, by field. */
   readonly problems: Readonly<Partial<Record<RuleField, string>>>;
   readonly choices: RuleChoices;
-  /** A saved rule is paused and resumed by buttons of its own. */
+  /** Saved rules have separate buttons for pausing and resuming. */
   readonly isNew: boolean;
 }
 
@@ -192,7 +195,7 @@ function Selection({ fields, onChange, problems, choices: { vms } }: RuleFormPro
 function Notification({ fields, onChange, problems, choices }: RuleFormProps): VNode {
   const { destinations, projectName } = choices;
   const known = destinations.map(({ name }) => name);
-  // A destination that is deleted stays ticked until somebody takes it out.
+  // A deleted destination stays ticked until the user removes it.
   const offered = [...known, ...fields.destinationNames.filter((name) => !known.includes(name))];
   const path = pathIfAny('destinations', { project: idOf(projectName) });
   return (
@@ -238,7 +241,7 @@ function Notification({ fields, onChange, problems, choices }: RuleFormProps): V
   );
 }
 
-/** Unit, limitation, and whether a guest has to report it. */
+/** Unit, limitation, and whether it requires expanded monitoring. */
 function metricHelp(metric: Metric | undefined): string | undefined {
   if (metric === undefined) return undefined;
   const unit = unitWords(metric.unit);
@@ -247,7 +250,7 @@ function metricHelp(metric: Metric | undefined): string | undefined {
   return expanded ? `${help} ${texts.form.expandedOnly}` : help;
 }
 
-/** The chosen metric stays to choose from while the list is not loaded. */
+/** The selected metric remains an option while the list is not loaded. */
 function metricOptions(metrics: readonly Metric[], chosen: string) {
   const ids = metrics.map(({ metricId }) => metricId);
   const all = chosen === '' || ids.includes(chosen) ? ids : [chosen, ...ids];
@@ -255,7 +258,7 @@ function metricOptions(metrics: readonly Metric[], chosen: string) {
   return chosen === '' ? [{ value: '', title: texts.form.chooseMetric }, ...options] : options;
 }
 
-/** Nothing before a metric is chosen: its unit is not known. */
+/** Undefined until a metric is selected, because the unit is unknown. */
 function exampleHelp(unit: string): string | undefined {
   return unit === '' ? undefined : texts.form.thresholdHelp(exampleIn(unit));
 }

@@ -1,4 +1,7 @@
-/** Pages of alert rules and of maintenance windows: one chunk, each page under its name in routes.ts. */
+/**
+ * Pages of alert rules and maintenance windows: one chunk, with each page under its name in
+ * routes.ts.
+ */
 
 export { Page as maintenanceWindows } from '../maintenance/maintenance-windows.tsx';
 export { Page as newAlertRule } from './new-rule.tsx';

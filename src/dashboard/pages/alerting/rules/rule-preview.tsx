@@ -1,7 +1,7 @@
 /**
- * The preview of a rule while it is edited: what it would have done over stored readings, how much of
- * them there is, and the readings of one series with a threshold to drag. 400 ms after a change the
- * service evaluates the rule again; an answer that somebody no longer waits for is given up.
+ * Live preview of a rule during editing: its results on stored readings, their coverage, and the
+ * readings of one series with a draggable threshold. The service re-evaluates the rule 400 ms after
+ * a change; outdated requests are abandoned.
  */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -38,16 +38,16 @@ import { texts } from './preview-texts.ts';
 
 export interface RulePreviewProps {
   readonly projectName: string;
-  /** The rule as it is being edited; undefined while it cannot be saved. */
+  /** The rule being edited; undefined while it cannot be saved. */
   readonly spec: RuleSpec | undefined;
-  /** The threshold was moved on the chart. */
+  /** Called when the threshold is moved on the chart. */
   readonly onThreshold: (threshold: number) => void;
 }
 
-/** After a change, so that a word that is typed is one preview. */
+/** Debounce delay, ms: a typed word causes one preview. */
 const WAIT_MS = 400;
 const DAY_SECONDS = 86_400;
-/** VMs are not polled at the same moment. */
+/** Margin, ms: VMs are not polled at the same moment. */
 const TOLERANCE_MS = 90_000;
 
 export function RulePreview({ projectName, spec, onThreshold }: RulePreviewProps): VNode {
@@ -83,13 +83,13 @@ export function RulePreview({ projectName, spec, onThreshold }: RulePreviewProps
 interface LiveProps {
   readonly projectName: string;
   readonly spec: RuleSpec;
-  /** How many VMs the rule selects. */
+  /** Number of VMs that the rule selects. */
   readonly vms: number;
   readonly isUnfinished: boolean;
   readonly onThreshold: (threshold: number) => void;
 }
 
-/** A series that was chosen, of the metric for which it was. */
+/** A selected series, with the metric for which it was selected. */
 type Chosen = TracedSeries & { readonly metricId: string | undefined };
 
 function Live(props: LiveProps): VNode {
@@ -150,7 +150,9 @@ function ageText(isUnfinished: boolean, isCurrent: boolean): string {
   return isCurrent ? texts.current : texts.outdated;
 }
 
-/** The chosen series while the rule still looks at it; labels are of another metric otherwise. */
+/**
+ * The selected series, if the rule still covers it; otherwise its labels belong to another metric.
+ */
 function tracedOf(chosen: Chosen | undefined, spec: RuleSpec): TracedSeries | undefined {
   if (chosen === undefined || chosen.metricId !== spec.metricId) return undefined;
   const isSelected = spec.allVms || spec.vmNames?.includes(chosen.vmName);
@@ -159,7 +161,7 @@ function tracedOf(chosen: Chosen | undefined, spec: RuleSpec): TracedSeries | un
 
 interface Previewed {
   readonly preview: Preview;
-  /** What it evaluated, as `evaluatedOf` says it. */
+  /** Key of the evaluated request, from `evaluatedOf`. */
   readonly asked: string;
 }
 
@@ -167,12 +169,15 @@ function keyOf(request: PreviewRequest): string {
   return JSON.stringify(request);
 }
 
-/** The rule and how far back: whose readings are shown with it changes nothing of the result. */
+/** The rule and the range. The traced series is excluded because it does not affect the result. */
 function evaluatedOf({ spec, historySeconds }: PreviewRequest): string {
   return JSON.stringify([spec, historySeconds]);
 }
 
-/** Asks once at first, and again some time after each change; the one before is given up. */
+/**
+ * Loads at once at first and after a delay following each change; the previous request is
+ * abandoned.
+ */
 function usePreview(request: PreviewRequest): Loader<Previewed> {
   const asked = useRef(request);
   const loader = useLoaded(
@@ -186,7 +191,7 @@ function usePreview(request: PreviewRequest): Loader<Previewed> {
   const key = keyOf(request);
   useEffect(() => {
     if (keyOf(asked.current) === key) return undefined;
-    // Whoever chooses a line or a button has done with it; only a rule is typed.
+    // Selecting a lane or a button needs no delay; only the rule is typed.
     const isEdited = JSON.stringify(asked.current.spec) !== JSON.stringify(request.spec);
     return serverClock.wakeAfter(isEdited ? WAIT_MS : 0, () => {
       asked.current = request;
@@ -226,7 +231,7 @@ interface CoverageProps {
   readonly vms: number;
 }
 
-/** Both statuses, the counts, and of whom nothing is known: always, and in words. */
+/** Both statuses, the counts and the VMs without data: always shown, in words. */
 function Coverage({ of: preview, vms }: CoverageProps): VNode {
   const { queryStatus, historyStatus, evaluatedSamples, expectedSamples } = preview;
   const evaluated = formatCount(Number(evaluatedSamples), format.value);
@@ -251,7 +256,7 @@ function Coverage({ of: preview, vms }: CoverageProps): VNode {
   );
 }
 
-/** Since when there are readings, where that is later than what was asked for. */
+/** Start of the readings, if it is later than requested. */
 function beginText(preview: Preview): string {
   const { startMs } = shownWindow(preview);
   if (startMs <= Number(preview.startUnixMs) + TOLERANCE_MS) return '';
@@ -283,7 +288,7 @@ function resultText(preview: Preview, vms: number): string {
   return evaluatedSamples === '0' ? texts.unknownResult : texts.quiet;
 }
 
-/** Of which VMs, and of how many readings nothing is known: no, one or two sentences. */
+/** VMs and readings without data: zero to two sentences. */
 function unknownWords(preview: Preview): string[] {
   const { unknownVms, unknownVmNames, unknownVmDisplayNames } = preview;
   const { evaluatedSamples, expectedSamples } = preview;
@@ -338,13 +343,13 @@ function Trace({ of: preview, spec, onThreshold }: TracedProps): VNode {
     [trace, startMs, unit],
   );
   if (trace === undefined || data === undefined) {
-    // The first answer comes before a series is chosen; the next one has its readings.
+    // The first response arrives before a series is selected; the next one has its readings.
     if (preview.queryStatus === 'OK') return <Loading lines={6} />;
     return <p class="weak">{texts.traceUnknown}</p>;
   }
   if (condition?.gapToleranceSeconds === 0) return <p class="weak">{texts.traceSilence}</p>;
   if (data.columns.length === 0) return <p class="weak">{texts.traceNone}</p>;
-  // The rule as it stands in the form, which may be ahead of the answer.
+  // The rule as typed, which may be newer than the response.
   const { threshold, recoveryThreshold: recovery } = spec;
   const limits = [threshold, recovery].filter((limit) => typeof limit === 'number');
   const isDay = Number(preview.endUnixMs) - startMs > DAY_SECONDS * 1_000;

@@ -1,7 +1,7 @@
 /**
- * The replay of a rule: which notifications it would have sent over stored readings. It takes seconds
- * of the service's time, so it runs when somebody asks for it; an answer to an earlier request says
- * so. Nothing is sent.
+ * The replay of a rule: the notifications that it would have sent on stored readings. It takes
+ * seconds of the service's time, so it runs on request; a result of an earlier request is marked as
+ * such. Nothing is sent.
  */
 
 import { useSignal } from '@preact/signals';
@@ -30,27 +30,27 @@ import {
 
 export interface RuleReplayProps {
   readonly projectName: string;
-  /** The rule as it stands in the form; undefined while it is not complete. */
+  /** The rule as typed; undefined while it is incomplete. */
   readonly spec: ReplayedSpec | undefined;
 }
 
 const HOURS = [1, 6, 24] as const;
 const HOUR_SECONDS = 3_600;
 
-/** What can be chosen. */
+/** Options that the user can select. */
 interface Asked {
   readonly spec: ReplayedSpec | undefined;
   readonly hours: number;
-  /** Names; undefined: those that suggest themselves. */
+  /** Names; undefined for the default selection. */
   readonly chosen: readonly string[] | undefined;
 }
 
-/** What was asked last. */
+/** The last request. */
 interface ReplayRequest extends Asked {
   readonly spec: ReplayedSpec;
-  /** Names of all VMs that the rule selects, in the order of their titles. */
+  /** Names of all VMs that the rule selects, ordered by display name. */
   readonly selected: readonly string[];
-  /** Counts, so that the same request can be made again. */
+  /** Counter, so that the same request can be repeated. */
   readonly times: number;
 }
 
@@ -115,7 +115,7 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
   );
 }
 
-/** What makes two requests the same. */
+/** Equal for equal requests. */
 function keyOf({ spec, hours, chosen }: Asked): string {
   return JSON.stringify([spec, hours, chosen]);
 }
@@ -179,7 +179,7 @@ function Answer({ projectName, request, titleOf }: AnswerProps): VNode {
   );
 }
 
-/** Which VMs were looked at, and why those. */
+/** Which VMs were replayed, and why. */
 function sentenceOf({ how, vmNames, fired }: Suggested, { selected }: ReplayRequest): string {
   const of = formatCount(selected.length, format.value);
   switch (how) {

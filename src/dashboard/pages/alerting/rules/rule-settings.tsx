@@ -1,6 +1,6 @@
 /**
- * A rule for who may not change it: the fields of its form that say something, with the limitation of
- * its metric.
+ * A read-only view of a rule for users who may not change it: its non-empty fields, with the
+ * limitation of its metric.
  */
 import type { ComponentChildren, VNode } from 'preact';
 import { OutsideLink } from '../../../components/runbook-box.tsx';
@@ -17,9 +17,9 @@ export interface RuleSettingsProps {
   readonly choices: RuleChoices;
 }
 
-/** These stand above, in the heading and in the state. */
+/** Shown in the heading and the state above. */
 const ABOVE: ReadonlySet<RuleField> = new Set(['displayName', 'severity', 'enabled']);
-/** These are written with the unit of the metric. */
+/** Formatted with the unit of the metric. */
 const READINGS: ReadonlySet<RuleField> = new Set(['threshold', 'recoveryThreshold']);
 
 export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
@@ -58,7 +58,7 @@ export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
   );
 }
 
-/** Who may not read destinations learns how many there are. */
+/** Users who may not read destinations see only their number. */
 function destinationsText(count: number): string {
   if (count === 0) return texts.noDestinations;
   return texts.destinationCount(count, formatCount(count, format.value));

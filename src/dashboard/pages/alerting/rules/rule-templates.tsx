@@ -1,4 +1,4 @@
-/** Rules to start from, one for each common need: the next step where there is none yet. */
+/** Rule templates, one for each common need: the next step if there are no rules yet. */
 import type { VNode } from 'preact';
 import { DataView } from '../../../components/data-view.tsx';
 import { read } from '../../../data/call.ts';
@@ -30,7 +30,7 @@ export interface RuleTemplatesProps {
   readonly metrics: readonly Metric[];
 }
 
-/** Each with its purpose and limitation; whoever may save rules can start from one. */
+/** Each with its purpose and limitation; users who may save rules can start from one. */
 export function RuleTemplates({ project, metrics }: RuleTemplatesProps): VNode {
   const templates = useRuleTemplates(`projects/${project}`);
   const path = pathOf('newAlertRule', { project });

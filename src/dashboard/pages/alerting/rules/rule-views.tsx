@@ -1,6 +1,6 @@
 /**
- * A rule over the stored history: what it would have done, and what it would have sent; which of the
- * two is open is in the address. Below a form it follows the form, saved or not.
+ * A rule on the stored history: preview and simulated notifications; the open tab is kept in the
+ * address. Below a form, both follow the form, saved or not.
  */
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
@@ -14,17 +14,17 @@ import { texts } from './rule-texts.ts';
 export interface RuleViewsProps {
   readonly projectName: string;
   readonly fields: RuleFields;
-  /** Of its metric. */
+  /** Unit of its metric. */
   readonly unit: string;
-  /** The rule that the fields mean; undefined while one cannot be read. */
+  /** The rule described by the fields; undefined while one cannot be parsed. */
   readonly spec: RuleSpec | undefined;
-  /** The threshold was moved on the chart. */
+  /** Called when the threshold is moved on the chart. */
   readonly onThreshold: (threshold: number) => void;
 }
 
 export function RuleViews({ projectName, fields, unit, spec, onThreshold }: RuleViewsProps): VNode {
   const isReplay = query.value.get('view') === 'replay';
-  // Its answer took seconds of the service's time: a look at the preview does not lose it.
+  // A replay takes seconds of the service's time, so switching to the preview keeps its result.
   const wasReplayed = useRef(isReplay);
   wasReplayed.current ||= isReplay;
   return (
@@ -53,7 +53,7 @@ export function RuleViews({ projectName, fields, unit, spec, onThreshold }: Rule
   );
 }
 
-/** The rule as far as a preview needs it: without a name, it can be evaluated too. */
+/** The rule as far as a preview needs it: it can be evaluated without a name. */
 function conditionOf(fields: RuleFields, unit: string): RuleSpec | undefined {
   const nameless = { displayName: texts.form.preview, labels: '', destinationNames: [] };
   return specOf({ ...fields, ...nameless, repeatIntervalSeconds: '', enabled: true }, unit);

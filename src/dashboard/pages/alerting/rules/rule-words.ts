@@ -19,7 +19,7 @@ export function conditionWords(spec: RuleSpec, unit: string, format: Format): st
   return texts.sustained(condition, formatDuration(sustainedSeconds));
 }
 
-/** How the rule stands: a name of a state, for its badge. A paused rule is paused once that is applied. */
+/** State of the rule for its badge. A paused rule counts as paused once that is applied. */
 export function stateOf({ spec, syncStatus }: Pick<Rule, 'spec' | 'syncStatus'>): string {
   return syncStatus === 'APPLIED' && spec?.enabled === false ? 'PAUSED' : syncStatus;
 }
@@ -43,13 +43,13 @@ export const fieldTitles: Readonly<Record<RuleField, string>> = {
   runbookUrl: texts.form.runbookUrl,
 };
 
-/** Names that a rule itself does not carry. */
+/** Display names that a rule does not carry itself. */
 export interface RuleNames {
   readonly vms: ReadonlyMap<string, string>;
   readonly destinations: ReadonlyMap<string, string>;
 }
 
-/** The value of a field for people; empty where the field is. */
+/** The display value of a field; empty if the field is empty. */
 export function fieldWords(field: RuleField, fields: RuleFields, known: RuleNames): string {
   switch (field) {
     case 'metricId':
@@ -70,7 +70,7 @@ export function fieldWords(field: RuleField, fields: RuleFields, known: RuleName
   }
 }
 
-/** Names by which people call them, else ids. */
+/** Display names, or else ids. */
 export function titlesOf(
   resources: readonly string[],
   titles: ReadonlyMap<string, string>,
@@ -83,7 +83,7 @@ export function operatorTitle(operator: string): string {
   return titles[operator] ?? operator;
 }
 
-/** The typed value as a reading, where it reads otherwise than it is typed: `4294967296` is `4 GiB`. */
+/** The typed value as a reading, if that differs from the input: `4294967296` is `4 GiB`. */
 export function meaningText(typed: string, unit: string, format: Format): string | undefined {
   const value = quantityOf(typed, unit);
   if (value === undefined || unit === '') return undefined;
@@ -91,13 +91,13 @@ export function meaningText(typed: string, unit: string, format: Format): string
   return text === typed.trim() ? undefined : text;
 }
 
-/** A unit in words; undefined where it is not known. */
+/** A unit in words; undefined if it is unknown. */
 export function unitWords(unit: string): string | undefined {
   const words: Readonly<Record<string, string>> = texts.units;
   return words[unit];
 }
 
-/** A threshold as it may be typed in the unit. */
+/** Example of a threshold in the unit. */
 export function exampleIn(unit: string): string {
   const examples: Readonly<Record<string, string>> = texts.examples;
   return examples[unit] ?? texts.examples.percent;

@@ -1,6 +1,6 @@
 /**
- * One alert rule: whether it is applied, its form, and what can be done with it. What was typed and
- * not saved stays, whatever others save meanwhile.
+ * One alert rule: whether it is applied, its form, and its actions. Unsaved input stays, whatever
+ * others save in the meantime.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -124,7 +124,7 @@ interface RuleReadProps {
   readonly unit: string;
 }
 
-/** For who may not change it. A threshold can be tried on the chart; nobody can save it here. */
+/** Read-only view. A threshold can be tried on the chart but not saved. */
 function RuleRead({ spec, choices, unit }: RuleReadProps): VNode {
   const tried = useSignal<number | undefined>(undefined);
   const shown = tried.value === undefined ? spec : { ...spec, threshold: tried.value };
@@ -144,13 +144,13 @@ function RuleRead({ spec, choices, unit }: RuleReadProps): VNode {
   );
 }
 
-/** Pausing or resuming makes a version too: what is typed is then based on that one. */
+/** Pausing or resuming also creates a version; the draft is then based on it. */
 function followVersion(draft: Draft<EditDraft>, before: string, now: string): void {
   const { fields, version } = draft.value.peek();
   if (fields !== undefined && version === before) draft.value.value = { fields, version: now };
 }
 
-/** Whether its newest version is in force. */
+/** Whether its newest version is in effect. */
 function Sync({ rule }: { readonly rule: Rule }): VNode {
   const { syncStatus, version, appliedVersion, syncError, unevaluatedInstances } = rule;
   const { sync } = texts;

@@ -157,7 +157,7 @@ function vmsText({ spec }: Rule): ComponentChildren {
   return texts.someVms(count, formatCount(count, format.value));
 }
 
-/** Whether it is evaluated: the badge, and both versions where they differ. */
+/** Whether it is evaluated: the badge, and both versions if they differ. */
 function State({ rule }: { readonly rule: Rule }): VNode {
   const { syncStatus, version, appliedVersion } = rule;
   const isBehind = syncStatus !== 'APPLIED';

@@ -1,6 +1,6 @@
 /**
- * Ground of the form of a rule, for a new one and for one that is edited: the choices of the
- * project, the units, and the problems of its fields.
+ * Shared state of the form for new and edited rules: the options of the project, the units, and the
+ * problems of the fields.
  */
 import { useSignal } from '@preact/signals';
 import { unitOf, useDestinations, useMetrics, useVms, vmNamesOf } from '../../../data/catalogue.ts';
@@ -24,20 +24,23 @@ export function useRuleChoices(projectName: string): RuleChoices {
 }
 
 export interface CheckedRule {
-  /** undefined while a field cannot be read. */
+  /** Undefined while a field cannot be parsed. */
   readonly spec: RuleSpec | undefined;
-  /** Sentences beside the fields: missing ones only once somebody tried to save. */
+  /** Sentences next to the fields; missing values are reported only after an attempt to save. */
   readonly problems: Readonly<Partial<Record<RuleField, string>>>;
-  /** Titles of all fields that cannot be read. */
+  /** Titles of all fields that cannot be parsed. */
   readonly unreadable: readonly string[];
-  /** Somebody tries to save: from now on missing fields are marked. */
+  /** Called on an attempt to save: from now on missing fields are marked. */
   attempt(): void;
 }
 
-/** What is not filled in yet is no mistake before somebody tries to save. */
+/** An empty field is not an error before the first attempt to save. */
 const atFirst: ReadonlySet<string> = new Set(['missing', 'noVm']);
 
-/** @param state of the change that saves it: a refusal that names a field stands beside that field */
+/**
+ * @param state of the change that saves it: a rejection that names a field is shown next to that
+ * field
+ */
 export function useCheckedRule(
   fields: RuleFields,
   choices: RuleChoices,

@@ -1,6 +1,6 @@
 /**
- * VMs to tick, out of thousands: those that are chosen, then the first that have the searched text in
- * their name or id.
+ * Checkboxes for VMs, out of thousands: first the selected ones, then the first whose name or id
+ * contains the search text.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -10,7 +10,7 @@ import { format } from '../../../data/preferences.ts';
 import { formatCount } from '../../../messages/format.ts';
 import { texts } from './rule-texts.ts';
 
-/** More boxes than these nobody reads: searching is quicker. */
+/** Maximum number of checkboxes: beyond it, searching is quicker than reading. */
 const OFFERED_MAX = 20;
 
 export interface VmChoiceProps {
