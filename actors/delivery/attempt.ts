@@ -2,9 +2,10 @@
  * One attempt of one delivery, in three steps: a commit that rechecks everything and opens it, the
  * send under a deadline that starts with that commit, and a commit with the outcome (`outcome.ts`).
  *
- * Each incident of a group is rechecked by itself, and one that no longer holds is dropped. A group is
+ * Each incident of a group is rechecked on its own, and dropped if it no longer holds. A group is
  * settled by a commit of its own before its message is rendered. From then on the message does not
- * change: when a member is to be dropped, the group ends and another one goes on with those that remain.
+ * change: if a member must be dropped, the group ends and a new one continues with the remaining
+ * members.
  */
 import type {
   DeliveryCheck,
@@ -39,24 +40,27 @@ import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
 import { type DueAttempt, nextAttemptOf, type OpenAttempt } from './queues.ts';
 import type { WriteBatch } from './write-batch.ts';
 
-/** The parts of an attempt outside its row: secrets and bodies are never in a commit. */
+/** The parts of an attempt outside its row: secrets and bodies are never committed. */
 export interface DeliveryContents extends BodySource {
-  /** Target of the delivery, unsealed. Rejects when its value is not in the sealed store. */
+  /** Target of the delivery, unsealed. Rejects if its value is not in the sealed store. */
   target(view: ProjectView, delivery: DeliveryContext): Promise<Target>;
   /** Ids of deliveries whose body is stored. */
   stored(): readonly string[];
-  /** Deletes the stored bodies of deliveries that have ended. No-op for those without one. */
+  /** Deletes the stored bodies of deliveries that have ended. No-op for deliveries without one. */
   discard(ids: readonly string[]): Promise<void>;
 }
 
-/** The endpoint's redacted answer, stored beside the rows, never in a commit, so it can be deleted. */
+/**
+ * The endpoint's redacted answer, stored beside the rows and never in a commit, so that it can be
+ * deleted.
+ */
 export interface AnswerExcerpt {
   readonly deliveryId: string;
   readonly attemptId: string;
   readonly excerpt: string;
 }
 
-/** What an attempt needs: rows to recheck, the body, and the notifier that sends. */
+/** Dependencies of an attempt: rows to recheck, the body, and the notifier that sends. */
 export interface AttemptDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -69,12 +73,13 @@ export interface AttemptDeps {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** The service itself, as the audit log names it for every attempt. */
+/** The service itself, which the audit log names as the actor of every attempt. */
 export const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
 
 /**
- * `notDue`: the delivery ended or moved on meanwhile. `held`: due when the rule's pending version is
- * applied. `busy`: as many attempts to the destination are open as may be, or one to this audience is.
+ * `notDue`: the delivery has ended or moved on. `held`: due when the rule's pending version is
+ * applied. `busy`: the maximum number of attempts to the destination is open, or another one to
+ * this audience is.
  */
 export type Opened =
   | { readonly kind: 'open'; readonly attempt: Attempt }
@@ -82,7 +87,7 @@ export type Opened =
   | { readonly kind: 'held' | 'busy' | 'notDue' }
   | { readonly kind: 'faulty'; readonly error: unknown };
 
-/** An attempt that was opened by a commit, and may be sent until its deadline. */
+/** An attempt that was opened by a commit and may be sent until its deadline. */
 export interface Attempt extends OpenAttempt {
   readonly context: DeliveryContext;
   readonly body: Uint8Array;
@@ -98,8 +103,8 @@ export async function openAttempt(deps: AttemptDeps, due: DueAttempt): Promise<O
 }
 
 /**
- * One commit for all: rechecks each, then opens its attempt or ends its delivery with the reason.
- * Bodies are on disk before it, in one write.
+ * Rechecks all attempts in one commit, then opens each one or ends its delivery with the reason.
+ * Their bodies are written to disk before the commit, in one write.
  */
 export async function openAttempts(
   deps: AttemptDeps,
@@ -139,18 +144,18 @@ export async function openAttempts(
 
 const NOT_DUE: Opened = { kind: 'notDue' };
 
-/** An attempt that may be opened; without a body its delivery is to be ended. */
+/** An attempt that may be opened. Without a body, its delivery must be ended. */
 interface Prepared {
   readonly kind: 'prepared';
   readonly delivery: string;
-  /** Number of the attempt among those of its delivery, from 1. */
+  /** Number of the attempt within its delivery, from 1. */
   readonly number: number;
   readonly attemptId: string;
   readonly context: DeliveryContext;
   readonly body: RenderedBody | undefined;
 }
 
-/** Renders and stores the body of what is to be sent, as things are now. */
+/** Renders and stores the body to send, from the current state. */
 async function prepare(
   { bodies, clock, host, random }: AttemptDeps,
   { project, delivery, attempt: number }: DueAttempt,
@@ -167,12 +172,12 @@ async function prepare(
   if (!row || nextAttemptOf(row) !== number) return NOT_DUE;
   const { context } = row;
   const { reason, dropped } = recheckDelivery(view, delivery, context, activePeople(host));
-  // A group that is to be replaced needs no body.
+  // A group that will be replaced needs no body.
   const isStill = reason === undefined && dropped.length === 0;
   if (isStill && isHeld(view, context)) return { kind: 'held' };
   const attemptId = `att_${ulid(clock.now(), random)}`;
   const body = isStill ? await bodies.of(view, context, delivery) : undefined;
-  // Spares a decision; the commit asks again.
+  // Saves a decision; the commit checks again.
   if (body && isBusy(view, context, delivery)) {
     bodies.hold(delivery, body);
     return { kind: 'busy' };
@@ -180,10 +185,13 @@ async function prepare(
   return { kind: 'prepared', delivery, number, attemptId, context, body };
 }
 
-/** Kind of the delivery's destination. Throws without one: a bug, as rows are never removed. */
+/**
+ * Kind of the delivery's destination. Throws without one, which is a bug because rows are never
+ * removed.
+ */
 export function kindOf(view: ProjectView, { destination }: DeliveryContext): DestinationKind {
   const row = view.instance('destination', destination);
-  if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
+  if (!row) throw new Error(`The delivery has the unknown destination ${destination}`);
   return row.context.kind;
 }
 
@@ -210,15 +218,15 @@ function openInDraft(
   const event: DeliveryEvent = reason
     ? { type: 'suppressed', at, reason, checks }
     : { type: 'cleared', at, attemptId, bodyDigest: body?.digest ?? '', checks };
-  // Not always `sending`: any event after 24 hours makes a delivery expire.
+  // Not always `sending`: any event after 24 hours expires a delivery.
   const { value } = draft.send('delivery', id, event).instance;
   if (value === 'sending') return 'open';
   return value === 'suppressed' ? 'suppressed' : 'notDue';
 }
 
 /**
- * The bounds that hold over all members, because the commit that opens an attempt counts. An attempt
- * that is only suppressed needs no place.
+ * The bounds across all members, which hold because the commit that opens an attempt counts. An
+ * attempt that is only suppressed needs no slot.
  */
 function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boolean {
   const { destination } = delivery;
@@ -227,7 +235,7 @@ function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boole
   return isAudienceBusy(view, delivery, id);
 }
 
-/** With a reason nothing of it may be sent. */
+/** If a reason is set, nothing of the delivery may be sent. */
 export interface DeliveryRecheck extends Recheck {
   /** Members that no longer hold. */
   readonly dropped: readonly DroppedMember[];
@@ -239,7 +247,7 @@ interface DroppedMember {
   readonly checks: readonly DeliveryCheck[];
 }
 
-/** Looks at everything that could have changed, for each incident of the delivery. */
+/** Checks everything that could have changed, for each incident of the delivery. */
 export function recheckDelivery(
   view: ProjectView,
   id: string,
@@ -261,15 +269,17 @@ export function recheckDelivery(
   return { checks: first?.checks ?? [], reason, dropped };
 }
 
-/** True for a group whose members may still change: it is to be settled first. */
+/** True for a group whose members may still change, so that it must be settled first. */
 function isUnsettled(context: DeliveryContext): boolean {
   return isGroup(context) && !context.isSettled;
 }
 
-/** What became of it: only of `settled` an attempt may follow. */
+/** Result of settling. Only `settled` allows an attempt. */
 type Settled = 'settled' | 'suppressed' | 'held' | 'notDue';
 
-/** Drops what no longer holds, or ends the group when nothing does. @param number of the attempt */
+/**
+ * Drops members that no longer hold, or ends the group if none holds. @param number of the attempt
+ */
 function settleInDraft(
   draft: Draft,
   host: Pick<Host, 'view'>,
@@ -292,7 +302,7 @@ function settleInDraft(
   return instance.final ? 'notDue' : 'settled';
 }
 
-/** Ends a settled group of which members no longer hold, and goes on with the others. */
+/** Ends a settled group that has members which no longer hold, and continues with the others. */
 function replaceGroup(draft: Draft, row: Instance<'delivery'>, { dropped }: DeliveryRecheck): void {
   const { instance: id, context } = row;
   const gone = new Set(dropped.map(({ member }) => member.place));
@@ -300,22 +310,23 @@ function replaceGroup(draft: Draft, row: Instance<'delivery'>, { dropped }: Deli
   const checks = dropped[0]?.checks ?? [];
   const ended = { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED', checks } as const;
   const { instance } = draft.send('delivery', id, ended);
-  // After 24 hours it has expired instead, and nothing goes on.
+  // After 24 hours it has expired instead, and no group continues.
   if (instance.value === 'suppressed') continueGroup(draft, row, remaining);
 }
 
-/** Sends the attempt. Resolves with the outcome, also after a fault of this service. */
+/** Sends the attempt. Resolves with the outcome, even after a fault of this service. */
 export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<AttemptOutcome> {
   const { contents, excerpts, host } = deps;
   const { project, delivery: deliveryId, attemptId, context } = attempt;
-  // People belong to no project, so one may be locked out between the decision and its commit.
+  // People belong to no project, so a person may be locked between the decision and its commit.
   const { recipient } = context;
   const view = host.view(project);
   if (recipient !== null && isLockedOut(view, recipient, activePeople(host))) {
-    const message = 'Not sent: the person was locked out';
+    const message = 'Not sent: the recipient was locked out';
     return { kind: 'failed', unknown: false, ours: true, error: message };
   }
-  // Once its deletion is applied, the sealed URL and secrets are gone; the next recheck says why.
+  // Once the deletion is applied, the sealed URL and secrets are deleted. The next recheck gives
+  // the reason.
   if (view.instance('destination', context.destination)?.final) {
     const message = 'Not sent: the destination was deleted';
     return { kind: 'failed', unknown: false, ours: true, error: message };
@@ -334,7 +345,7 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   return outcome;
 }
 
-/** The incident whose thread a mail belongs to: of a group the first that it names. */
+/** The incident whose thread a mail belongs to; for a group, the first incident that it names. */
 function threadOf(view: ProjectView, { delivery, context }: Attempt): string {
   if (!isGroup(context)) return context.incident;
   return liveMembers(view, delivery, context)[0]?.incident ?? '';
@@ -373,46 +384,49 @@ export interface RenderedBody {
   readonly bytes: Uint8Array;
   /** SHA-256, hex. */
   readonly digest: string;
-  /** True when it is on disk already, for a later attempt. */
+  /** True if it is already on disk, for a later attempt. */
   readonly isKept: boolean;
 }
 
-/** Where bodies are stored and rendered. A body is rendered once and never changes. */
+/** Renders and stores bodies. A body is rendered once and never changes. */
 export interface BodySource {
   /** The stored body, or a newly rendered one. */
   body(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody>;
   /**
    * Stores bodies in one write.
    *
-   * @returns ids of the deliveries that had one already, which stays
+   * @returns ids of the deliveries that already had a body, which is kept
    */
   keep(bodies: readonly KeptBody[]): Promise<readonly string[]>;
 }
 
-/** A rendered body that is to be stored. */
+/** A rendered body to store. */
 export interface KeptBody {
   readonly deliveryId: string;
   readonly body: Uint8Array;
 }
 
 /**
- * A delivery with earlier attempts has no stored body any more: it has ended at another member, as this
- * one is about to read, or the store has lost it.
+ * A delivery with earlier attempts has no stored body: either it has ended at another member, which
+ * this one is about to learn, or the store has lost the body.
  */
 export class BodyGone extends Error {
   constructor(delivery: string) {
-    super(`The body of ${delivery}, of which there were attempts, is not stored any more`);
+    super(`The body of ${delivery}, which had attempts, is no longer stored`);
     this.name = 'BodyGone';
   }
 }
 
-/** Bodies that are held for attempts which wait for a place. */
+/** Maximum bodies in memory for attempts that wait for a slot. */
 const HELD_MAX = 256;
 
-/** Bodies on their way to disk: those that come together share one write. */
+/** Bodies on their way to disk. Concurrent ones share one write. */
 export class Bodies {
   readonly #source: BodySource;
-  /** On disk, of attempts that wait for a place: when it comes they are not read again. */
+  /**
+   * Bodies on disk, kept in memory for attempts that wait for a slot, so that they are not read
+   * again.
+   */
   readonly #held = new BoundedCache<string, RenderedBody>(HELD_MAX);
   #waiting: KeptBody[] = [];
   #write: Promise<readonly string[]> | undefined;
@@ -422,22 +436,22 @@ export class Bodies {
   }
 
   /**
-   * The body of a delivery, on disk when it resolves. Rejects with faults of rendering and storing,
-   * and when the body differs from that of earlier attempts.
+   * The body of a delivery, on disk when the promise resolves. Rejects with faults of rendering and
+   * storing, and if the body differs from that of earlier attempts.
    */
   async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
     const body = this.#take(id) ?? (await this.#source.body(view, delivery, id));
     if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
       if (!body.isKept) throw new BodyGone(id);
-      throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
+      throw new Error(`The stored body of ${id} differs from that of its earlier attempts`);
     }
     if (body.isKept) return body;
     const others = await this.#keep({ deliveryId: id, body: body.bytes });
-    // Another member rendered it at the same moment, and was first.
+    // Another member rendered it at the same time, and stored it first.
     return others.includes(id) ? this.#source.body(view, delivery, id) : body;
   }
 
-  /** Keeps the body at hand for the next call of `of`, which takes it. */
+  /** Keeps the body in memory for the next call of `of`, which removes it. */
   hold(id: string, body: RenderedBody): void {
     this.#held.set(id, { ...body, isKept: true });
   }
@@ -460,10 +474,10 @@ export class Bodies {
   }
 }
 
-// Work that shares commits: the attempts of a project that are opened at the same time, and those that
+// Work that shares commits: attempts of a project that are opened at the same time, and those that
 // end at the same time.
 
-/** Items in a batch at most: their decision is one block of the thread. */
+/** Maximum items in a batch, because its decision blocks the thread. */
 export const BATCH_ITEMS_MAX = 64;
 
 interface Waiting<T, R> {
@@ -473,19 +487,20 @@ interface Waiting<T, R> {
 }
 
 /**
- * Work of one project that shares a commit: what is asked for while a batch is under way is the next
- * one. A batch that fails by its own fault is divided, so that a bad item harms no other.
+ * Work of one project that shares a commit. Requests that arrive while a batch is in progress form
+ * the next one. A batch that fails by its own fault is split, so that a bad item does not affect
+ * others.
  */
 export class ProjectBatches<T, R> {
   readonly #work: (project: string, items: readonly T[]) => Promise<readonly R[]>;
   readonly #gathered: (project: string, count: () => number) => Promise<void>;
-  /** By project, while a batch of it is under way or about to begin. */
+  /** By project, while a batch of it is in progress or about to start. */
   readonly #waiting = new Map<string, Waiting<T, R>[]>();
 
   /**
    * @param work resolves with a result for each item, in order
-   * @param gathered resolves when a batch has waited for others that come at the same time; `count`: how
-   *   many there are
+   * @param gathered resolves when a batch has waited for others that arrive at the same time;
+   * `count` returns their number
    */
   constructor(
     work: (project: string, items: readonly T[]) => Promise<readonly R[]>,
@@ -495,7 +510,7 @@ export class ProjectBatches<T, R> {
     this.#gathered = gathered;
   }
 
-  /** The item's own result, or the fault of its batch. */
+  /** Resolves with the item's own result, or rejects with the fault of its batch. */
   add(project: string, item: T): Promise<R> {
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting.get(project);

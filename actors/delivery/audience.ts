@@ -1,9 +1,9 @@
 /**
- * Who is to be notified. Expands the effects of alert machines into steps and records of the same
+ * Decides who is notified. Expands the effects of alert machines into steps and records of the same
  * commit: the incident's record, and one delivery for each destination and recipient to notify. Ids
- * are hashes of their content, so a second expansion is a no-op. A recipient who may not be written
- * to gets a delivery that ends at once: it records the reason. Before every attempt the same is asked
- * again (`recheck`).
+ * are hashes of their content, so a second expansion is a no-op. For a recipient who may not
+ * receive mail, the delivery ends at once and records the reason. `recheck` repeats these checks
+ * before every attempt.
  */
 
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
@@ -39,8 +39,8 @@ declare module '../platform/host/rows.ts' {
 }
 
 /**
- * The host's expander. `applyRule` and `retireInstances` expand to nothing: the rule keeper derives
- * that work from rule rows, in batches.
+ * The host's expander. `applyRule` and `retireInstances` expand to nothing, because the rule keeper
+ * derives that work from rule rows, in batches.
  */
 export const expandAlerting: EffectExpander = (effect: Effect, source: Instance, draft: Draft) => {
   if (source.machine !== 'alertInstance') return;
@@ -58,7 +58,7 @@ function notify(
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
   const budget = { left: SUPERSEDED_MAX };
-  // A recovery goes to those alone who know of the firing.
+  // A recovery is sent only to audiences that know of the firing.
   const isSilent = !isRecovery && isInMaintenance(draft, rule, vm);
   let notified = 0;
   for (const { destination, recipient } of audienceOf(draft, rule, isRecovery)) {
@@ -67,7 +67,8 @@ function notify(
     if (isRecovery && ++notified > AUDIENCE_MAX) break;
     const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
     const { groupWaitMs } = destination.context;
-    // A recipient that may not be written to joins no group: its delivery is recorded as suppressed now.
+    // A recipient who may not receive mail joins no group: the delivery is recorded as suppressed
+    // now.
     if (groupWaitMs > 0 && !isSilent && !whyNever(draft, destination, recipient)) {
       joinGroup(draft, { ...about, ...audience }, groupWaitMs);
       continue;
@@ -81,7 +82,8 @@ function notify(
 
 /**
  * The destinations and recipients of a notification. A recovery goes to all who were notified, even
- * if the rule no longer names them: those come last, as there may be more than fit in a commit.
+ * if the rule no longer names them. These come last, because there may be more than fit into a
+ * commit.
  */
 function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
   const named = namedByRule(draft, rule).filter(({ final }) => !(isRecovery && final));
@@ -101,7 +103,7 @@ function namedByRule(draft: Draft, rule: string): Instance<'destination'>[] {
   );
 }
 
-/** A test of a destination, asked for by a person. */
+/** A test of a destination, requested by a user. */
 export interface TestDelivery {
   readonly destination: string;
   /** One of `recipientsOf(draft, destination)`. */
@@ -111,13 +113,14 @@ export interface TestDelivery {
 }
 
 /**
- * Starts the delivery of a test message and returns its id. A delivery to a recipient who may not be
- * written to ends at once, with the reason. Throws for an unknown destination: callers check first.
+ * Starts the delivery of a test message and returns its id. A delivery to a recipient who may not
+ * receive mail ends at once, with the reason. Throws for an unknown destination; callers check
+ * first.
  */
 export function startTestDelivery(draft: Draft, target: TestDelivery): string {
   const { destination, recipient, test } = target;
   const row = draft.instance('destination', destination);
-  if (!row) throw new Error(`A test is for the unknown destination ${destination}`);
+  if (!row) throw new Error(`The test has the unknown destination ${destination}`);
   const about = { event: 'TEST', occurrence: 1, destination, recipient } as const;
   const id = deliveryIdOf({ ...about, incident: test });
   const none = { incident: '', alertInstance: '', rule: '', evaluationRevision: 0 };
@@ -134,31 +137,34 @@ function startDelivery(
 ): void {
   if (draft.instance('delivery', id)) return;
   draft.start('delivery', id, { at: draft.at, project: draft.project, ...input });
-  // Deliveries are listed newest first, and their ids, being hashes, have no order.
+  // Deliveries are listed newest first, and their ids have no order because they are hashes.
   const sort = String(draft.at).padStart(15, '0');
   draft.putRecord({ kind: 'delivery', id, body: {}, sort });
   const reason = whyNever(draft, destination, input.recipient) ?? known;
   if (reason) draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason });
 }
 
-/** The reason known when the delivery is created, so that no recheck is needed. */
+/**
+ * The reason not to send that is already known when the delivery is created, so that no recheck is
+ * needed.
+ */
 function whyNever(
   draft: Draft,
   destination: Instance<'destination'>,
   recipient: string | null,
 ): DeliveryReason | undefined {
   if (destination.final) return 'DESTINATION_DELETED';
-  // A lock-out of the person is not in a project's view: the recheck finds it.
+  // A project's view does not tell whether a person is locked; the recheck checks that.
   return isMail(destination) ? whyNotTo(draft, recipient, () => true) : undefined;
 }
 
-/** Most rows that a recovery ends, and attempts in them: its commit is bounded. */
+/** Maximum rows that a recovery ends, and attempts in them, which bounds its commit. */
 const SUPERSEDED_MAX = 60;
 
 /**
- * True when this audience was, or may have been, notified of the firing. If not, its deliveries end
- * here as superseded, as far as the budget goes: neither message is sent (EVAL-21). The others end at
- * their recheck, since the incident has recovered.
+ * True if this audience was, or may have been, notified of the firing. If not, its deliveries end
+ * here as superseded, within the budget, and neither message is sent (EVAL-21). The remaining ones
+ * end at their recheck, because the incident has recovered.
  */
 function wasNotified(
   audience: Audience,
@@ -167,7 +173,7 @@ function wasNotified(
   budget: { left: number },
 ): boolean {
   const unsent: Instance<'delivery'>[] = [];
-  // Mostly the newest reminder arrived: of the others there may be thousands, not looked at then.
+  // Usually the newest reminder arrived, and up to thousands of others are then not read.
   for (const row of firingDeliveries(draft, audience, repeats)) {
     if (mayHaveArrived(row)) return true;
     unsent.push(row);
@@ -186,21 +192,21 @@ function wasNotified(
 }
 
 // The recheck before every attempt: whether this message must still be sent to this destination and
-// recipient. It runs inside the commit that opens the attempt, so that nothing can
-// change between the check and the opening (STATE-12, EVAL-20 to EVAL-22).
+// recipient. It runs inside the commit that opens the attempt, so that nothing can change between
+// the check and the opening (STATE-12, EVAL-20 to EVAL-22).
 
-/** Why a delivery ends without (another) attempt. */
+/** The reason why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
 
-/** What a recheck looked at, and what it came to. */
+/** The checks of a recheck and their result. */
 export interface Recheck {
-  /** In the order in which they were made; with a reason the last one does not hold. */
+  /** In the order of checking. If there is a reason, the last check failed. */
   readonly checks: readonly DeliveryCheck[];
   /** The reason not to send; undefined when the attempt may be opened. */
   readonly reason: SuppressedReason | undefined;
 }
 
-/** Looks at everything that could have changed, up to the first that no longer holds. */
+/** Checks everything that could have changed, up to the first failed check. */
 export function recheck(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -214,19 +220,19 @@ export function recheck(
   return { checks, reason: undefined };
 }
 
-/** Somebody wants silence: for this incident, or for its rule or VM. */
+/** A user has silenced this incident, or its rule or VM. */
 function whySilent(view: ProjectView, rule: string, vm: string, incident: Incident) {
   if (incident.snoozedUntilMs !== null) return 'SNOOZED';
   return isInMaintenance(view, rule, vm) ? 'MAINTENANCE' : undefined;
 }
 
-/** One check; without a reason it holds. */
+/** One check; it passes if it has no reason. */
 interface Checked {
   readonly check: DeliveryCheck;
   readonly reason?: SuppressedReason | undefined;
 }
 
-/** The checks of this delivery, in order. A caller stops at the first that does not hold. */
+/** The checks of this delivery, in order. A caller stops at the first that fails. */
 function* checksOf(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -254,7 +260,7 @@ function* checksOf(
 }
 
 /**
- * True when the delivery waits for its rule: while a version is pending, no firing of the rule is
+ * True if the delivery waits for its rule: while a version is pending, no firing of the rule is
  * notified (EVAL-16). An edit of names alone ends no delivery.
  */
 export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
@@ -262,10 +268,10 @@ export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boo
   return view.instance('alertRule', rule)?.value === 'pendingApplication';
 }
 
-/** A firing under way at the recovery has its outcome now: it may not have arrived. */
+/** A firing that was in progress at the recovery has its outcome now: it may not have arrived. */
 function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
   const repeats = repeatsOf(view, delivery);
-  // No longer known: the recovery is sent, as the firing may have been.
+  // The number is unknown: the recovery is sent, because the firing may have been sent.
   if (repeats === undefined) return undefined;
   for (const firing of firingDeliveries(view, delivery, repeats)) {
     if (mayHaveArrived(firing)) return undefined;
@@ -273,7 +279,7 @@ function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
   return 'SUPERSEDED';
 }
 
-/** Number of reminders of the delivery's incident; its instance may have fired again since. */
+/** Number of reminders of the delivery's incident. Its instance may have fired again since. */
 function repeatsOf(view: ProjectView, delivery: DeliveryContext): number | undefined {
   const { incident } = alertInstanceOf(view, delivery);
   if (incident?.id === delivery.incident) return incident.repeats;
@@ -286,7 +292,7 @@ function alertInstanceOf(
   { alertInstance }: DeliveryContext,
 ): AlertInstanceContext {
   const row = view.instance('alertInstance', alertInstance);
-  if (!row) throw new Error(`Delivery for the unknown alert instance ${alertInstance}`);
+  if (!row) throw new Error(`The delivery has the unknown alert instance ${alertInstance}`);
   return row.context;
 }
 
@@ -296,7 +302,7 @@ function isRetired(view: ProjectView, vm: string): boolean {
 }
 
 /**
- * True when a newer message makes this one redundant: after an outage only the newest reminder is
+ * True if a newer message makes this one redundant: after an outage only the newest reminder is
  * sent, and no firing after a sent reminder.
  */
 function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: number): boolean {
@@ -331,15 +337,15 @@ function* firingChecks(view: ProjectView, delivery: DeliveryContext): Generator<
   const isOther = delivery.evaluationRevision < evaluationRevision;
   const whyOther = spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
   yield { check: 'RULE_UNCHANGED', reason: isOther ? whyOther : undefined };
-  // A destination that was taken off the rule gets no more messages that it fires.
+  // A destination that was removed from the rule gets no more of its messages.
   const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
   yield { check: 'DESTINATION_NAMED', reason: isNamed ? undefined : 'RULE_CHANGED' };
   yield { check: 'NOT_SNOOZED', reason: whySilent(view, delivery.rule, vm, incident) };
 }
 
 /**
- * The deliveries to this audience about the firing, newest first: reminders, then the firing. Any of
- * them may be missing, because destinations can be added to a rule at any time.
+ * The deliveries to this audience about the firing, newest first: reminders, then the firing. Any
+ * of them may be missing, because destinations can be added to a rule at any time.
  */
 function* firingDeliveries(
   view: ProjectView,
@@ -357,8 +363,8 @@ function* firingDeliveries(
 }
 
 /**
- * True while another message about the incident is on its way to the same audience: they are sent one
- * after the other. Older reminders are superseded, so they are not looked at.
+ * True while another message about the incident is being sent to the same audience, because
+ * messages are sent one after the other. Older reminders are superseded, so they are not read.
  */
 export function isAudienceBusy(view: ProjectView, delivery: DeliveryContext, id: string): boolean {
   if (delivery.event === 'TEST') return false;
@@ -382,7 +388,7 @@ export function isAudienceBusy(view: ProjectView, delivery: DeliveryContext, id:
   });
 }
 
-/** True when an attempt was accepted, has an unknown outcome, or is under way. */
+/** True if an attempt was accepted, has an unknown outcome, or is in progress. */
 function mayHaveArrived(delivery: Instance<'delivery'>): boolean {
   const { attempts } = delivery.context;
   return attempts.some(

@@ -1,10 +1,10 @@
 /**
- * Deliveries as a work queue. The dispatcher of a project's owner publishes the attempts that may start;
- * the deliverer of any member takes them from the queue and runs them. A commit that rechecks everything
- * opens an attempt; it is sent under a deadline that starts with that commit; a second commit ends it.
- * Attempts that run at the same time share their commits. After a crash the outcome is recorded as
- * `unknown`, and the attempt is retried under the same delivery id: at-least-once delivery, never more
- * often than the rows say.
+ * Deliveries as a work queue. The dispatcher of a project's owner publishes the attempts that may
+ * start. The deliverer of any member takes them from the queue and runs them: a commit that
+ * rechecks everything opens an attempt, it is sent under a deadline that starts with that commit,
+ * and a second commit ends it. Attempts that run at the same time share their commits. After a
+ * crash the outcome is recorded as `unknown`, and the attempt is retried under the same delivery
+ * id: delivery is at least once, never more often than the rows say.
  */
 
 import { once } from 'node:events';
@@ -37,27 +37,27 @@ import { WriteBatch } from './write-batch.ts';
 
 export type { DeliveryContents } from './attempt.ts';
 
-/** Wake-ups, rows, and what becomes of attempts. */
+/** Wake-ups, rows, and the recipients of an attempt's results. */
 export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' | 'excerpts'> {
   readonly stream: Stream;
   readonly ownership: Ownership;
-  /** False for a member that may not reach endpoints: others send what it dispatches. */
+  /** False for a member that cannot reach endpoints. Other members send what it dispatches. */
   readonly delivers: boolean;
   readonly contents: DeliveryContents;
-  /** Keeps excerpts of answers in one write. */
+  /** Stores excerpts of answers in one write. */
   readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => Promise<void>;
   readonly onAttempt: (attempt: ReportedAttempt) => void;
 }
 
 const RETRY_MS = 500;
-/** When a due attempt that could not be opened is handed to a member again, ms. */
+/** Interval after which a due attempt that could not be opened is offered to a member again, ms. */
 const AGAIN_MS = 1_000;
-/** How often a delivery without its body is looked at before that counts as a fault. */
+/** Number of checks of a delivery without its body before that counts as a fault. */
 const LOOKS_MAX = 20;
 
 /**
- * The part that delivers, one for each process. Each run has a deliverer of its own, which begins with
- * what the rows say: what one that failed had in memory is gone with it.
+ * The part that delivers, one per process. Each run has its own deliverer, which starts from the
+ * rows. The memory of a failed run is lost with it.
  */
 export function delivererPart(deps: DelivererDeps) {
   let current: Deliverer | undefined;
@@ -67,14 +67,14 @@ export function delivererPart(deps: DelivererDeps) {
       current = new Deliverer(deps);
       return current.run(signal);
     },
-    /** Attempts under way now. */
+    /** Attempts in progress. */
     inFlight: () => current?.inFlight() ?? 0,
-    /** Destinations with something to send, or with recent failures. */
+    /** Destinations with queued deliveries or recent failures. */
     queues: () => current?.queues() ?? 0,
   };
 }
 
-/** Stopping it waits for the attempts under way, and starts no other. */
+/** Stopping it waits for the attempts in progress, and starts no others. */
 class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
   readonly #dispatcher: Dispatcher;
@@ -82,17 +82,17 @@ class Deliverer {
   readonly #openings: ProjectBatches<DueAttempt, Opened>;
   readonly #endings: ProjectBatches<EndedAttempt, undefined>;
   readonly #slices: TimeSlices;
-  /** Ids of ended deliveries whose bodies are to be deleted. */
+  /** Ids of ended deliveries whose bodies must be deleted. */
   readonly #discards: WriteBatch<string>;
   readonly #excerpts: WriteBatch<AnswerExcerpt>;
   readonly #attempts = new Set<Promise<void>>();
-  /** By project: attempts whose outcome is not known yet. */
+  /** Number of attempts without a known outcome, by project. */
   readonly #sending = new Map<string, number>();
   /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
-  /** It starts no further attempt: the process ends, or this run has failed. */
+  /** True if it starts no more attempts, because the process stops or this run has failed. */
   #stopped = false;
-  /** The process ends. */
+  /** True if the process stops. */
   #isEnding = false;
 
   constructor(deps: DelivererDeps) {
@@ -100,7 +100,7 @@ class Deliverer {
     this.#excerpts = new WriteBatch({
       clock,
       write: deps.keepExcerpts,
-      onFault: (count, error) => onFault(`keeping ${count} excerpts of answers`, error),
+      onFault: (count, error) => onFault(`storing ${count} excerpts of answers`, error),
     });
     this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
     this.#places = new Places(clock);
@@ -121,7 +121,7 @@ class Deliverer {
       isOpen: (delivery) => this.#open.has(delivery),
       onLost: (attempt) => this.#persist(() => recordLost(this.#deps, attempt)),
     });
-    // Bodies that a crash keeps from being deleted are found at the next start.
+    // Bodies that remain after a crash are found at the next start.
     this.#discards = new WriteBatch({
       clock,
       write: (ids) => contents.discard(ids),
@@ -129,7 +129,9 @@ class Deliverer {
     });
   }
 
-  /** Runs until `signal`, then waits until the attempts under way are recorded. Once only. */
+  /**
+   * Runs until `signal`, then waits until the attempts in progress are recorded. Called once only.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { delivers, host, stream } = this.#deps;
     const consumer = delivers ? await stream.consume(deliveriesConsumer) : nothing(signal);
@@ -166,7 +168,7 @@ class Deliverer {
     return this.#dispatcher.queues();
   }
 
-  /** Settles the message once there is nothing left to do about it. */
+  /** Settles the message once it needs no more work. */
   #take(message: Delivery): void {
     const { onFault } = this.#deps;
     const attempt = this.#run(message)
@@ -180,17 +182,18 @@ class Deliverer {
     try {
       due = parseDue(message.data);
     } catch (error) {
-      this.#deps.onFault('due attempt that cannot be read', error);
+      this.#deps.onFault('a due attempt that cannot be read', error);
       return message.term();
     }
-    // Stopping: for another member, at once. A copy of what is open here: nothing to do.
+    // While stopping, another member gets the message at once. A copy of an attempt that is open
+    // here needs no work.
     if (this.#stopped) return message.nak(0);
     if (this.#open.has(due.delivery)) return message.ack();
     this.#open.add(due.delivery);
     try {
       await this.#attempt(due);
     } catch (error) {
-      // Mostly it has ended elsewhere: its row will say so.
+      // Usually the delivery has ended at another member, and its row will show that.
       const isEnding = error instanceof BodyGone && message.deliveryCount < LOOKS_MAX;
       if (isEnding) return message.nak(AGAIN_MS);
       this.#deps.onFault(`delivery ${due.delivery}`, error);
@@ -241,8 +244,9 @@ class Deliverer {
   }
 
   /**
-   * Attempts that were opened together mostly end together: an end waits while more of them come, turn
-   * by turn of the event loop. Of an attempt that is alone, or of slow ones, nothing is waited for.
+   * Attempts that were opened together usually end together, so an end waits while more of them
+   * arrive, turn by turn of the event loop. A single attempt, or a slow batch, is committed at
+   * once.
    */
   async #gatherEnds(project: string, count: () => number): Promise<void> {
     const { clock } = this.#deps;
@@ -259,7 +263,7 @@ class Deliverer {
     }
   }
 
-  /** Opens the attempt, waiting for a place at its destination. */
+  /** Opens the attempt as soon as its destination has a slot. */
   async #openInPlace(due: DueAttempt): Promise<Opened> {
     while (true) {
       const opened = await this.#openings.add(due.project, due);
@@ -270,13 +274,13 @@ class Deliverer {
     }
   }
 
-  /** The delivery may have ended while its body was being stored: then that goes too. */
+  /** If the delivery ended while its body was being stored, the body is deleted too. */
   #notSent({ project, delivery }: DueAttempt): void {
     const row = this.#deps.host.view(project).instance('delivery', delivery);
     if (row?.final) this.#discards.add(delivery);
   }
 
-  /** Repeats until the stream answers: the outcome of a sent attempt must not be lost. */
+  /** Repeats until the stream answers, because the outcome of a sent attempt must not be lost. */
   async #persist(submit: () => Promise<void>): Promise<void> {
     while (true) {
       try {
@@ -289,7 +293,10 @@ class Deliverer {
     }
   }
 
-  /** One member deletes the body of each delivery that ended; all give the places of ended attempts on. */
+  /**
+   * One member deletes the body of each ended delivery. All members release the slots of ended
+   * attempts.
+   */
   #follow({ decisions, project }: Commit): void {
     const isOwner = this.#deps.ownership.owns(project);
     for (const step of decisions.flatMap(({ steps }) => steps)) {
@@ -317,7 +324,7 @@ class Deliverer {
   }
 }
 
-/** The consumer of a member that delivers nothing: without messages until `signal`. */
+/** The consumer of a member that delivers nothing. It has no messages until `signal`. */
 function nothing(signal: AbortSignal): Consumer {
   return {
     close: () => Promise.resolve(),
@@ -330,6 +337,6 @@ function nothing(signal: AbortSignal): Consumer {
   };
 }
 
-/** Turns without another end, and time, ms, after which the ends of attempts wait no longer. */
+/** Maximum turns without another end, and maximum time, ms, for which the ends of attempts wait. */
 const GATHER_TURNS = 4;
 const GATHER_MS_MAX = 20;

@@ -1,8 +1,8 @@
 /**
  * Groups: one delivery for incidents of one rule that fire within the destination's wait, to one
- * destination and recipient. Its row counts its members; each is a record, so that a step of the row
- * stays small however many there are. A member's key is the id that its delivery would have alone,
- * and leads to every group that has, or had, the notification.
+ * destination and recipient. The row counts its members. Each member is a record, so that a step of
+ * the row stays small however many there are. A member's key is the id that its own delivery would
+ * have, and leads to every group that has, or had, the notification.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -20,19 +20,19 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Body of a record of kind `groupMember`, under `<delivery>/<place>` and sorted by its incident. */
+/** Body of a record of kind `groupMember`, under `<delivery>/<place>` and sorted by incident. */
 export interface GroupMember {
   readonly incident: string;
   readonly alertInstance: string;
   readonly evaluationRevision: number;
   readonly occurrence: number;
-  /** Why the message does not name it; absent = it does. */
+  /** The reason why the message does not name it; absent if it does. */
   readonly dropped?: DeliveryReason;
 }
 
 /** Body of a record of kind `grouped`, under a member's key. */
 interface GroupedNotificationBody {
-  /** Groups whose message names it, oldest first; there are several when one replaced another. */
+  /** Groups whose message names it, oldest first. There are several if one replaced another. */
   readonly deliveries: readonly string[];
 }
 
@@ -40,17 +40,17 @@ interface GroupedNotificationBody {
 export interface Audience {
   readonly incident: string;
   readonly destination: string;
-  /** Id of the mail recipient; null when the destination has no recipients. */
+  /** Id of the mail recipient; null if the destination has no recipients. */
   readonly recipient: string | null;
 }
 
-/** One notification of an incident, and whom it goes to. */
+/** One notification of an incident, and its audience. */
 export interface Notification extends Audience {
   readonly event: NotificationEvent;
   readonly occurrence: number;
 }
 
-/** Delivery id: the same notification to the same recipient is the same delivery. */
+/** Delivery id. The same notification to the same recipient is the same delivery. */
 export function deliveryIdOf(notification: Notification): string {
   const { event, occurrence, incident, destination, recipient } = notification;
   return idOf([incident, event, occurrence, destination, recipient ?? '']);
@@ -89,7 +89,7 @@ export function liveMembers(
   return allMembers(view, id, context).filter(({ dropped }) => dropped === undefined);
 }
 
-/** With those that were dropped, and why. */
+/** Includes dropped members, with the reasons. */
 export function allMembers(
   view: Pick<ProjectView, 'record'>,
   id: string,
@@ -105,13 +105,13 @@ export function allMembers(
   });
 }
 
-/** The delivery as it would be if the member had one of its own. */
+/** The delivery that the member would have on its own. */
 export function alone(context: DeliveryContext, member: GroupMember): DeliveryContext {
   const { incident, alertInstance, evaluationRevision, occurrence } = member;
   return { ...context, incident, alertInstance, evaluationRevision, occurrence, members: 0 };
 }
 
-/** What is in a group, or is to be. */
+/** A notification that is in a group, or will be. */
 export interface GroupedNotification extends Notification {
   readonly alertInstance: string;
   readonly rule: string;
@@ -119,8 +119,8 @@ export interface GroupedNotification extends Notification {
 }
 
 /**
- * Puts the notification into the group that gathers, or begins one. Twice is a no-op. It is two steps
- * and two records at most: a hundred recipients must fit one commit.
+ * Adds the notification to the group that collects, or starts one. Repeating is a no-op. It takes
+ * at most two steps and two records, because a hundred recipients must fit into one commit.
  */
 export function joinGroup(draft: Draft, notification: GroupedNotification, waitMs: number): void {
   const key = deliveryIdOf(notification);
@@ -140,7 +140,9 @@ export function joinGroup(draft: Draft, notification: GroupedNotification, waitM
   draft.putRecord({ kind: 'grouped', id: key, body: { deliveries: [id] } });
 }
 
-/** The newest group of the rule, destination and event, while it has room, or another one. */
+/**
+ * The newest group of the rule, destination and event, while it has room; otherwise another one.
+ */
 function gatheringGroup(draft: Draft, notification: GroupedNotification, key: string): string {
   const { destination, recipient, event, rule } = notification;
   const subject = JSON.stringify([destination, recipient ?? '', event, rule]);
@@ -173,7 +175,9 @@ function gatheringGroup(draft: Draft, notification: GroupedNotification, key: st
   return id;
 }
 
-/** Groups that are looked at for one that gathers, newest first: others wait for their attempts. */
+/**
+ * Maximum groups to search for one that collects, newest first. The others wait for their attempts.
+ */
 const LIVE_GROUPS_MAX = 8;
 
 function placeOf(delivery: string, place: number): string {
@@ -185,7 +189,10 @@ function putMember(draft: Draft, delivery: string, { place, key: _, ...body }: P
   draft.putRecord({ kind: 'groupMember', id, body, sort: body.incident });
 }
 
-/** Takes the member out of a group whose message has not been rendered: it was in none. */
+/**
+ * Removes the member from a group whose message has not been rendered, as if it had never been in
+ * it.
+ */
 export function dropMember(
   draft: Draft,
   delivery: string,
@@ -199,8 +206,9 @@ export function dropMember(
 }
 
 /**
- * Another group with the members that remain of one whose message has been rendered: changed content
- * is a new delivery. Its 24 hours and its schedule are those of the first. Returns its id.
+ * Makes another group from the remaining members of one whose message has been rendered, because
+ * changed content is a new delivery. It keeps the 24 hours and the schedule of the first group.
+ * Returns its id.
  */
 export function continueGroup(
   draft: Draft,
@@ -233,7 +241,7 @@ export function continueGroup(
   return id;
 }
 
-/** Lets go of the group's members, with the group. */
+/** Deletes the group's members together with the group. */
 export function forgetMembers(draft: Draft, row: Instance<'delivery'>): void {
   for (const { place, key } of allMembers(draft, row.instance, row.context)) {
     draft.putRecord({ kind: 'groupMember', id: placeOf(row.instance, place), body: null });

@@ -1,4 +1,4 @@
-/** Readers of destination rows, shared by all that changes destinations. */
+/** Readers of destination rows, shared by everything that changes destinations. */
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
@@ -11,7 +11,9 @@ export function livingRow(view: ProjectView, id: string): Instance<'destination'
   throw new Refusal('NOT_FOUND', `There is no destination ${id} in the project`);
 }
 
-/** The row as committed. It may be deleted by now, when an old request is repeated. */
+/**
+ * The row as committed. For a repeated old request, the destination may have been deleted since.
+ */
 export function committedRow(
   host: Pick<Host, 'view'>,
   project: string,
@@ -19,7 +21,7 @@ export function committedRow(
 ): Instance<'destination'> {
   const row = host.view(project).instance('destination', id);
   if (row) return row;
-  throw new Error(`The destination ${id} was committed and is not there`);
+  throw new Error(`The destination ${id} was committed but has no row`);
 }
 
 /** The context of a destination's row, in its newest version. */

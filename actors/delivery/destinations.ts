@@ -1,8 +1,8 @@
 /**
- * Creates, changes and deletes destinations. Limits are checked inside the decision, at the project's
- * head, so that two clients cannot race past them. URLs and signing secrets are sealed before the
- * commit that names them: a crash between the two leaves an unused sealed value, never a destination
- * without its secret.
+ * Creates, changes and deletes destinations. Limits are checked inside the decision, at the
+ * project's head, so that two clients cannot exceed them concurrently. URLs and signing secrets are
+ * sealed before the commit that names them: a crash between the two leaves an unused sealed value,
+ * never a destination without its secret.
  */
 import { createHash } from 'node:crypto';
 import type { DestinationKind, KeptAddress } from '../../machines/delivery/destination.ts';
@@ -42,7 +42,7 @@ import {
 } from './recipients.ts';
 import { forget, submitSealed, urlIdOf } from './sealed-values.ts';
 
-/** Wraps the host. It counts tests of destinations, so that there is one for each process. */
+/** Wraps the host. It counts tests of destinations, so there must be one per process. */
 export function createDestinations(deps: DestinationsDeps): Destinations {
   const tests = testLimits(deps.clock);
   return {
@@ -148,7 +148,7 @@ function retarget(
   const { kind, address, invitations } = prepared;
   const before = destinationOf(livingRow(draft, id));
   if (before.kind !== kind) {
-    const message = `${id} is of kind ${before.kind}, which cannot change: create another destination`;
+    const message = `${id} is of kind ${before.kind}, which cannot change. Create another destination`;
     throw invalidField(kind, message);
   }
   if (kind === 'email') {
@@ -160,7 +160,9 @@ function retarget(
   return { urlId: address.urlId, discarded: [urlIdOf(id, before)], invited: [] };
 }
 
-/** Sealed values are deleted once the deletion is committed; a repeated request deletes them too. */
+/**
+ * Sealed values are deleted once the deletion is committed. A repeated request deletes them too.
+ */
 async function deleteDestination(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
@@ -183,7 +185,7 @@ async function deleteDestination(
   return { ...committed, answer: {} };
 }
 
-/** Checks a target and seals its URL. Throws a `Refusal`, with nothing sealed. */
+/** Checks a target and seals its URL. If it throws a `Refusal`, nothing was sealed. */
 async function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Promise<Prepared> {
   const within = (field: string) => (path === '' ? field : `${path}.${field}`);
   if ('addresses' in target) {
@@ -223,13 +225,14 @@ function ulidOf({ clock, random }: DestinationsDeps): string {
 }
 
 /**
- * Acts on an existing destination: pause and resume it, rotate its signing secret, resend
- * verification mails, send a test.
+ * Acts on an existing destination: pauses and resumes it, rotates its signing secret, resends
+ * verification mails, sends a test.
  */
 function pause(deps: DestinationsDeps, act: PauseDestination): Promise<Changed> {
   return changed(deps, act, (draft, row) => {
     const { pausedReason } = destinationOf(row);
-    if (pausedReason !== null) throw invalidState(`It is paused already: ${pausedReason}`);
+    if (pausedReason !== null)
+      throw invalidState(`The destination is already paused: ${pausedReason}`);
     const by = act.by.name;
     draft.send('destination', act.id, { type: 'paused', at: draft.at, reason: act.reason, by });
   });
@@ -237,7 +240,7 @@ function pause(deps: DestinationsDeps, act: PauseDestination): Promise<Changed> 
 
 function resume(deps: DestinationsDeps, act: OneDestination): Promise<Changed> {
   return changed(deps, act, (draft, row) => {
-    if (row.value !== 'paused') throw invalidState('It is not paused');
+    if (row.value !== 'paused') throw invalidState('The destination is not paused');
     draft.send('destination', act.id, { type: 'resumed', at: draft.at, by: act.by.name });
     endNotice(draft, pausedNotice(act.id));
   });
@@ -260,7 +263,9 @@ async function rotateSecret(
       decide(draft) {
         const before = destinationOf(livingRow(draft, id));
         if (before.kind !== 'webhook') {
-          throw invalidState(`Nothing is signed for ${before.kind}: only webhooks have a secret`);
+          throw invalidState(
+            `A destination of kind ${before.kind} has no signing secret. Only webhooks have one`,
+          );
         }
         const event = { type: 'secretRotated', secretId, overlapMs, by: by.name } as const;
         const { instance } = draft.send('destination', id, { ...event, at: draft.at });
@@ -277,7 +282,7 @@ async function rotateSecret(
   return { destination, sequence };
 }
 
-/** Skips recipients who confirmed or unsubscribed, are locked out, or were mailed too often. */
+/** Skips recipients who confirmed or unsubscribed, are locked, or were mailed too often. */
 async function verify(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
@@ -290,7 +295,8 @@ async function verify(
     request,
     decide(draft) {
       const { kind } = destinationOf(livingRow(draft, id));
-      if (kind !== 'email') throw invalidState(`A destination of kind ${kind} is usable at once`);
+      if (kind !== 'email')
+        throw invalidState(`A destination of kind ${kind} needs no verification`);
       const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
       const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
       if (unconfirmed.length > 0 && asked.length === 0)
@@ -313,10 +319,12 @@ async function verify(
   return { destination, sequence, ...mailed };
 }
 
-/** Wait after which a full mail queue has space again, ms. */
+/** Time after which a full mail queue has space again, ms. */
 const QUEUE_FULL_MS = 60_000;
 
-/** Decided before the commit: a new link without its mail must not replace the previous one. */
+/**
+ * Decided before the commit, because a new link without its mail must not replace the previous one.
+ */
 function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
   const { tokens, mails } = mailOf(deps);
   const allowed = new Map<string, Invitation>();
@@ -332,7 +340,7 @@ function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
   return { allowed, waitMs };
 }
 
-/** True for a recipient who has not answered yet, and is a member who may be written to. */
+/** True for a recipient who has not responded yet, and is a member who may receive mail. */
 function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
   return (row: Instance<'recipient'>): boolean =>
@@ -340,14 +348,14 @@ function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
     isOfMember(view, recipientOf(row), isPersonActive);
 }
 
-/** Tests to one destination, from all callers, and of one project. */
+/** Limits of tests of one destination, from all callers, and of one project. */
 const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
 const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
 
 /** Limiters of tests, by destination and by project. */
 export type TestLimits = ReturnType<typeof testLimits>;
 
-/** Limits of tests: each calls somebody's endpoint, or mails every recipient. */
+/** Limits of tests, because each one calls an endpoint or mails every recipient. */
 function testLimits(clock: DestinationsDeps['clock']) {
   const toOne = new RateLimiter(clock, TESTS_TO_ONE);
   const ofProject = new RateLimiter(clock, TESTS_OF_PROJECT);
@@ -374,14 +382,14 @@ function sendTest(
       const row = livingRow(draft, id);
       const { pausedReason, kind } = destinationOf(row);
       if (pausedReason !== null)
-        throw invalidState(`It is paused: ${pausedReason}. Resume it first`);
+        throw invalidState(`The destination is paused: ${pausedReason}. Resume it first`);
       const audience = recipientsOf(draft, row).filter(
         (recipient) => kind !== 'email' || whyNotTo(draft, recipient, isPersonActive) === undefined,
       );
       if (audience.length === 0) {
-        throw invalidState('No recipient can be written to: none has confirmed the address');
+        throw invalidState('No recipient can receive mail, because none has confirmed the address');
       }
-      // Counted once, even when a conflict repeats the decision. A repeated request counts nothing.
+      // Counted once, even if a conflict repeats the decision. A repeated request is not counted.
       waitMs ??= limits.take(project, id);
       if (waitMs > 0) throw tooMany('Tests were sent a moment ago', waitMs);
       const deliveries = audience.map((recipient) =>
@@ -409,15 +417,15 @@ async function changed(
   return { destination: committedRow(host, project, id), sequence };
 }
 
-/** Throws a `Refusal` INVALID_STATE when the service has no mail server. */
+/** Throws a `Refusal` INVALID_STATE if the service has no mail server. */
 function mailOf({ mail }: DestinationsDeps): NonNullable<DestinationsDeps['mail']> {
   if (mail) return mail;
-  throw invalidState('This service sends no mail: its operator sets SVC_SMTP_URL first');
+  throw invalidState('This service sends no mail. Its operator must set SVC_SMTP_URL first');
 }
 
 function tooMany(what: string, waitMs: number): Refusal {
   const seconds = Math.ceil(waitMs / 1000);
-  const message = `${what}: try again in ${seconds} s`;
+  const message = `${what}. Try again in ${seconds} s`;
   return new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: String(seconds) });
 }
 

@@ -1,7 +1,7 @@
 /**
- * The dispatcher of a project's owner: follows commits, keeps the deliveries that are due in a queue
- * for each destination, and publishes those attempts that may start. Its memory is for fairness and
- * for sparing endpoints; what must hold is decided by the commit that opens an attempt.
+ * The dispatcher of a project's owner: follows commits, keeps the due deliveries in a queue for
+ * each destination, and publishes the attempts that may start. Its memory provides fairness and
+ * spares endpoints. Correctness is decided by the commit that opens an attempt.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Commit, InstanceStep } from '../../streams/platform/commit/commit.ts';
@@ -30,7 +30,7 @@ interface DispatcherDeps {
   readonly stream: Stream;
   readonly ownership: Ownership;
   readonly notifier: Pick<Notifier, 'limitsOf' | 'sendsTo'>;
-  /** True when this process has an attempt of the delivery under way. */
+  /** True if this process has an attempt of the delivery in progress. */
   readonly isOpen: (delivery: string) => boolean;
   /** Records the end of an attempt whose process died. */
   readonly onLost: (attempt: RecordedAttempt) => Promise<void>;
@@ -38,11 +38,11 @@ interface DispatcherDeps {
 }
 
 /**
- * A published attempt that was not opened after this time is published again, ms: its message was lost,
- * the member that took it died, or the opening was refused for want of a place.
+ * A published attempt that was not opened after this time is published again, ms: its message was
+ * lost, the member that took it died, or there was no free slot.
  */
 const RETURN_MS = 10_000;
-/** The same where this process knows already that it was not opened, ms. */
+/** The same if this process already knows that it was not opened, ms. */
 const BUSY_MS = 250;
 
 /** Events of a destination that make its earlier failures meaningless. */
@@ -50,22 +50,22 @@ const FIXED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
 
 interface Published {
   readonly job: QueuedDelivery;
-  /** When it is published again, elapsed time, ms. */
+  /** Time when it is published again, elapsed, ms. */
   readonly returnAtMs: number;
 }
 
-/** One run: what it holds in memory ends with it. */
+/** One run. Everything that it holds in memory ends with it. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #queues = new DestinationQueues();
   readonly #sweeps: Sweeps;
-  /** By delivery: those that wait or are in flight. */
+  /** By delivery: waiting or in flight. */
   readonly #jobs = new Map<string, QueuedDelivery>();
-  /** By delivery: published and not opened yet. */
+  /** By delivery: published but not opened yet. */
   readonly #published = new Map<string, Published>();
   /** By rule, then by delivery: due when the rule's pending version is applied. */
   readonly #held = new Map<string, Map<string, Instance<'delivery'>>>();
-  /** Kinds of destination that this process cannot send to, already logged. */
+  /** Kinds of destination that this process cannot send to and has already logged. */
   readonly #unsendable = new Set<string>();
   #cancelWake: CancelWakeUp | undefined;
   #unfollow: (() => void) | undefined;
@@ -93,12 +93,12 @@ export class Dispatcher {
     await this.#sweeps.stop();
   }
 
-  /** Destinations with something to send, or with recent failures. */
+  /** Destinations with queued deliveries or recent failures. */
   queues(): number {
     return this.#queues.size;
   }
 
-  /** Notes that there was no place for the attempt yet, when its opening was decided here. */
+  /** Records that the attempt had no slot yet, if its opening was decided here. */
   noteBusy({ delivery }: DueAttempt): void {
     const published = this.#published.get(delivery);
     if (!published) return;
@@ -110,7 +110,8 @@ export class Dispatcher {
   #follow({ project, decisions }: Commit): void {
     const steps = decisions.flatMap((decision) => decision.steps);
     if (!this.#deps.ownership.owns(project)) {
-      // A lease can lapse for less than a sweep takes: what was queued before it is not true any more.
+      // A lease can lapse for less time than a sweep takes, so older queue entries are no longer
+      // valid.
       if (steps.some(({ instance }) => this.#jobs.has(instance))) this.#dropUnowned();
       return;
     }
@@ -118,7 +119,7 @@ export class Dispatcher {
     for (const step of steps) {
       if (step.machine === 'delivery') {
         this.#noteAttempt(step);
-        // Only the last state counts: opening an attempt passes through `rechecking`.
+        // Only the last state counts, because opening an attempt passes through `rechecking`.
         last.set(step.instance, step);
       }
       if (step.machine === 'destination') this.#noteDestination(project, step);
@@ -133,7 +134,7 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** What the step says of an attempt that was published here. */
+  /** Applies the step to an attempt that was published here. */
   #noteAttempt({ instance, event, to, final }: InstanceStep): void {
     const job = this.#jobs.get(instance);
     if (!job) return;
@@ -175,7 +176,7 @@ export class Dispatcher {
     const attempt = nextAttemptOf(row);
     if (attempt === undefined || this.#jobs.has(delivery)) return;
     const { destination, recipient, rule } = context;
-    // A group has no other delivery to be in order with; its commit knows its incidents.
+    // A group has no other delivery to be ordered with; its commit knows its incidents.
     const incident = context.incident || delivery;
     const view = this.#deps.host.view(project);
     const isPersonActive = activePeople(this.#deps.host);
@@ -196,16 +197,16 @@ export class Dispatcher {
   }
 
   /**
-   * False for a kind that this process is not set up for, logged once. Its deliveries wait for a
-   * process that is, or expire after 24 hours: attempts that cannot succeed would only use up the
-   * retry schedule.
+   * False for a kind that this process is not configured for, logged once. Its deliveries wait for
+   * a process that is, or expire after 24 hours, because attempts that cannot succeed would only
+   * use up the retry schedule.
    */
   #canSend(kind: string): boolean {
     if (this.#deps.notifier.sendsTo(kind)) return true;
     if (!this.#unsendable.has(kind)) {
       this.#unsendable.add(kind);
       const error = new Error('Its deliveries wait until they expire');
-      this.#deps.onFault(`sending to ${kind}, which this service is not set up for,`, error);
+      this.#deps.onFault(`sending to ${kind}, for which this service is not configured,`, error);
     }
     return false;
   }
@@ -241,7 +242,7 @@ export class Dispatcher {
     );
   }
 
-  /** Attempts that were published long ago and not opened wait again. */
+  /** Attempts that were published long ago and not opened return to the queue. */
   #takeBack(nowMs: number): void {
     for (const { job, returnAtMs } of [...this.#published.values()]) {
       if (returnAtMs > nowMs) continue;
@@ -257,7 +258,7 @@ export class Dispatcher {
     this.#published.delete(delivery);
   }
 
-  /** What another member acts for by now is its affair. */
+  /** Drops queued jobs of projects that another member now owns. */
   #dropUnowned(): void {
     const { ownership } = this.#deps;
     const owns = (project: string): boolean => ownership.owns(project);

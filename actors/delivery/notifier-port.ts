@@ -1,13 +1,13 @@
 /**
- * The port to the world outside: the deliverer hands one attempt to the notifier and gets its
- * outcome as data. Implemented in `src/delivery/notify`.
+ * The port to the outside: the deliverer passes one attempt to the notifier and gets its outcome as
+ * data. Implemented in `src/delivery/notify`.
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 
-/** The target of one attempt, read when it opens: a rotation or a new URL applies from then on. */
+/** The target of one attempt, read when it opens. A rotation or a new URL applies from then on. */
 export type Target = UrlTarget | MailTarget;
 
-/** An endpoint that is reached by URL: webhooks and chats. */
+/** An endpoint with a URL: webhooks and chats. */
 export interface UrlTarget {
   readonly kind: DestinationKind;
   readonly url: string;
@@ -15,14 +15,14 @@ export interface UrlTarget {
   readonly secrets?: readonly string[];
 }
 
-/** A mail recipient, with the link that every mail to them must have. */
+/** A mail recipient, with the unsubscribe link that every mail must have. */
 export interface MailTarget {
   readonly kind: 'email';
   readonly address: string;
   readonly unsubscribeUrl: string;
 }
 
-/** The pool of attempts a kind shares: mails take longer, and all use one server. */
+/** The pool of attempts that a kind shares. Mails take longer, and all use one server. */
 export type SlotKind = 'web' | 'mail';
 
 /** Limits of sending to one kind of destination. */
@@ -30,30 +30,30 @@ export interface SendingLimits {
   /** Longest duration of one attempt, ms. */
   readonly attemptMs: number;
   readonly slots: SlotKind;
-  /** Attempts to one destination that may be open at a time, at most. */
+  /** Maximum attempts to one destination that may be open at a time. */
   readonly attemptsMax: number;
-  /** Between the starts of two attempts to one destination, ms; 0 = none. */
+  /** Minimum interval between the starts of two attempts to one destination, ms; 0 = none. */
   readonly spacingMs: number;
 }
 
-/** All that sending one attempt takes; the notifier reads nothing else. */
+/** Everything that is needed to send one attempt; the notifier reads nothing else. */
 export interface AttemptRequest<T extends Target = Target> {
   readonly deliveryId: string;
   readonly attemptId: string;
   /** `incident.firing`, `incident.repeated`, `incident.recovered` or `test`. */
   readonly event: string;
-  /** As the kind's renderer made it: rendered once, stored, sent unchanged. */
+  /** Made by the kind's renderer: rendered once, stored, sent unchanged. */
   readonly body: Uint8Array;
   readonly target: T;
   /** Incident id; '' for a test. Mails of one incident form a thread. */
   readonly incident: string;
   /** Unix seconds of this attempt. */
   readonly timestampUnix: number;
-  /** Deadline of the attempt (Clock.elapsed, ms); checked before the first byte too. */
+  /** Deadline of the attempt (Clock.elapsed, ms); also checked before the first byte. */
   readonly deadlineElapsedMs: number;
 }
 
-/** What became of an attempt. It is never thrown: a fault of the network is an outcome. */
+/** Outcome of an attempt. It is never thrown, because a network fault is an outcome too. */
 export type AttemptOutcome =
   | { readonly kind: 'accepted'; readonly httpStatus?: number; readonly excerpt?: string }
   /** A retry can help. `unknown`: the endpoint may have accepted (timeout after sending). */
@@ -62,15 +62,18 @@ export type AttemptOutcome =
       readonly unknown: boolean;
       readonly httpStatus?: number;
       readonly retryAfterMs?: number;
-      /** The endpoint asks for less (429, 502, 503, 504): its queue drops to one at a time. */
+      /**
+       * The endpoint asks for fewer requests (429, 502, 503, 504): its queue drops to one at a
+       * time.
+       */
       readonly slows?: boolean;
       /**
        * This service is at fault (its mail server refuses its login, its resolver is dead, a stored
-       * value cannot be read): retried, and not counted against the destination.
+       * value cannot be read). The attempt is retried and not counted against the destination.
        */
       readonly ours?: true;
       readonly error: string;
-      /** First 4 KiB of the answer at most, without the target's address and secrets. */
+      /** At most the first 4 KiB of the answer, without the target's address and secrets. */
       readonly excerpt?: string;
     }
   /** A retry cannot help, or the endpoint asked to stop (410; most refusals of a chat). */
@@ -79,21 +82,21 @@ export type AttemptOutcome =
       readonly httpStatus?: number;
       readonly error: string;
       readonly pauseDestination: boolean;
-      /** The mail server says that the address takes no mail: this ends the recipient only. */
+      /** The mail server reports that the address accepts no mail. This ends only the recipient. */
       readonly bounced?: boolean;
       readonly excerpt?: string;
     };
 
 /** Sends to one kind of target. */
 export interface Channel<T extends Target = Target> {
-  /** Never throws for a fault of the network or the endpoint: those are outcomes. */
+  /** Never throws for a fault of the network or the endpoint; those are outcomes. */
   attempt(request: AttemptRequest<T>): Promise<AttemptOutcome>;
   close(): Promise<void>;
 }
 
-/** Sends to every kind of destination that this service is configured for. */
+/** Sends to every kind of destination for which this service is configured. */
 export interface Notifier extends Channel {
-  /** True when this service is configured to send to the kind. */
+  /** True if this service is configured to send to the kind. */
   sendsTo(kind: DestinationKind): boolean;
   limitsOf(kind: DestinationKind): SendingLimits;
 }

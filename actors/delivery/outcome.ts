@@ -1,7 +1,7 @@
 /**
  * The commit that records an attempt's outcome: the delivery ends or waits, the destination and the
- * recipient are updated, and problems that people must fix become notices. The outcome names its
- * attempt, so it cannot be taken for another's.
+ * recipient are updated, and problems that users must fix become notices. The outcome names its
+ * attempt, so it cannot be mistaken for another's.
  */
 
 import { type AttemptEnd, nextAttemptCap } from '../../machines/delivery/attempt-cap.ts';
@@ -21,11 +21,11 @@ type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;
 /** An attempt that has ended. */
 export interface EndedAttempt extends OpenAttempt {
   readonly outcome: AttemptOutcome;
-  /** How long it took, ms. */
+  /** Duration, ms. */
   readonly durationMs: number;
 }
 
-/** An attempt that has ended, for the log and the metrics. */
+/** An ended attempt, for the log and the metrics. */
 export interface ReportedAttempt extends Pick<DueAttempt, 'project' | 'delivery' | 'attempt'> {
   readonly destination: string;
   readonly kind: DestinationKind;
@@ -33,7 +33,7 @@ export interface ReportedAttempt extends Pick<DueAttempt, 'project' | 'delivery'
   readonly durationMs: number;
 }
 
-/** Commits the ends of attempts of a project, all in one commit. */
+/** Commits the ends of several attempts of a project in one commit. */
 export async function recordOutcomes(
   { host, random, notifier }: RecordDeps,
   project: string,
@@ -61,8 +61,8 @@ function recordEnd(
   const event = outcomeEvent(outcome, context, draft.at, jitter);
   const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
   if (!changed) return;
-  // What happened to the message is recorded in any case: else it would be sent again. What it says of
-  // the destination is left to newer members, where one of them has moved it.
+  // The outcome of the message is always recorded, or it would be sent again. If a newer member has
+  // moved the destination, the effect on the destination is left to newer members.
   if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
   if (!draft.canMove('destination', context.destination)) return;
   if (!isBounce(outcome)) updateDestination(draft, context.destination, outcome);
@@ -89,7 +89,7 @@ export async function recordLost(
   });
 }
 
-/** True when the address takes no mail: the server and other recipients are not affected. */
+/** True if the address accepts no mail. The server and other recipients are not affected. */
 function isBounce(
   outcome: AttemptOutcome,
 ): outcome is Extract<AttemptOutcome, { kind: 'refused' }> {
@@ -119,7 +119,7 @@ function outcomeEvent(
   }
 }
 
-/** Wait before the next attempt, ms; null when it would be after the 24 hours. */
+/** Wait before the next attempt, ms; null if it would be after the 24 hours. */
 function delayOf(
   context: DeliveryContext,
   at: number,
@@ -135,19 +135,19 @@ function recordBounce(draft: Draft, { recipient }: DeliveryContext, reason: stri
   noteBounce(draft, recipient, reason);
 }
 
-/** True for a fault of this service: the destination is not to blame. */
+/** True for a fault of this service, for which the destination is not to blame. */
 function isOurs(outcome: AttemptOutcome): outcome is Extract<AttemptOutcome, { kind: 'failed' }> {
   return outcome.kind === 'failed' && outcome.ours === true;
 }
 
-/** What the end of an attempt says of its endpoint. */
+/** The meaning of an attempt's end for its endpoint. */
 function resultOf(outcome: AttemptOutcome): AttemptEnd['result'] {
   if (outcome.kind === 'accepted') return 'healthy';
-  // `slows` counts even when our own mail server says it.
+  // `slows` applies even if our own mail server reports it.
   return isBounce(outcome) || (isOurs(outcome) && !outcome.slows) ? 'neutral' : 'failing';
 }
 
-/** The cap is part of the destination's row, and is written only when it changes. */
+/** The cap is part of the destination's row and is written only when it changes. */
 function changeCap(
   draft: Draft,
   id: string,
@@ -160,7 +160,7 @@ function changeCap(
   draft.send('destination', id, { type: 'attemptCapChanged', at: draft.at, attemptCap });
 }
 
-/** After a 410, or days of failures, the destination is paused until somebody resumes it. */
+/** After a 410, or days of failures, the destination is paused until a user resumes it. */
 function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): void {
   if (isOurs(outcome)) return;
   const { at } = draft;
@@ -187,7 +187,7 @@ function notePaused(draft: Draft, id: string): void {
   raiseNotice(draft, {
     kind: 'DESTINATION_PAUSED',
     subject: { collection: 'destinations', id },
-    text: `Nothing is sent to ${displayNameOf(draft, id)} any more. ${pausedReason}. Fix it, then resume it.`,
+    text: `Nothing is sent to ${displayNameOf(draft, id)} anymore. ${pausedReason}. Fix the problem, then resume the destination.`,
   });
 }
 
@@ -197,6 +197,6 @@ function displayNameOf(draft: Draft, id: string): string {
 
 function contextOf(draft: Draft, id: string): DestinationContext {
   const row = draft.instance('destination', id);
-  if (!row) throw new Error(`A delivery is for the unknown destination ${id}`);
+  if (!row) throw new Error(`The delivery has the unknown destination ${id}`);
   return row.context;
 }

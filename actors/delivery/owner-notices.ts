@@ -1,8 +1,8 @@
 /**
  * Mails notices to people who may not read them in the project: to owners, that a destination was
- * paused or that access changed; to a member, that one of their keys changed. Each raising of a
- * notice is mailed once, also across crashes: a record of who was mailed is written after the mail
- * server took the mails. A failed mail is retried for a day and delays nobody else's.
+ * paused or that access changed; to a member, that one of their keys changed. Each raised notice is
+ * mailed once, even across crashes: a record of its recipients is written after the mail server
+ * accepted the mails. A failed mail is retried for a day and does not delay other mails.
  */
 
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
@@ -23,7 +23,7 @@ import {
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 
-/** A notice as mailed. An `AccessNotice` holds only the changes its reader may see. */
+/** A notice as mailed. An `AccessNotice` has only the changes that its reader may see. */
 export type MailedNotice = NoticeBody | AccessNotice;
 
 /** One mail of a notice to one person. */
@@ -40,17 +40,17 @@ export interface OwnerMail {
   readonly key: string;
 }
 
-/** The host that has the notices, and who mails them. */
+/** The host with the notices, and the sender of mails. */
 export interface OwnerNoticesDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly ownership: Pick<Ownership, 'owns'>;
-  /** Resolves with false when the server will never take it. Rejects when a retry can help. */
+  /** Resolves with false if the server will never accept it. Rejects if a retry can help. */
   readonly send: (mail: OwnerMail) => Promise<boolean>;
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** How often due notices are mailed, ms. */
+/** Interval between checks for due notices, ms. */
 const POLL_MS = 5_000;
 /** Wait before failed mails are retried, ms. */
 const RETRY_MS = 60_000;
@@ -77,15 +77,15 @@ interface Raised {
   readonly id: string;
   readonly raisedMs: number;
   readonly body: MailedNotice;
-  /** Members already mailed, and members whose mail was given up. */
+  /** Members already mailed, and members whose mail failed for good. */
   readonly before: { readonly mailed: readonly string[]; readonly failed: readonly string[] };
 }
 
 class OwnerNotices {
   readonly #deps: OwnerNoticesDeps;
-  /** Projects with notices to mail, and the time from which they are due, elapsed ms. */
+  /** Projects with notices to mail, and the time when they are due, elapsed ms. */
   readonly #due = new Map<string, number>();
-  /** Keys of mails that the server took and that are not in a record yet. */
+  /** Keys of mails that the server accepted but that are not recorded yet. */
   readonly #taken = new Set<string>();
 
   constructor(deps: OwnerNoticesDeps) {
@@ -102,7 +102,7 @@ class OwnerNotices {
     const { clock, host, ownership } = this.#deps;
     for (const [project, fromMs] of [...this.#due]) {
       if (signal.aborted) return;
-      // Still due, should this member come to act for it.
+      // Still due, in case this member starts to act for it.
       if (!ownership.owns(project)) continue;
       if (clock.elapsed() < fromMs) continue;
       this.#due.delete(project);
@@ -120,7 +120,7 @@ class OwnerNotices {
     }
   }
 
-  /** Mails one notice as far as possible now. Resolves with true when it is done. */
+  /** Mails one notice to as many members as possible now. Resolves with true when it is done. */
   async #tryOne(raised: Raised): Promise<boolean> {
     try {
       return await this.#mailOne(raised);
@@ -137,7 +137,7 @@ class OwnerNotices {
     const failed = new Set(before.failed);
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
-    // Read again: an owner may have been removed while other notices were mailed.
+    // Read again, because an owner may have been removed while other notices were mailed.
     const now = host.view(project).record('notice', id)?.body;
     const latest = now?.raisedMs === raisedMs ? now : raised;
     for (const { member, to, notice, isOwner, wasOwner } of readersOf(host, project, latest)) {
@@ -147,7 +147,8 @@ class OwnerNotices {
       if (result === 'taken') mailed.add(member);
       if (result === 'never') failed.add(member);
       if (result === 'later') isOver = false;
-      if (isLate) onFault(`mailing ${member}`, new Error('No mail was taken within a day'));
+      if (isLate)
+        onFault(`mailing ${member}`, new Error('The mail server accepted no mail within a day'));
     }
     const doneBefore = before.mailed.length + before.failed.length;
     if (isOver || mailed.size + failed.size > doneBefore) {
@@ -171,7 +172,7 @@ class OwnerNotices {
         this.#taken.add(mail.key);
         return 'taken';
       }
-      onFault(`mailing ${member}`, new Error('The mail server refuses the mail'));
+      onFault(`mailing ${member}`, new Error('The mail server rejected the mail'));
       return 'never';
     } catch (error) {
       onFault(`mailing ${member}`, error);
@@ -185,7 +186,7 @@ function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices of lasting pauses and of access changes that are not mailed to everybody yet. */
+/** Notices of lasting pauses and of access changes that have not been mailed to everyone yet. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   for (const { project, id, body } of itemsOf(PAGE, (page) => view.records('notice', page))) {
@@ -200,8 +201,9 @@ function unfinished(view: ProjectView): Raised[] {
 }
 
 /**
- * The members to mail a notice to: those with a verified address who may sign in. A change of access
- * also goes to owners removed since: whoever can add an owner could remove another before the mail.
+ * The members to mail a notice to: those with a verified address who may sign in. A change of
+ * access also goes to owners removed since, because someone who can add an owner could remove
+ * another one before the mail.
  */
 function readersOf(host: Host, project: string, body: MailedNotice) {
   const isPersonActive = activePeople(host);

@@ -1,11 +1,11 @@
 /**
- * Attempts of this member that wait until their destination has a place. A destination with a wide cap
- * has more attempts published than may be open, so that the next ones are opened as soon as others
- * have ended, without a way through the queue between.
+ * Attempts of this member that wait for a slot at their destination. For a destination with a wide
+ * cap, more attempts are published than may be open. The next ones are then opened as soon as
+ * others have ended, without a round trip through the queue.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 
-/** How long an attempt waits here before it returns to its queue, ms. */
+/** Maximum wait of an attempt here before it returns to its queue, ms. */
 const WAIT_MS_MAX = 5_000;
 
 interface Waiter {
@@ -13,7 +13,7 @@ interface Waiter {
   readonly cancel: CancelWakeUp;
 }
 
-/** In order for each destination. */
+/** Attempts of each destination wait in order. */
 export class Places {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Set<Waiter>>();
@@ -23,12 +23,12 @@ export class Places {
     this.#clock = clock;
   }
 
-  /** Attempts that wait now. */
+  /** Number of waiting attempts. */
   get count(): number {
     return this.#count;
   }
 
-  /** True once a place may be free; false when the attempt is to return to its queue. */
+  /** True once a slot may be free; false if the attempt must return to its queue. */
   wait(destination: string): Promise<boolean> {
     const waiters = this.#waiters.get(destination) ?? new Set();
     this.#waiters.set(destination, waiters);
@@ -42,13 +42,13 @@ export class Places {
     });
   }
 
-  /** An attempt to the destination has ended, here or elsewhere: the next may try. */
+  /** An attempt to the destination has ended, here or elsewhere, so the next one may try. */
   free(destination: string): void {
     const [next] = this.#waiters.get(destination) ?? [];
     if (next) this.#end(destination, next, true);
   }
 
-  /** The destination failed: those that wait return to its queue, which knows when to go on. */
+  /** The destination failed: waiting attempts return to its queue, which knows when to continue. */
   refuse(destination: string): void {
     for (const waiter of this.#waiters.get(destination) ?? []) {
       this.#end(destination, waiter, false);

@@ -1,7 +1,7 @@
 /**
- * The two kinds of queues that deliveries wait in. DELIVERIES, the work queue, has one message for each
- * attempt that is due, and all members that deliver share it. Before it, each destination of a project
- * has a queue at the project's owner, which publishes what may start.
+ * The two kinds of queues in which deliveries wait. DELIVERIES, the work queue, has one message for
+ * each due attempt, and all members that deliver share it. Before it, each destination of a project
+ * has a queue at the project's owner, which publishes the attempts that may start.
  */
 import type { AttemptEnd } from '../../machines/delivery/attempt-cap.ts';
 import {
@@ -14,15 +14,15 @@ import type { Host, Instance } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import type { SendingLimits, SlotKind } from './notifier-port.ts';
 
-// DELIVERIES, the work queue: one message for each attempt that is due, which all members that
-// deliver share. The owner of a project publishes them. A message is no proof: a lost one is
-// published again, and the commit that opens the attempt refuses what a doubled one asks for.
+// DELIVERIES, the work queue: one message for each due attempt, shared by all members that deliver.
+// The owner of a project publishes them. A message is no proof: a lost one is published again, and
+// the commit that opens the attempt rejects a duplicate.
 
 const DELIVERIES_STREAM = 'DELIVERIES';
 
 /**
- * A work queue: each message goes to one member, and is gone when it was acknowledged. Messages with
- * the same id within two minutes count once.
+ * A work queue: each message goes to one member and is deleted once acknowledged. Messages with the
+ * same id within two minutes count as one.
  */
 export const deliveriesSpec: StreamSpec = {
   name: DELIVERIES_STREAM,
@@ -32,17 +32,17 @@ export const deliveriesSpec: StreamSpec = {
 };
 
 /**
- * What all members that deliver consume. Only attempts that may start are published, so that none
- * waits among the unacknowledged messages.
+ * The consumer of all members that deliver. Only attempts that may start are published, so that
+ * none waits among the unacknowledged messages.
  */
 export const deliveriesConsumer: ConsumerSpec = {
   stream: DELIVERIES_STREAM,
   durable: 'deliverer',
   /** Longer than an attempt and its two commits. */
   ackWaitMs: 60_000,
-  /** Above what the queues of 8 owners let start at a time. */
+  /** More than the queues of 8 owners may start at a time. */
   maxAckPending: 8_192,
-  // An attempt is begun as soon as its message is there.
+  // An attempt starts as soon as its message arrives.
   batch: 64,
 };
 
@@ -50,7 +50,7 @@ export const deliveriesConsumer: ConsumerSpec = {
 export interface DueAttempt {
   readonly project: string;
   readonly delivery: string;
-  /** Its number among those of its delivery, from 1. */
+  /** Its number within its delivery, from 1. */
   readonly attempt: number;
 }
 
@@ -62,9 +62,9 @@ export interface OpenAttempt {
 }
 
 /**
- * Publishes a due attempt; a second publication is a duplicate.
+ * Publishes a due attempt. A second publication is a duplicate.
  *
- * @param again makes it another message, for one that may have been lost
+ * @param again makes it a different message, for one that may have been lost
  */
 export async function publishDue(stream: Stream, due: DueAttempt, again = ''): Promise<void> {
   const { project, delivery, attempt } = due;
@@ -85,10 +85,10 @@ export function parseDue(data: Uint8Array): DueAttempt {
   if (typeof project === 'string' && typeof delivery === 'string' && typeof attempt === 'number') {
     return { project, delivery, attempt };
   }
-  throw new TypeError('A due attempt names a project, a delivery and its number');
+  throw new TypeError('A due attempt must have a project, a delivery and a number');
 }
 
-/** Number of the attempt that is due now; undefined when none is. */
+/** Number of the attempt that is due now; undefined if none is. */
 export function nextAttemptOf({
   value,
   context,
@@ -102,7 +102,7 @@ export interface RecordedAttempt extends OpenAttempt {
   readonly startedMs: number;
 }
 
-/** Deliveries that are due, and open attempts, from all rows of the projects that `owns` says. */
+/** Due deliveries and open attempts, from all rows of the projects for which `owns` is true. */
 export async function outstandingDeliveries(
   host: Host,
   owns: (project: string) => boolean = () => true,
@@ -120,28 +120,30 @@ export async function outstandingDeliveries(
   return { due, sending };
 }
 
-// The destination queues of the projects that this process acts for, and whose turn it is. Projects
-// take turns, and so do a project's destinations, so no backlog starves another. A waiting delivery
-// holds no slot, and the first attempt of a destination does not compete for shared slots, so a
-// hanging endpoint delays nobody else. Mails take longer and share one server, so they have slots of
-// their own.
+// The destination queues of the projects that this process acts for, and the order of their turns.
+// Projects take turns, and so do a project's destinations, so no backlog starves another. A waiting
+// delivery holds no slot, and the first attempt of a destination does not compete for shared slots,
+// so a hanging endpoint delays no other. Mails take longer and share one server, so they have slots
+// of their own.
 
-/** Most attempts in flight of those that this process published. */
+/** Maximum attempts in flight, of those that this process published. */
 interface Caps {
-  /** In all, which also bounds the destinations that have a first attempt. */
+  /** Maximum in total, which also bounds the number of destinations with a first attempt. */
   readonly total: number;
-  /** Beyond the first attempt of each destination: in all, and of one project. */
+  /** Beyond the first attempt of each destination: in total, and per project. */
   readonly more: number;
   readonly moreOfProject: number;
 }
 
-/** `mail`: below the 50 connections of one client that a mail server commonly takes (Postfix). */
+/**
+ * `mail` is below the 50 connections that a mail server commonly accepts from one client (Postfix).
+ */
 const CAPS = {
   web: { total: 640, more: 384, moreOfProject: 160 },
   mail: { total: 32, more: 16, moreOfProject: 8 },
 } as const satisfies Readonly<Record<SlotKind, Caps>>;
 
-/** Limits of a destination's queue. But for the cap they never change. */
+/** Limits of a destination's queue. Only the cap ever changes. */
 export interface QueueLimits extends Pick<SendingLimits, 'slots' | 'spacingMs'> {
   /** Attempts that may be in flight at a time. */
   readonly cap: number;
@@ -154,30 +156,30 @@ export class DestinationQueues {
     mail: new Pool(CAPS.mail),
   };
 
-  /** Attempts under way now. */
+  /** Attempts in progress. */
   get inFlight(): number {
     return this.#all().reduce((sum, { inFlight }) => sum + inFlight, 0);
   }
 
-  /** Destinations that have a queue. */
+  /** Number of destinations with a queue. */
   get size(): number {
     return this.#all().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** True when the delivery's destination has a queue. */
+  /** True if the delivery's destination has a queue. */
   has(job: QueuedDelivery): boolean {
     return this.#poolOf(job) !== undefined;
   }
 
-  /** Makes the queue of the delivery's destination, which has none. */
+  /** Makes the queue of the delivery's destination, which must have none. */
   open(job: QueuedDelivery, { slots, ...limits }: QueueLimits): void {
     this.#pools[slots].open(job, limits);
   }
 
-  /** Queues a delivery. No-op when it is queued already. Throws when its destination has no queue. */
+  /** Queues a delivery. No-op if it is already queued. Throws if its destination has no queue. */
   add(job: QueuedDelivery): void {
     const queue = this.#poolOf(job)?.queueOf(job);
-    if (!queue) throw new Error(`${job.delivery} is for a destination without a queue`);
+    if (!queue) throw new Error(`The destination of ${job.delivery} has no queue`);
     queue.add(job);
   }
 
@@ -201,17 +203,21 @@ export class DestinationQueues {
     for (const pool of this.#all()) pool.keepProjects(isKept);
   }
 
-  /** The destination is deleted: its queue is dropped once it is empty, failing or not. */
+  /**
+   * Called when the destination is deleted. Its queue is dropped once it is empty, failing or not.
+   */
   retire(project: string, destination: string, nowMs: number): void {
     for (const pool of this.#all()) pool.retire(project, destination, nowMs);
   }
 
-  /** The destination was fixed: it is tried at once, whatever happened before. */
+  /** Called when the destination was fixed. It is tried at once, whatever happened before. */
   reset(project: string, destination: string): void {
     for (const pool of this.#all()) pool.reset(project, destination);
   }
 
-  /** Elapsed time (ms) at which the next blocked queue may start one; undefined: none waits. */
+  /**
+   * Elapsed time (ms) when the next blocked queue may start a delivery; undefined if none waits.
+   */
   wakeAtMs(nowMs: number): number | undefined {
     const times = this.#all().flatMap((pool) => pool.wakeAtMs(nowMs) ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -274,7 +280,7 @@ class Pool {
     }
   }
 
-  /** First attempts of destinations start before any second one. */
+  /** First attempts of destinations start before any second ones. */
   next(nowMs: number): QueuedDelivery | undefined {
     const { total, more } = this.#caps;
     if (this.inFlight >= total) return undefined;
@@ -361,7 +367,7 @@ function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-/** From this cap on, attempts are published before they have a place. */
+/** From this cap on, attempts are published before they have a slot. */
 const AHEAD_CAP_MIN = 16;
 const BREAKER_FAILURES = 5;
 const BREAKER_MS = 30_000;
@@ -370,7 +376,10 @@ const BREAKER_MS_MAX = 900_000;
 /** `neutral`: nothing was sent (suppressed, no longer due, or a fault of this service). */
 export type AttemptResult = AttemptEnd['result'];
 
-/** What a queue knows of a delivery; everything else is read from its row when its turn comes. */
+/**
+ * The part of a delivery that a queue holds. Everything else is read from its row when its turn
+ * comes.
+ */
 export interface QueuedDelivery extends DueAttempt {
   readonly destination: string;
   /** Deliveries of one incident to one recipient are sent one after the other. */
@@ -380,7 +389,7 @@ export interface QueuedDelivery extends DueAttempt {
   readonly again: string;
 }
 
-/** The queue of one destination. Failures in a row open its breaker; a success closes it. */
+/** The queue of one destination. Consecutive failures open its breaker; a success closes it. */
 export class DestinationQueue {
   readonly #waiting = new Map<string, QueuedDelivery>();
   /** `orderOf` of each delivery in flight. */
@@ -392,11 +401,11 @@ export class DestinationQueue {
   #breakerMs = BREAKER_MS;
   #openUntilMs = 0;
   #restUntilMs = 0;
-  /** The last delivery taken, and when the next could have started without it. */
+  /** The last delivery taken, and the time when the next could have started without it. */
   #last = { delivery: '', beforeMs: 0 };
   #nextStartMs = 0;
   #retired = false;
-  /** In flight since before the destination was fixed: their results no longer count. */
+  /** In flight since before the destination was fixed. Their results no longer count. */
   readonly #outdated = new Set<string>();
 
   constructor({ spacingMs, cap }: Omit<QueueLimits, 'slots'>) {
@@ -404,12 +413,12 @@ export class DestinationQueue {
     this.#cap = cap;
   }
 
-  /** Attempts under way now. */
+  /** Attempts in progress. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** Queues a delivery. No-op for one that waits or is in flight already. */
+  /** Queues a delivery. No-op if it already waits or is in flight. */
   add(job: QueuedDelivery): void {
     if (!this.#inFlight.has(job.delivery)) this.#waiting.set(job.delivery, job);
   }
@@ -430,15 +439,15 @@ export class DestinationQueue {
     return undefined;
   }
 
-  /** How many may be in flight from now on, as the destination's row says. */
+  /** Sets the maximum in flight from now on, from the destination's row. */
   setCap(cap: number): void {
     this.#cap = cap;
   }
 
   /**
-   * Records the end of an attempt, or of a delivery that waits. @returns whether it was in flight
+   * Records the end of an attempt, or of a waiting delivery. @returns whether it was in flight
    *
-   * @param restMs how long the endpoint asked for no attempt, ms
+   * @param restMs time for which the endpoint requested no attempts, ms
    */
   end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): boolean {
     this.#waiting.delete(job.delivery);
@@ -454,14 +463,20 @@ export class DestinationQueue {
     return true;
   }
 
-  /** The destination is deleted: waiting deliveries end at their recheck, so no breaker is needed. */
+  /**
+   * Called when the destination is deleted. Waiting deliveries end at their recheck, so no breaker
+   * is needed.
+   */
   retire(): void {
     this.#retired = true;
     this.#openUntilMs = 0;
     this.#restUntilMs = 0;
   }
 
-  /** The destination was fixed: earlier failures do not count, nor those in flight now. */
+  /**
+   * Called when the destination was fixed. Earlier failures do not count, nor do attempts now in
+   * flight.
+   */
   reset(): void {
     for (const delivery of this.#inFlight) this.#outdated.add(delivery);
     this.#straightFailures = 0;
@@ -470,13 +485,15 @@ export class DestinationQueue {
     this.#restUntilMs = 0;
   }
 
-  /** True when nothing waits or is in flight and no failure counts: the queue can be dropped. */
+  /**
+   * True if nothing waits or is in flight and no failure counts, so that the queue can be dropped.
+   */
   isIdle(nowMs: number): boolean {
     if (this.#waiting.size > 0 || this.#inFlight.size > 0) return false;
     return this.#retired || (this.#straightFailures === 0 && nowMs >= this.#closedUntilMs());
   }
 
-  /** Elapsed time (ms) at which the next may start; undefined when one may now, or none waits. */
+  /** Elapsed time (ms) when the next may start; undefined if one may start now, or none waits. */
   wakeAtMs(nowMs: number): number | undefined {
     const untilMs = this.#closedUntilMs();
     return this.#waiting.size > 0 && untilMs > nowMs ? untilMs : undefined;
@@ -494,14 +511,17 @@ export class DestinationQueue {
 
   #fail(nowMs: number): void {
     this.#straightFailures++;
-    // Failures of attempts already in flight when the breaker opened do not extend it.
+    // Failures of attempts that were already in flight when the breaker opened do not extend it.
     if (this.#straightFailures < BREAKER_FAILURES || nowMs < this.#openUntilMs) return;
     this.#openUntilMs = nowMs + this.#breakerMs;
     this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
   }
 }
 
-/** Attempts that may be published: with a wide cap, as many again wait where they will be opened. */
+/**
+ * Number of attempts that may be published. With a wide cap, as many again wait where they will be
+ * opened.
+ */
 function widthOf(cap: number): number {
   return cap < AHEAD_CAP_MIN ? cap : cap * 2;
 }

@@ -1,6 +1,6 @@
 /**
  * The acts behind the links in mails: confirm an address, or unsubscribe. The link is the proof, so
- * no sign-in is needed. A dead link gets one message for all causes, which says what to do.
+ * no sign-in is needed. All causes of an invalid link have the same message, which says what to do.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -19,8 +19,8 @@ const byVerificationLink: Actor = { kind: 'service', name: 'verification link' }
 const byUnsubscribeLink: Actor = { kind: 'service', name: 'unsubscribe link' };
 
 /**
- * Wraps the host. Using a link twice is harmless; a dead one throws the same `Refusal` whatever the
- * cause.
+ * Wraps the host. Using a link twice is harmless. An invalid link throws the same `Refusal` for
+ * every cause.
  */
 export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): RecipientLinks {
   return {
@@ -62,6 +62,6 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
 
 function deadLink(): Refusal {
   const message =
-    'The link does not work: it was used, is older than 24 hours, or a newer mail was sent';
-  return new Refusal('INVALID_STATE', `${message}. Ask for another mail`);
+    'The link is not valid: it was used, is older than 24 hours, or a newer mail was sent';
+  return new Refusal('INVALID_STATE', `${message}. Request another mail`);
 }

@@ -1,7 +1,7 @@
 /**
  * The recipients of mail destinations: adding, keeping and removing them, and their verification
  * mails. Tokens are made before the decision that stores their hashes, and mails are sent after it,
- * so that every link sent is known.
+ * so that every sent link is known.
  */
 
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
@@ -15,10 +15,10 @@ import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-p
 import { allInstances } from '../platform/host/live-instances.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 
-/** Most recipients of one destination: a team. A mailing list is one address. */
+/** Maximum recipients of one destination: a team. A mailing list is one address. */
 const RECIPIENTS_MAX = 50;
 
-/** Why a recipient is removed, as audit shows it. */
+/** The reason why a recipient was removed, as displayed in the audit log. */
 type RemovedReason = 'TAKEN_OFF' | 'DESTINATION_DELETED';
 
 /** A token made for an address, and the id of its recipient if one is started. */
@@ -32,7 +32,7 @@ export interface Invitation {
 export function parseAddresses(field: string, texts: readonly string[]): string[] {
   const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
   if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
-  const message = `${field} has ${addresses.length} addresses: give 1 to ${RECIPIENTS_MAX}`;
+  const message = `${field} has ${addresses.length} addresses; it must have 1 to ${RECIPIENTS_MAX}`;
   throw invalidField(field, message);
 }
 
@@ -49,11 +49,11 @@ export function recipientOf({ context }: Pick<Instance<'recipient'>, 'context'>)
 }
 
 /**
- * Makes exactly these addresses the recipients: new ones are invited, present ones stay unchanged,
+ * Makes exactly these addresses the recipients: new ones are invited, existing ones are unchanged,
  * missing ones are removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER (`addresses`) for new addresses
- * of no member, LIMIT_EXCEEDED when a rule would notify too many.
+ * that belong to no member, LIMIT_EXCEEDED if a rule would notify too many.
  *
- * @returns ids of the invited
+ * @returns ids of the invited recipients
  */
 export function setRecipients(
   draft: Draft,
@@ -77,7 +77,7 @@ export function setRecipients(
   return added.map(([, { id }]) => id);
 }
 
-/** Membership by address, of those who are not locked out. Throws RECIPIENT_NOT_MEMBER. */
+/** Memberships by address, without locked people. Throws RECIPIENT_NOT_MEMBER. */
 function membershipsOf(
   draft: Draft,
   wanted: readonly (readonly [string, Invitation])[],
@@ -94,14 +94,15 @@ function membershipsOf(
   const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
   if (strangers.length === 0) return members;
   const message = `No member of the project has the verified address ${strangers.join(', ')}`;
-  const way = 'invite them, and have them sign in by a link mailed to it or with the provider';
+  const way =
+    'invite them, and let them sign in with the provider or by a link mailed to the address';
   throw new Refusal('RECIPIENT_NOT_MEMBER', `${message}: ${way}`, {
     addresses: strangers.join(','),
   });
 }
 
 /**
- * Removes recipients inside a decision. Their waiting deliveries are suppressed when their turn
+ * Removes recipients inside a decision. Their queued deliveries are suppressed when their turn
  * comes.
  */
 export function removeRecipients(
@@ -114,14 +115,14 @@ export function removeRecipients(
   }
 }
 
-/** Ends the bounce notice when no address of the destination bounces any more. */
+/** Ends the bounce notice if no address of the destination bounces anymore. */
 export function endBounceNotice(draft: Draft, destination: string): void {
   const isLeft = recipientRows(draft, destination).some(({ value }) => value === 'bounced');
   const subject = { collection: 'destinations', id: destination } as const;
   if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
 }
 
-/** Records that the address takes no mail: nothing more is sent, and a notice is raised. */
+/** Records that the address accepts no mail: nothing more is sent, and a notice is raised. */
 export function noteBounce(draft: Draft, recipient: string, reason: string): void {
   const { changed, instance } = draft.send('recipient', recipient, {
     type: 'bounced',
@@ -134,7 +135,7 @@ export function noteBounce(draft: Draft, recipient: string, reason: string): voi
   raiseNotice(draft, {
     kind: 'RECIPIENT_BOUNCED',
     subject: { collection: 'destinations', id: destination },
-    text: `A recipient of "${String(named)}" gets no more mail: the mail server says that the address takes none. Remove the address, or verify it again.`,
+    text: `A recipient of "${String(named)}" gets no more mail, because the mail server reports that the address accepts none. Remove the address, or verify it again.`,
   });
 }
 
@@ -168,7 +169,7 @@ export function mailInvitation(
     token,
     isCurrent,
     async onBounced(status) {
-      const reason = `The mail server says that the address takes no mail (${status})`;
+      const reason = `The mail server reports that the address accepts no mail (${status})`;
       await host.submit({
         project,
         by: byVerificationMail,
@@ -183,7 +184,7 @@ export function mailInvitation(
   });
 }
 
-/** A new token and recipient id for each address. */
+/** Makes a new token and recipient id for each address. */
 export function invite(
   { tokens, newId }: { readonly tokens: RecipientTokens; readonly newId: () => string },
   addresses: readonly string[],
@@ -191,9 +192,7 @@ export function invite(
   return new Map(addresses.map((address) => [address, invitationTo(tokens, newId())]));
 }
 
-/**
- * A new verification link for a recipient: its token goes into the mail, its hash into the commit.
- */
+/** A new verification link for a recipient: its token is mailed, its hash is committed. */
 export function invitationTo(tokens: RecipientTokens, id: string): Invitation {
   const { text: token, hash: tokenHash } = tokens.mint(id);
   return { id, token, tokenHash };

@@ -1,7 +1,7 @@
 /**
  * The sealed values of destinations: URLs that are secrets, and signing secrets. They are stored
- * outside the log, never in a commit, and sealed before the commit that names them. What a crash
- * leaves sealed without a destination that refers to it is deleted by a sweep.
+ * outside the log, never in a commit, and sealed before the commit that names them. A sweep deletes
+ * sealed values that a crash left without a destination.
  */
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -17,18 +17,22 @@ export interface SealedValues {
   put(id: string, value: string): Promise<void>;
   get(id: string): string | undefined;
   delete(id: string): Promise<void>;
-  /** Resolves when `get` has what any member had written: a commit may come before its values. */
+  /**
+   * Resolves when `get` returns the earlier writes of every member, because a commit may arrive
+   * before its values.
+   */
   caughtUp(): Promise<void>;
 }
 
-/** The same, for the sweep at the start, which looks for values that nothing refers to. */
+/** The same, with a list for the sweep, which deletes values that nothing refers to. */
 export interface ListedValues extends SealedValues {
   ids(): readonly string[];
 }
 
 /**
- * The id under which a destination's URL is sealed. It is an id of its own, so that a new URL is
- * sealed before the commit that names it. Rows of version 1 sealed it under the destination's id.
+ * The id under which a destination's URL is sealed. It differs from the destination's id, so that a
+ * new URL is sealed before the commit that names it. Rows of version 1 sealed it under the
+ * destination's id.
  */
 export function urlIdOf(destination: string, { urlId }: Pick<DestinationContext, 'urlId'>): string {
   return urlId ?? `${destination}/url`;
@@ -43,8 +47,8 @@ export async function forget(
 }
 
 /**
- * Submits a change that names sealed values, and deletes them when it is refused. After any other
- * error the commit may exist, so they stay. Throws what `submit` throws.
+ * Submits a change that names sealed values, and deletes them if it is refused. After any other
+ * error the commit may exist, so they stay. Throws the errors of `submit`.
  */
 export async function submitSealed<T>(
   sealed: SealedValues,
@@ -60,8 +64,8 @@ export async function submitSealed<T>(
 }
 
 /**
- * Deletes the previous secret of each rotation when its overlap ends. An overlap that ends while
- * this is not running is handled by `sweepSealed`.
+ * Deletes the previous secret of each rotation when its overlap ends. `sweepSealed` handles
+ * overlaps that end while this is not running.
  *
  * @returns a function that stops it
  */
@@ -73,7 +77,7 @@ export function forgetOverlapped(
   }: {
     readonly host: Host;
     readonly sealed: SealedValues;
-    /** Does this member act for the project? Every one hears of the commit. */
+    /** True if this member acts for the project. Every member receives the commit. */
     readonly owns: (project: string) => boolean;
   },
   onFault: (error: unknown) => void,
@@ -87,7 +91,7 @@ export function forgetOverlapped(
   });
 }
 
-/** Between two sweeps, ms; the first is at once. */
+/** Interval between two sweeps, ms. The first one runs at once. */
 const SWEEP_MS = 3_600_000;
 
 export interface SealedSweepDeps {
@@ -98,7 +102,7 @@ export interface SealedSweepDeps {
     ids(): string[];
     delete(deliveries: readonly string[]): Promise<void>;
   };
-  /** Removes traces of deletions from what members share. */
+  /** Removes traces of deletions from the store that members share. */
   readonly sweep: () => Promise<void>;
   readonly owns: (project: string) => boolean;
   readonly onOrphans: (count: number) => void;
@@ -106,9 +110,9 @@ export interface SealedSweepDeps {
 }
 
 /**
- * Deletes what no commit refers to any more, at once and then every hour, on the member that acts for
- * `_system`: what was sealed for a change that never came, and bodies of deliveries that ended while
- * the member that sent them died. Runs until `signal`.
+ * Deletes values that no commit refers to anymore, at once and then every hour, on the member that
+ * acts for `_system`: values sealed for a change that was never committed, and bodies of deliveries
+ * that ended while the member that sent them died. Runs until `signal`.
  */
 export async function sweepSealed(deps: SealedSweepDeps, signal: AbortSignal): Promise<void> {
   const { host, clock, bodies, owns, onOrphans, onFault, sweep } = deps;
@@ -129,15 +133,16 @@ export async function sweepSealed(deps: SealedSweepDeps, signal: AbortSignal): P
   }
 }
 
-/** Younger values may belong to a change whose commit is still under way, ms. */
+/** Younger values may belong to a change whose commit is still in progress, ms. */
 const ORPHAN_AGE_MS = 3_600_000;
-/** Our ids. A ULID begins with the time, in ten characters of Crockford's base 32. */
+/** Our ids. A ULID starts with the time, in ten characters of Crockford's base 32. */
 const ID = /^(?:url|whs|dst)_([0-9A-HJKMNP-TV-Z]{10})[0-9A-HJKMNP-TV-Z]{16}(?:\/url)?$/;
 const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
  * Deletes values that no destination refers to. Call it when the host knows all commits. Deletes
- * nothing when no destination exists: the log may be lost, and these values are all that is left.
+ * nothing if no destination exists, because the log may be lost and these values may be all that is
+ * left.
  *
  * @returns the number of deleted values
  */

@@ -1,7 +1,7 @@
 /**
- * Sweeps over the delivery rows of a project's owner: attempts that are due and were lost are
- * dispatched, and attempts left open by a dead process are ended. A sweep runs every half minute, and
- * earlier when an attempt elsewhere counts as lost, or when this process begins to act for other
+ * Sweeps over the delivery rows of a project's owner. Due attempts that were lost are dispatched,
+ * and attempts that a dead process left open are ended. A sweep runs every half minute, and earlier
+ * when an attempt of another process counts as lost, or when this process starts to act for other
  * projects. Many rows are handled over many turns of the event loop.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
@@ -12,13 +12,13 @@ import { kindOf } from './attempt.ts';
 import type { Notifier } from './notifier-port.ts';
 import { outstandingDeliveries, type RecordedAttempt } from './queues.ts';
 
-/** The rows that are swept, and who takes what is found. */
+/** The rows to sweep, and the handlers of the results. */
 export interface SweepsDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly ownership: Ownership;
   readonly notifier: Pick<Notifier, 'limitsOf'>;
-  /** True when this process has an attempt of the delivery under way. */
+  /** True if this process has an attempt of the delivery in progress. */
   readonly isOpen: (delivery: string) => boolean;
   readonly onBegin: () => void;
   readonly onDue: (row: Instance<'delivery'>) => void;
@@ -26,12 +26,15 @@ export interface SweepsDeps {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** How often rows are swept for lost messages and dead attempts, ms. */
+/** Interval between sweeps for lost messages and dead attempts, ms. */
 const SWEEP_MS = 30_000;
-/** An attempt counts as lost this long after its deadline: clocks differ, and commits take time. */
+/**
+ * Time after its deadline at which an attempt counts as lost, ms, because clocks differ and commits
+ * take time.
+ */
 const LOST_GRACE_MS = 5_000;
 
-/** Runs from the start until `stop`; two sweeps never overlap. */
+/** Runs from the start until `stop`. Sweeps never overlap. */
 export class Sweeps {
   readonly #deps: SweepsDeps;
   readonly #slices: TimeSlices;
@@ -39,9 +42,14 @@ export class Sweeps {
   #sweeping: Promise<void> = Promise.resolve();
   #cancel: CancelWakeUp | undefined;
   #unfollow: (() => void) | undefined;
-  /** When this process first saw an attempt whose start lies in the future, elapsed ms, by attempt. */
+  /**
+   * Time when this process first saw an attempt whose start is in the future, elapsed ms, by
+   * attempt.
+   */
   #seen: ReadonlyMap<string, number> = new Map();
-  /** Since the last sweep began, this process has begun or ended to act for something. */
+  /**
+   * True if this process has started or stopped acting for something since the last sweep began.
+   */
   #isChanged = false;
 
   constructor(deps: SweepsDeps) {
@@ -56,7 +64,7 @@ export class Sweeps {
     this.#after(await this.#sweep());
   }
 
-  /** Resolves when no sweep is under way, and starts no more. */
+  /** Resolves when no sweep is in progress, and starts no more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
@@ -83,7 +91,7 @@ export class Sweeps {
     });
   }
 
-  /** A faulty row delays no other. Returns the wait before the next sweep, ms. */
+  /** A faulty row does not delay others. Returns the wait before the next sweep, ms. */
   async #sweep(): Promise<number> {
     const { host, ownership, isOpen, onBegin, onDue, onLost } = this.#deps;
     this.#isChanged = false;
@@ -103,7 +111,7 @@ export class Sweeps {
     return nextMs;
   }
 
-  /** Attempts that began in the future: the clock of a member was ahead, or has been set back. */
+  /** Attempts that started in the future: the clock of a member was ahead, or has been set back. */
   #seenOf(sending: readonly RecordedAttempt[]): ReadonlyMap<string, number> {
     const { clock } = this.#deps;
     const ahead = sending.filter(({ startedMs }) => startedMs > clock.now());
@@ -112,12 +120,12 @@ export class Sweeps {
     );
   }
 
-  /** Another process may own a young attempt. */
+  /** Another process may own a recent attempt. */
   #lostInMs({ project, delivery, attemptId, startedMs }: RecordedAttempt): number {
     const { clock, host, notifier } = this.#deps;
     const view = host.view(project);
     const row = view.instance('delivery', delivery);
-    if (!row) throw new Error(`The delivery ${delivery} is being attempted but does not exist`);
+    if (!row) throw new Error(`The delivery ${delivery} has an open attempt but does not exist`);
     const lostAfterMs = notifier.limitsOf(kindOf(view, row.context)).attemptMs + LOST_GRACE_MS;
     const seenMs = this.#seen.get(attemptId);
     const ageMs = seenMs === undefined ? clock.now() - startedMs : clock.elapsed() - seenMs;

@@ -1,24 +1,22 @@
 /**
- * A batch of small writes: the main thread waits for each write to disk, so items that come within a
- * second, or 64 of them, share one. A crash loses the items still waiting.
+ * A batch of small writes. The main thread waits for each write to disk, so items that arrive
+ * within a second, or 64 of them, share one. A crash loses the waiting items.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 
 const WAIT_MS = 1_000;
 const ITEMS_MAX = 64;
 
-/** The write that items share, and who learns when it fails. */
+/** The write that items share, and the handler of its failures. */
 export interface WriteBatchDeps<T> {
   readonly clock: Clock;
   /** Writes all items at once. */
   readonly write: (items: readonly T[]) => Promise<void>;
-  /** Called when a write fails: its items are dropped. */
+  /** Called when a write fails. Its items are dropped. */
   readonly onFault: (count: number, error: unknown) => void;
 }
 
-/**
- * Collects items; the first one of a batch starts its second of waiting. `flush` writes at once.
- */
+/** Collects items. The first one of a batch starts its one-second wait. `flush` writes at once. */
 export class WriteBatch<T> {
   readonly #deps: WriteBatchDeps<T>;
   #waiting: T[] = [];
@@ -35,7 +33,10 @@ export class WriteBatch<T> {
     else this.#cancel ??= this.#deps.clock.wakeAfter(WAIT_MS, () => void this.flush());
   }
 
-  /** Writes what waits now, and resolves when nothing is being written: before the process ends. */
+  /**
+   * Writes the waiting items, and resolves when nothing is being written. Called before the process
+   * ends.
+   */
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;

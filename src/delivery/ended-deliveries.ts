@@ -1,6 +1,7 @@
 /**
- * The counter of deliveries that have ended, beside the one of attempts: a failed attempt may be made
- * up for by the next one, while a delivery that failed or expired reached nobody.
+ * Counts deliveries that have ended. The counter of attempts does not tell this: a failed attempt
+ * may be followed by a successful one, while a delivery that failed or expired reached no
+ * recipient.
  */
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
@@ -13,17 +14,17 @@ export interface EndedDeliveriesDeps {
   readonly host: Pick<Host, 'onApplied' | 'view'>;
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly metrics: Pick<Metrics, 'counter'>;
-  /** Each of them counts from zero, so that a first failure is an increase. */
+  /** Each kind starts at zero, so that a first failure is an increase. */
   readonly kinds: readonly string[];
 }
 
 /**
- * Follows the commits from now on. All members apply each commit, and the one that acts for the project
- * counts it, so that the sum over members is right. Returns its undo.
+ * Counts commits from now on. All members apply each commit, but only the member that acts for the
+ * project counts it, so that the sum over members is right. Returns a function that stops counting.
  */
 export function countEndedDeliveries(deps: EndedDeliveriesDeps): () => void {
   const { host, ownership, metrics, kinds } = deps;
-  const help = 'Deliveries that have ended; failed and expired ones reached nobody';
+  const help = 'Ended deliveries; failed and expired ones reached no recipient';
   const ended = metrics.counter('svc_deliveries_ended_total', help, ['kind', 'outcome']);
   for (const kind of kinds) for (const outcome of OUTCOMES) ended.inc({ kind, outcome }, 0);
   return host.onApplied(({ commit: { decisions, project } }) => {

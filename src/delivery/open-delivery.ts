@@ -1,6 +1,6 @@
 /**
  * The wiring of the delivery room: the deliverer with its notifier, the mails to owners, and the
- * destinations that the API offers, with the pages behind the links of verification mails.
+ * destinations of the API, with the pages behind the links in verification mails.
  */
 import type { FastifyInstance } from 'fastify';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
@@ -58,13 +58,18 @@ export interface DeliveryOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly closers: Closers;
-  /** Origin of links in notifications; called late, because it is known once the server listens. */
+  /**
+   * Origin of links in notifications. Called late, because it is known only when the server
+   * listens.
+   */
   readonly publicUrl: () => string;
-  /** Resolves webhook hosts; default: the system's name servers. */
+  /** Resolves webhook hosts. Default: the system's name servers. */
   readonly resolve?: Resolve | undefined;
 }
 
-/** The running parts still have to be supervised; `openDestinations` needs the API's mail queue. */
+/**
+ * The returned parts still have to be supervised. `openDestinations` needs the API's mail queue.
+ */
 export function openDelivery(options: DeliveryOptions) {
   const { settings } = options;
   const guard = new AddressGuard({
@@ -111,7 +116,7 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
   const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', [
     ...['kind', 'outcome'],
   ]);
-  // A first failure is an increase.
+  // Counters start at zero, so that a first failure is an increase.
   for (const kind of Object.keys(renderers)) {
     for (const outcome of ['accepted', 'failed', 'refused']) attempts.inc({ kind, outcome }, 0);
   }
@@ -144,14 +149,14 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
   );
   metrics.gauge(
     'svc_delivery_lanes',
-    'Destinations that have something to send, or are failing',
+    'Destinations with queued messages or failures',
     [],
     (gauge) => gauge.set(part.queues()),
   );
   return part;
 }
 
-/** Logs each failed attempt: the same error as in the API, without the URL or a secret. */
+/** Logs each failed attempt with the error that the API reports, without the URL or a secret. */
 function logFailure(log: Log, { outcome, durationMs, ...about }: ReportedAttempt): void {
   if (outcome.kind !== 'failed' && outcome.kind !== 'refused') return;
   const { kind, httpStatus, error } = outcome;
@@ -163,12 +168,14 @@ function mayDeliver({ roles }: Settings): boolean {
   return roles.includes('all') || roles.includes('deliver');
 }
 
-/** Ends what is sealed and no longer needed: the previous secret of a rotation, and orphans. */
+/**
+ * Deletes sealed values that are no longer needed: the previous secret of a rotation, and orphans.
+ */
 function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
   const { host, clock, log, metrics, ownership, secrets } = options;
   const faults = metrics.counter(
     'svc_destination_faults_total',
-    'Old secrets of destinations that could not be deleted',
+    'Failed deletions of old destination secrets',
   );
   const deps = {
     host,
@@ -197,7 +204,7 @@ function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
   };
 }
 
-/** Empty without a mail server: then people read notices in the project only. */
+/** Empty without a mail server: then notices are only displayed in the project. */
 function ownerNoticeParts(options: DeliveryOptions): Part[] {
   const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
   if (settings.smtpUrl === null) return [];
@@ -230,15 +237,15 @@ export interface DestinationParts
   readonly sealed: ListedValues;
   /** See `DestinationsDeps`. */
   readonly groupWaitMs: number;
-  /** Origin for clients; called while the server listens. */
+  /** Origin for clients. Called while the server listens. */
   readonly origin: () => string;
-  /** Undefined when no mail server is configured. */
+  /** Undefined if no mail server is configured. */
   readonly mail: MailQueue | undefined;
 }
 
 export function openDestinations(parts: DestinationParts): {
   readonly destinations: Destinations;
-  /** Adds the pages behind the links of mails. */
+  /** Adds the pages behind the links in mails. */
   addRecipientRoutes(app: FastifyInstance): Promise<void>;
 } {
   const { mail, ...ports } = parts;

@@ -1,6 +1,6 @@
 /**
- * Mails about a project's notices: problems of alerting itself, and changes of access. Each has the
- * text of the notice, and the commands that show and fix it.
+ * Mails about a project's notices: problems of alerting itself, and changes of access. Each mail
+ * has the text of the notice and the commands that display and fix the problem.
  */
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import type { OwnerMail } from '../../actors/delivery/owner-notices.ts';
@@ -17,7 +17,10 @@ export interface OwnerMailDeps {
 
 const NOTICE_CHARS_MAX = 1_000;
 
-/** Sends a mail; false when the server will never take it. Rejects with a retryable `MailFault`. */
+/**
+ * Sends a mail. Resolves to false if the server will never accept it. Rejects with a retryable
+ * `MailFault`.
+ */
 export function ownerMails({ mailer, origin }: OwnerMailDeps) {
   return async (mail: OwnerMail): Promise<boolean> => {
     const { hostname, host } = new URL(origin());
@@ -41,16 +44,16 @@ function pauseLetter({ project }: OwnerMail, { subject, text }: NoticeBody, host
   return {
     subject: `Notifications of ${project} are paused`,
     text: paragraphs(
-      // It holds names, and errors whose words an endpoint may have chosen.
+      // Contains names, and errors in words that an endpoint may have chosen.
       oneLine(text, NOTICE_CHARS_MAX),
-      `It is ${name} on ${host}. To see its messages:\n  svc deliveries list --destination ${name}`,
-      `To resume it, once it is fixed:\n  svc destinations resume ${name}`,
-      'You get this mail because you own the project.',
+      `It is ${name} on ${host}. To list its messages:\n  svc deliveries list --destination ${name}`,
+      `To resume it after fixing the problem:\n  svc destinations resume ${name}`,
+      'You receive this mail because you own the project.',
     ),
   };
 }
 
-/** Has no link, because forged mails of this kind would have one. */
+/** Contains no link, because forged mails of this kind would have one. */
 function accessLetter(
   { project, isOwner, wasOwner }: OwnerMail,
   notice: AccessNotice,
@@ -60,16 +63,16 @@ function accessLetter(
   const show = isOwner
     ? ownersCommands(project)
     : wasOwner
-      ? 'You no longer own the project. If you did not expect that, ask another owner or the operator of the service at once.'
+      ? 'You no longer own the project. If you did not expect that, contact another owner or the operator of the service at once.'
       : `Your keys:\n  svc keys list --project ${project} --all`;
   const why = isOwner
     ? 'you own the project'
     : wasOwner
-      ? 'you owned the project when it happened'
+      ? 'you owned the project at that time'
       : 'the key was yours';
   return {
     subject: `Access to ${project} on ${host} has changed`,
-    text: paragraphs(changes.join('\n'), show, `You get this mail because ${why}.`),
+    text: paragraphs(changes.join('\n'), show, `You receive this mail because ${why}.`),
   };
 }
 
@@ -77,9 +80,9 @@ function ownersCommands(project: string): string {
   return [
     `All credentials with access:\n  svc credentials --project ${project}`,
     `The members:\n  svc members list --project ${project}`,
-    'End anything you do not know at once:',
+    'Immediately end all access that you do not recognize:',
     '  svc keys revoke NAME, svc trusts disable NAME, svc members remove MEMBER',
-    'The operator of the service ends collector and agent keys: svc admin revoke-key NAME',
+    'Keys of collectors and agents are revoked by the operator of the service: svc admin revoke-key NAME',
   ].join('\n');
 }
 

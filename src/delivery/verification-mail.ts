@@ -1,6 +1,7 @@
 /**
- * Verification mails, by which holders of addresses confirm them. Editors of destinations decide who
- * gets such mails, though only members can, so they are limited per address and per project.
+ * Verification mails, by which the holders of addresses confirm them. Editors of destinations
+ * choose the recipients of these mails. Only members can be editors, but mails are still limited
+ * per address and per project.
  */
 import type {
   RecipientTokens,
@@ -13,9 +14,9 @@ import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import { verificationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 
-/** To one address, from all callers. */
+/** For one address, from all callers. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
-/** For one project: all recipients of a destination at once, then one a minute. */
+/** For one project: all recipients of a destination at once, then one per minute. */
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export interface VerificationMailDeps {
@@ -58,10 +59,10 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
   };
 }
 
-/** Prefix of a recipient's id; a secret holds the rest, letters and digits. */
+/** Prefix of a recipient's id. The rest is a secret of letters and digits. */
 const ID_PREFIX = 'rcp_';
 
-/** Secrets of verification mails, in the form of all secrets of the service. */
+/** Makes secrets for verification mails, in the form of all secrets of the service. */
 export function createRecipientTokens(ports: { clock: Clock; random: Random }): RecipientTokens {
   return {
     mint(recipient) {

@@ -129,7 +129,7 @@ t.test(
   (t) => {
     const any = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
     for (const port of [22, 25, 465, 587, 6667]) {
-      const sentence = `Port ${port} belongs to another protocol: use a port for https, such as 443`;
+      const sentence = `Port ${port} belongs to another protocol. Use a port for https, such as 443`;
       t.equal(any.refuseUrl(`https://example.com:${port}/`), sentence);
       t.equal(any.refuseUrl(`https://127.0.0.1:${port}/`), sentence, 'also on allowed hosts');
     }
@@ -142,7 +142,7 @@ t.test(
     for (const url of ['https://example.com/', 'https://example.com:8444/', 'https://127.0.0.1/']) {
       t.equal(some.refuseUrl(url), undefined, url);
     }
-    const sentence = (port: number) => `Port ${port} is not allowed here: use 443 or 8443-8445`;
+    const sentence = (port: number) => `Port ${port} is not allowed here. Use 443 or 8443-8445`;
     t.equal(some.refuseUrl('https://example.com:8446/'), sentence(8446));
     t.equal(some.refuseUrl('http://127.0.0.1/'), sentence(80), 'http has a port too');
     for (const bad of ['0', '70000', '9-8', 'https', '443;8443', '-1', '1-2-3']) {

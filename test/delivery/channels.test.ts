@@ -76,7 +76,7 @@ t.test('a test notification arrives through every channel of the service', async
   await tested(idOf(await create('webhook', '/webhook')));
   t.match(got.get('/webhook'), { type: 'test', data: { incidentName: '' } });
   await tested(idOf(await create('slack', '/slack')));
-  t.match(got.get('/slack'), { text: /^Test: /, blocks: [{ type: 'header' }] });
+  t.match(got.get('/slack'), { text: /^Test notification/, blocks: [{ type: 'header' }] });
   await tested(idOf(await create('teams', '/teams?sig=a%2Fb')));
   t.match(got.get('/teams?sig=a%2Fb'), { type: 'message', attachments: [{}] });
   await tested(idOf(await create('discord', '/discord')));
@@ -98,5 +98,5 @@ t.test('a test notification arrives through every channel of the service', async
   t.same(mail.to, [OWNER]);
   t.match(headerOf(mail, 'message-id'), new RegExp(`^<${delivery}@`));
   t.match(headerOf(mail, 'list-unsubscribe'), /^<http.*\/v1\/recipients\/unsubscribe\?code=/);
-  t.match(parseMail(mail.source).find('text/plain')?.text(), /Nothing has happened/);
+  t.match(parseMail(mail.source).find('text/plain')?.text(), /No alert has fired/);
 });

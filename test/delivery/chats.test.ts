@@ -302,7 +302,11 @@ t.test(
       ],
       ['slack', { status: 500, text: 'rollup_error' }, retry],
       ['slack', { status: 503 }, { ...retry, slows: true }],
-      ['slack', { status: 302, headers: { location: '/' } }, { ...retry, error: /fix the URL/ }],
+      [
+        'slack',
+        { status: 302, headers: { location: '/' } },
+        { ...retry, error: /Enter the final URL/ },
+      ],
       ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
       ['slack', { status: 403, text: 'invalid_token' }, pauses],
       ['slack', { status: 404, text: 'no_service' }, pauses],
@@ -371,7 +375,7 @@ t.test(
       const refusedFull = {
         kind: 'failed',
         unknown: false,
-        error: /size: a short form is sent next/,
+        error: /next attempt sends a short form/,
       };
       const sent: (string | undefined)[] = [];
       const attempt = async (answer: Scripted, outcome: object) => {

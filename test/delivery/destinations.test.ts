@@ -278,7 +278,7 @@ t.test('a chat has no secret of its own, is usable at once, and signs nothing', 
     const act = { ...caller(), id };
     t.match(await refusalOf(world.destinations.rotateSecret({ ...act, overlapMs: 0 })), {
       reason: 'INVALID_STATE',
-      message: /only webhooks have a secret/,
+      message: /has no signing secret/,
     });
     t.same(valuesIn(world), [url], 'nothing remains of the created secret');
     const { answer } = await world.destinations.sendTest({ ...caller(), id });
@@ -303,11 +303,11 @@ t.test('a pause stores the user’s reason, and a resume ends the notice', async
   t.equal((await world.destinations.pause(pausing)).sequence, paused.sequence, 'resent');
   t.match(await refusalOf(world.destinations.pause({ ...caller(), id, reason: 'x' })), {
     reason: 'INVALID_STATE',
-    message: 'It is paused already: Moving',
+    message: 'The destination is already paused: Moving',
   });
   t.match(await refusalOf(world.destinations.sendTest({ ...caller(), id })), {
     reason: 'INVALID_STATE',
-    message: /It is paused: Moving/,
+    message: /The destination is paused: Moving/,
   });
   await world.host.submit({
     project: PROJECT,
@@ -340,7 +340,7 @@ t.test('tests are limited per destination and project, and a resend does not cou
   t.match(await test(id), {
     reason: 'TOO_MANY_REQUESTS',
     metadata: { retryAfterSeconds: '60' },
-    message: 'Tests were sent a moment ago: try again in 60 s',
+    message: 'Tests were sent a moment ago. Try again in 60 s',
   });
   t.equal(world.instances('delivery').length, 10, 'nothing is sent');
   t.match(await world.destinations.sendTest(first), { replayed: true });

@@ -190,7 +190,7 @@ t.test('a test reaches a recipient, and the one-click header ends the subscripti
   const target = await contents.target(view, delivery);
   t.same(await send(server, { deliveryId, incident: '', bytes, target }), { kind: 'accepted' });
   const mail = only(server.mails);
-  t.match(mail.headers.get('subject'), /^Test: /);
+  t.match(mail.headers.get('subject'), /^Test notification/);
   t.match(mail.find('text/plain')?.text(), /^Destination: +On call$/m);
   const link = new URL((mail.headers.get('list-unsubscribe') ?? '').slice(1, -1));
   const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
@@ -277,7 +277,7 @@ t.test('HOOK-26: a silent, missing or rejecting mail server ends no recipient', 
   t.match(await send(server), { kind: 'accepted' });
   server.isSilent = true;
   t.match(await send(server, { deadlineMs: 300 }), ofUs);
-  t.match(await send(server, { deadlineMs: 0 }), { ...ofUs, error: /before it was sent/ });
+  t.match(await send(server, { deadlineMs: 0 }), { ...ofUs, error: /before the mail was sent/ });
   t.match(await send({ url: 'smtp://127.0.0.1:1' }), ofUs);
   t.same(ours, ['login']);
   t.equal(server.mails.length, 1);
@@ -319,8 +319,8 @@ t.test('a configuration fault is counted each time, and logged once a minute', a
   await attempt();
   await channel?.close();
   t.equal(lines.length, 2);
-  t.match(lines[0], /does not let the service log in: look at the user and password/);
-  t.notMatch(lines.join(''), /ada@|wrong/, 'neither the recipient nor the password');
+  t.match(lines[0], /rejects the login of this service. Check the user and password/);
+  t.notMatch(lines.join(''), /ada@|wrong/, 'neither who was to get it, nor the password');
   t.match(await metrics.text(), /svc_mail_setup_faults_total\{fault="login"\} 4/);
 });
 
@@ -349,7 +349,7 @@ t.test('a gap is drawn as a gap and described in words', async (t) => {
   t.equal(gapsOf(window).length, 1);
   t.same(gapsOf(windowOf([1, 2, 3, 4])), []);
   t.same(gapsOf(windowOf([1])), []);
-  t.match(chartInWords(facts), /^6 observations .*, with 1 gap in between: lowest 91 %/);
+  t.match(chartInWords(facts), /^6 observations .*, with 1 gap: lowest 91 %/);
   const picture = pictureOf(facts);
   const column = (x: number) =>
     new Set(Array.from({ length: picture.height }, (_, y) => picture.at(x, y)));

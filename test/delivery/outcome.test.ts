@@ -10,7 +10,7 @@ import { accepted, delivering, failed } from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const ours = failed({ ours: true, error: 'The mail server of this service refuses it' });
+const ours = failed({ ours: true, error: 'The mail server of this service rejected it' });
 
 t.test('faults of the service are retried, neither counted nor a reason to pause', async (t) => {
   const world = await delivering(t);

@@ -166,7 +166,7 @@ t.test(
     await world.fire(['vm-1', 'vm-2']);
     await world.pass(3_600_000, 30_000);
     t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
-    t.match(world.reportedFaults(), [/sending to email, which this service is not set up for/]);
+    t.match(world.reportedFaults(), [/sending to email, for which this service is not configured/]);
     t.equal(world.reportedFaults().length, 1);
     world.notifier.missing.clear();
     await world.pass(30_000, 5_000);

@@ -8,7 +8,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 t.test('an error states the problem and whose fault it is, but no address', (t) => {
   const fault = (code: string, syscall?: string) =>
     Object.assign(new Error(`${syscall} ${code} hooks.example 10.1.2.3:443`), { code, syscall });
-  const ended = 'The connection ended before an answer';
+  const ended = 'The connection was closed before a response arrived';
   const cases: readonly (readonly [Error, object])[] = [
     [fault('ECONNREFUSED', 'connect'), { unknown: false, error: 'Connection refused' }],
     [fault('EHOSTUNREACH', 'connect'), { unknown: false, error: 'The host cannot be reached' }],
@@ -51,7 +51,7 @@ t.test(
     const noAddress = {
       kind: 'failed',
       unknown: false,
-      error: 'The host name has no public address: fix the URL, or the records of the name',
+      error: 'The host name has no public address. Fix the URL or the DNS records of the name',
     };
     const silent = {
       kind: 'failed',

@@ -1,6 +1,6 @@
 /**
- * The delivery methods of `AlertService`. Recipients and the answers of endpoints are shown only to
- * callers who may also change destinations.
+ * The delivery methods of `AlertService`. Only callers who may change destinations see recipients
+ * and the answers of endpoints.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
@@ -49,7 +49,7 @@ export interface DeliveryDeps {
   readonly secrets: Pick<SecretStore, 'excerpts'>;
 }
 
-/** The methods of this part. Excerpts of answers are left out for callers who may only read. */
+/** The methods of this part. Callers who may only read do not get excerpts of answers. */
 export function deliveryMethods(
   deps: DeliveryDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'listDeliveries' | 'getDelivery'> {
@@ -116,12 +116,15 @@ function deliveryFilter(request: ListDeliveriesRequest, context: HandlerContext)
     ...(incident !== undefined && { incident }),
     ...(destination !== undefined && { destination }),
     ...(start > 0n && { sinceMs: Number(start) * 1000 }),
-    // The whole second is in the range.
+    // The range includes the whole second.
     ...(end > 0n && { untilMs: Number(end) * 1000 + 999 }),
   };
 }
 
-/** Names of the chosen members, of all when none is chosen. Throws INVALID_FIELD for what is none. */
+/**
+ * Names of the chosen members, or of all when none is chosen. Throws INVALID_FIELD for an unknown
+ * value.
+ */
 function chosen<E extends number>(
   field: string,
   members: Readonly<Record<string, string | E>>,
@@ -132,27 +135,30 @@ function chosen<E extends number>(
   return values.map((value) => {
     const name = names.find((one) => members[one] === value);
     if (name !== undefined) return name;
-    throw invalidField(field, `${field} holds ${value}, which is none of ${names.join(', ')}`);
+    throw invalidField(
+      field,
+      `${field} contains ${value}, which is not one of ${names.join(', ')}`,
+    );
   });
 }
 
-/** The machine's states that the API calls so. */
+/** The machine's states that share this name in the API. */
 function statesCalled(name: string): string[] {
   return name === 'QUEUED' ? ['queued', 'gathering'] : [name.toLowerCase()];
 }
 
-/** Names of an enum's members but `UNSPECIFIED`. */
+/** Names of an enum's members except `UNSPECIFIED`. */
 function namesOf(members: Readonly<Record<string, string | number>>): string[] {
   return Object.entries(members)
     .filter(([, value]) => typeof value === 'number' && value !== 0)
     .map(([name]) => name);
 }
 
-/** All of them, as filters have them. */
+/** Names of all members, as filters use them. */
 export const DELIVERY_STATES = namesOf(Delivery_State).flatMap(statesCalled);
 export const DELIVERY_EVENTS = namesOf(Delivery_Event);
 
-/** A delivery as far as its destination shows it. */
+/** The part of a delivery that its destination shows. */
 export function lastDeliveryMessage(row: Instance<'delivery'>): LastDelivery {
   const { attempts, createdMs } = row.context;
   const attempt = attempts.at(-1);
@@ -165,14 +171,14 @@ export function lastDeliveryMessage(row: Instance<'delivery'>): LastDelivery {
   return withPresent(message, { attemptedUnix: optionalSeconds(attempt?.startedMs ?? null) });
 }
 
-/** The error of a delivery's newest ended attempt; undefined when that was accepted. */
+/** The error of a delivery's newest ended attempt; undefined if that attempt was accepted. */
 export function lastErrorOf({ context }: Instance<'delivery'>) {
   const ended = context.attempts.findLast(({ endedMs }) => endedMs !== null);
   if (!ended?.error) return undefined;
   return { atMs: ended.endedMs ?? ended.startedMs, error: ended.error };
 }
 
-/** A group that gathers is queued: nothing of it is being sent. */
+/** A group that still collects incidents counts as queued, because none of it is being sent. */
 function deliveryState(value: unknown): Delivery_State {
   const state = value === 'gathering' ? 'QUEUED' : String(value).toUpperCase();
   return Delivery_State[state as keyof typeof Delivery_State];
@@ -182,7 +188,9 @@ function stateOf({ value }: Instance<'delivery'>): Delivery_State {
   return deliveryState(value);
 }
 
-/** Id in a name given as `{field: name}`, in a project the caller may read; undefined for ''. */
+/**
+ * Id in a name given as `{field: name}`, in a project that the caller may read; undefined for ''.
+ */
 function idIn(
   context: HandlerContext,
   collection: Collection,
@@ -247,7 +255,7 @@ function membersOf(view: ProjectView, { project, instance, context }: Instance<'
   });
 }
 
-/** Address of the delivery's mail recipient; '' when the destination has no recipients. */
+/** Address of the delivery's mail recipient; '' if the destination has no recipients. */
 function recipientAddress(view: ProjectView, { context }: Instance<'delivery'>): string {
   const { recipient } = context;
   const row = recipient === null ? undefined : view.instance('recipient', recipient);

@@ -1,4 +1,4 @@
-/** A delivery's recorded path, with what each recheck looked at before it decided. */
+/** A delivery's recorded path, with the checks that each recheck made before it decided. */
 import { create } from '@bufbuild/protobuf';
 import type { ProjectView, RecordedTransition } from '../../../actors/platform/host/host-port.ts';
 import { DELIVERY_CHECKS, type DeliveryCheck } from '../../../machines/delivery/delivery.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { enumValue } from '../../platform/api/message-fields.ts';
 
-/** Two or three for each attempt, of which a day has some dozens. */
+/** An attempt has two or three steps, and a delivery makes some dozens of attempts a day. */
 const STEPS_MAX = 500;
 
 /** Oldest first. */
@@ -51,7 +51,7 @@ function eventName({ event, from }: RecordedTransition): string {
   return delay === undefined ? type : `after ${delay}`;
 }
 
-/** Of `suppressed` the last one does not hold, for the event's reason. */
+/** A suppressed delivery failed the last check, for the event's reason. */
 function checksIn({ type, checks, reason }: RecordedTransition['event']): Delivery_Check[] {
   if (!Array.isArray(checks)) return [];
   const known = checks.filter((check): check is DeliveryCheck => DELIVERY_CHECKS.includes(check));

@@ -67,8 +67,8 @@ type DestinationMethods =
 type Methods<K extends DestinationMethods> = Pick<ServiceImpl<typeof AlertService>, K>;
 
 /**
- * The methods of this part. No answer has a URL that is a secret; a signing secret is in the first
- * answer alone.
+ * The methods of this part. No response contains a URL that is a secret. Only the first response
+ * contains a signing secret.
  */
 export function destinationMethods(deps: DestinationDeps): Methods<DestinationMethods> {
   const { host, destinations } = deps;
@@ -99,7 +99,7 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
   };
 }
 
-/** Acts on an existing destination. */
+/** Methods that act on an existing destination. */
 function actMethods(
   deps: DestinationDeps,
 ): Methods<
@@ -153,7 +153,7 @@ async function createDestination(
   const wanted = targetOf(target);
   if (!wanted) {
     const kinds = Object.keys(notificationKinds).sort().join(', ');
-    throw invalidField('destination', `destination has no target: give one of ${kinds}`);
+    throw invalidField('destination', `destination has no target: enter one of ${kinds}`);
   }
   checkDisplayName('destination.displayName', displayName);
   const { webhookSecret, ...changed } = await destinations.create({
@@ -177,7 +177,7 @@ async function updateDestination(
   const target = targetOf(request.target);
   if (displayName === '' && !target && groupWaitSeconds === undefined) {
     const known = 'displayName, a target or groupWaitSeconds';
-    throw invalidField('displayName', `Nothing is to change: give ${known}`);
+    throw invalidField('displayName', `The request changes nothing: send ${known}`);
   }
   if (displayName !== '') checkDisplayName('displayName', displayName);
   const key = requestKeyOf(context, UpdateDestinationRequestSchema, request);
@@ -210,7 +210,7 @@ async function rotateWebhookSecret(
   return { destination: answerOf(host, changed), ...secretOf(webhookSecret) };
 }
 
-/** Project, id and actor of a request for one destination. */
+/** Project, id and actor of a request about one destination. */
 function placeOf(context: HandlerContext, name: string) {
   const { project, id } = parseName('name', name, 'destinations');
   return { project: within(context, project), id, by: actorOf(context) };
@@ -224,7 +224,7 @@ function secretOf(webhookSecret: string | undefined) {
   return { webhookSecret: webhookSecret ?? '', secretAvailable: webhookSecret !== undefined };
 }
 
-/** Undefined when the request has none. */
+/** Undefined if the request has no target. */
 function targetOf(target: Destination['target'] | undefined): NewTarget | undefined {
   if (target?.case === undefined) return undefined;
   if (target.case !== 'email') return { kind: target.case, url: target.value.url };
@@ -253,10 +253,10 @@ function pauseReason(text: string): string {
     throw invalidField('reason', `reason is over ${REASON_LENGTH_MAX} characters`);
   }
   if (!isOneLine(reason)) throw invalidField('reason', `reason ${NOT_ONE_LINE}`);
-  return reason === '' ? 'A person paused it' : reason;
+  return reason === '' ? 'Paused by a user' : reason;
 }
 
-/** For callers who may write: it holds recipients' addresses, but no URL and no secret. */
+/** For callers who may write: it contains recipients' addresses, but no URL and no secret. */
 function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {
   const context = destinationOf(row);
   const { overlapEndsMs, failingSinceMs } = context;
@@ -277,7 +277,7 @@ function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination
 }
 
 /**
- * One look into the index of deliveries for each state. Faults of this service are not kept with the
+ * Looks up the index of deliveries once per state. Faults of this service are not stored with the
  * destination, so the error of the newest delivery may be newer.
  */
 function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {

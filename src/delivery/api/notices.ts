@@ -1,4 +1,4 @@
-/** `ListNotices` of `AlertService`: notices about alerting itself, and about access. */
+/** `ListNotices` of `AlertService`: notices about alerting itself, and about changes of access. */
 
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { NoticeBody } from '../../../actors/alerting/notices.ts';
@@ -39,7 +39,10 @@ async function listNotices(host: Host, request: ListNoticesRequest, context: Han
   return { notices: page.items, nextPageToken: page.nextPageToken };
 }
 
-/** The member behind the caller, for notices that only people may read; undefined for credentials. */
+/**
+ * The member behind the caller, for notices that only people may read; undefined for service
+ * accounts and keys.
+ */
 function readerOf(context: HandlerContext, project: string): NoticeReader | undefined {
   const caller = callerOf(context);
   const place = caller.kind === 'human' ? caller.memberOf(project) : undefined;

@@ -1,7 +1,7 @@
 /**
- * The notifier: opens a channel for every registered kind, and hands each attempt to the channel of
- * its target. All HTTP kinds share one guarded agent. Below it the contents of attempts (bodies, URLs
- * and secrets) and the registered kinds.
+ * The notifier opens a channel for every registered kind and passes each attempt to the channel of
+ * its target. All HTTP kinds share one guarded agent. This file also provides the contents of
+ * attempts (bodies, URLs and secrets) and looks up the registered kinds.
  */
 import { createHash } from 'node:crypto';
 import type { DeliveryContents } from '../../../actors/delivery/deliverer.ts';
@@ -40,7 +40,7 @@ export interface NotifierDeps extends HttpExchangeDeps {
   readonly mail?: MailServerDeps;
 }
 
-/** Closing it closes every connection. */
+/** Opens the notifier. Closing it closes every connection. */
 export function openNotifier({ mail, ...deps }: NotifierDeps): Notifier {
   const exchange = createHttpExchange(deps);
   const channels = new Map<string, Channel>();
@@ -63,18 +63,18 @@ export function openNotifier({ mail, ...deps }: NotifierDeps): Notifier {
 }
 
 function withoutChannel(kind: string): AttemptOutcome {
-  const error = `This service is not set up to send to ${kind}`;
+  const error = `This service is not configured to send to ${kind}`;
   return { kind: 'failed', unknown: false, ours: true, error };
 }
 
-// The contents of attempts: bodies are rendered once and stored sealed; URLs and secrets are unsealed
-// when an attempt opens, so that a rotation applies from the next attempt on.
+// The contents of attempts. Bodies are rendered once and stored sealed. URLs and secrets are
+// unsealed when an attempt opens, so that a rotation applies from the next attempt on.
 
 export interface ContentsDeps {
   readonly sealed: SealedValues;
   readonly bodies: BodyStore;
   readonly clock: Clock;
-  /** Origin of links; called late, because it is known once the server listens. */
+  /** Origin of links. Called late, because it is known only when the server listens. */
   readonly publicUrl: () => string;
   readonly renderers: Readonly<Record<string, Renderer | undefined>>;
   /** Link by which a recipient unsubscribes with one click (RFC 8058). */
@@ -85,7 +85,7 @@ export function createContents(deps: ContentsDeps): DeliveryContents {
   const { bodies } = deps;
   return {
     async body(view, delivery, id) {
-      // The body of an earlier attempt may be on its way here from the member that made it.
+      // The body of an earlier attempt may still be on its way from the member that rendered it.
       if (delivery.bodyDigest !== null && bodies.get(id) === undefined) {
         await deps.sealed.caughtUp();
       }
@@ -127,7 +127,7 @@ function targetOf(deps: ContentsDeps, view: ProjectView, delivery: DeliveryConte
   return { kind, url, secrets };
 }
 
-/** The previous secret signs until its overlap ends, even if the timer of that is late. */
+/** The previous secret signs until its overlap ends, even if the timer for that is late. */
 function signing({ secrets, overlapEndsMs }: DestinationContext, nowMs: number) {
   return overlapEndsMs !== null && nowMs >= overlapEndsMs ? secrets.slice(0, 1) : secrets;
 }
@@ -138,14 +138,14 @@ function recipientOf(
   { recipient }: DeliveryContext,
 ): Target {
   const row = recipient === null ? undefined : view.instance('recipient', recipient);
-  if (!row) throw new Error(`A mail is for the unknown recipient ${recipient}`);
+  if (!row) throw new Error(`A mail has the unknown recipient ${recipient}`);
   const { address } = row.context;
   return { kind: 'email', address, unsubscribeUrl: unsubscribeUrl(row.project, row.instance) };
 }
 
 function destinationOf(view: ProjectView, { destination }: DeliveryContext): DestinationContext {
   const row = view.instance('destination', destination);
-  if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
+  if (!row) throw new Error(`A delivery has the unknown destination ${destination}`);
   return row.context;
 }
 
@@ -174,7 +174,7 @@ export function sealedText(
   };
 }
 
-// The registered kinds of destination, by name. The compiler compares them with the API's.
+// The registered kinds of destination, by name. The compiler compares them with those of the API.
 
 /** A kind that the API can create: a case of the `target` of `Destination`. */
 export type KindName = NonNullable<Destination['target']['case']>;
@@ -186,7 +186,7 @@ export const renderers = Object.fromEntries(
   Object.entries(notificationKinds).map(([name, { render }]) => [name, render]),
 ) as Readonly<Record<KindName, Renderer>>;
 
-/** False for a kind whose folder was removed while destinations of it exist. */
+/** False for a kind whose folder was removed while destinations of it still exist. */
 export function isRegistered(name: DestinationKind): name is KindName {
   return Object.hasOwn(notificationKinds, name);
 }
@@ -195,7 +195,7 @@ export function limitsOf(name: DestinationKind): SendingLimits {
   return isRegistered(name) ? notificationKinds[name].limits : HTTP_LIMITS;
 }
 
-/** The reason a destination of the kind must not have this URL; undefined when it may. */
+/** The reason why a destination of the kind must not have this URL; undefined if it may. */
 export function refuseUrl(name: DestinationKind, url: string, guard: UrlGuard): string | undefined {
   if (!isRegistered(name)) return `No kind of destination is named ${name}`;
   return notificationKinds[name].refuseUrl?.(url, guard);

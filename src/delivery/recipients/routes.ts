@@ -1,7 +1,7 @@
 /**
  * HTTP routes and pages behind the links in mails, below `/v1/recipients`. Opening a link changes
- * nothing, because mail scanners open every link; only a button does. No sign-in and no cookie: the
- * link is the proof. The pages show nothing of the project to whoever opens them.
+ * nothing, because mail scanners open every link; only a button does. There is no sign-in and no
+ * cookie: the link is the proof. The pages reveal nothing about the project.
  *
  *     mail -> GET verify#token -> POST verify
  *     mail -> GET unsubscribe?code -> POST unsubscribe?code   (or the mail program's own button)
@@ -28,14 +28,14 @@ import type { Subscription, UnsubscribeCodes } from './unsubscribe-codes.ts';
 export interface RecipientRoutesDeps {
   readonly links: RecipientLinks;
   readonly codes: UnsubscribeCodes;
-  /** Origin for clients, asked while the server listens. */
+  /** Origin for clients, called while the server listens. */
   readonly origin: () => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-/** Requests from one network: mail providers unsubscribe many people from few addresses. */
+/** Limits for one network, because mail providers unsubscribe many people from few addresses. */
 const VERIFICATIONS = { burst: 20, refillMs: 6_000 };
 const UNSUBSCRIPTIONS = { burst: 200, refillMs: 1_000 };
 const TOKEN_CHARS_MAX = 200;
@@ -47,12 +47,12 @@ export async function addRecipientRoutes(
 ): Promise<void> {
   const presses = deps.metrics.counter(
     'svc_recipient_links_total',
-    'Confirmations and unsubscriptions by links in mails',
+    'Confirmations and unsubscriptions by mailed links',
     ['kind', 'outcome'],
   );
   const refusals = deps.metrics.counter(
     'svc_recipient_link_refusals_total',
-    'Refused requests with links from mails',
+    'Rejected requests with mailed links',
     ['cause'],
   );
   await app.register(
@@ -92,7 +92,7 @@ function addVerifyRoutes(
     await links.confirm(token);
     note();
     if (asksForJson(request)) return reply.send({});
-    const sentence = 'Alerts of this destination are mailed to you from now on';
+    const sentence = 'Alerts of this destination will now be mailed to you';
     return sendSentence(reply, 200, { title: 'Your address is confirmed', sentence });
   });
 }
@@ -130,7 +130,7 @@ function addUnsubscribeRoutes(
       assertOneClick(request);
       await links.unsubscribe(subscription);
       note();
-      const sentence = 'No more mails of this destination are sent to you';
+      const sentence = 'You will receive no more mails of this destination';
       return sendSentence(reply, 200, { title: 'Unsubscribed', sentence });
     },
   });
@@ -139,7 +139,7 @@ function addUnsubscribeRoutes(
 function subscriptionOf(codes: UnsubscribeCodes, code: unknown): Subscription {
   const subscription = typeof code === 'string' ? codes.read(code) : undefined;
   if (subscription) return subscription;
-  const message = 'The link is incomplete: open it from the mail, or copy all of it';
+  const message = 'The link is incomplete. Open it from the mail, or copy all of it';
   throw invalidField('code', message);
 }
 
@@ -156,26 +156,26 @@ function assertOneClick(request: FastifyRequest): void {
   throw invalidField('List-Unsubscribe', message);
 }
 
-/** The same page for every link: the project is revealed only by the button. */
+/** The same page for every link. Only the button reveals the project. */
 function verifyPage(): Page {
   return page({
     title: 'Confirm your address',
     script: LINK_SCRIPT,
-    body: `<p>Press the button if alerts may be mailed to you, as the mail with this link says.</p>
+    body: `<p>Press the button to receive the alerts that the mail with this link describes.</p>
 <form method="post" action="/v1/recipients/verify">
-<div id="typed"><label for="token">What stands after # in the link</label>
+<div id="typed"><label for="token">The part of the link after #</label>
 <input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="200" required></div>
 <button>Confirm my address</button>
 </form>`,
   });
 }
 
-/** The button sends the same request as a mail program's own (RFC 8058, section 3.2). */
+/** The button sends the same request as a mail program's own button (RFC 8058, section 3.2). */
 function unsubscribePage(code: string): Page {
   const action = `/v1/recipients/unsubscribe?code=${encodeURIComponent(code)}`;
   return page({
-    title: 'No more alerts by mail',
-    body: `<p>Press the button to get no more mails of the destination whose mail you came from.</p>
+    title: 'Unsubscribe from alerts',
+    body: `<p>Press the button to stop all mails of the destination that sent you the mail with this link.</p>
 <form method="post" action="${escaped(action)}">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">
 <button>Unsubscribe</button>

@@ -1,6 +1,7 @@
 /**
- * Codes in unsubscribe links: project, recipient, and a MAC over both, so that nobody unsubscribes
- * others by guessing (RFC 8058, section 7). Links do not expire: old mails must still work.
+ * Codes in unsubscribe links: project, recipient, and a MAC over both, so that one cannot
+ * unsubscribe others by guessing (RFC 8058, section 7). Links do not expire, because those in old
+ * mails must still work.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -17,11 +18,11 @@ export interface UnsubscribeCodes {
   read(code: string): Subscription | undefined;
 }
 
-/** 128 bits: guesses can only be tried against this service, which limits them. */
+/** 128 bits are enough: guesses can only be tried against this service, which limits them. */
 const CODE_BYTES = 16;
 const FORM = /^([a-z0-9-]{1,63})\.([A-Za-z0-9_]{1,64})\.([A-Za-z0-9_-]{22})$/;
 
-/** @param key of 32 bytes, used for this purpose only */
+/** @param key 32 bytes, used for this purpose only */
 export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
   const codeOf = ({ project, recipient }: Subscription): Buffer =>
     createHmac('sha256', key)
@@ -43,7 +44,9 @@ export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
   };
 }
 
-/** The link in a mail's List-Unsubscribe header. `origin`: of the service, without a slash. */
+/**
+ * The link in a mail's List-Unsubscribe header. `origin` is that of the service, without a slash.
+ */
 export function unsubscribeUrl(origin: string, code: string): string {
   return `${origin}/v1/recipients/unsubscribe?code=${code}`;
 }

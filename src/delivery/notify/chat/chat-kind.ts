@@ -2,9 +2,9 @@
  * The part that all chat services share: the URL check, the stored body, and the sender. A service
  * adds its own hosts, renderer and judgement of answers (`ChatService`).
  *
- * A body holds two forms, both rendered once, so that every attempt sends the same bytes. The sender
- * sends the full form; after a refusal for its size, the next attempt sends the short one. Both in
- * one attempt would be two messages within the time a service grants for one.
+ * A body has two forms, both rendered once, so that every attempt sends the same bytes. The sender
+ * sends the full form. If the service rejects it for its size, the next attempt sends the short
+ * form. One attempt never sends both, because services limit the rate of messages.
  */
 
 import type {
@@ -25,17 +25,19 @@ import type { Judgement } from './judgement.ts';
 
 /** The differences between chat services. Pure. */
 export interface ChatService {
-  /** A pasted URL alone decides where messages go, so only the service's own hosts are allowed. */
+  /**
+   * Only the service's own hosts are allowed, because a pasted URL alone decides where messages go.
+   */
   isHost(host: string): boolean;
   /** Pattern of the path and query. */
   readonly target: RegExp;
-  /** Shown when a URL is refused: the URL to use instead. */
+  /** The URL to use instead, displayed when a URL is rejected. */
   readonly urlHelp: string;
   render(message: Message): ChatBody;
   judge(answer: Answer): Judgement;
-  /** The URL to call; default: the saved one. */
+  /** Returns the URL to call. Default: the saved URL. */
   readonly callUrl?: (text: string) => string;
-  /** Between the starts of two attempts to one destination, ms; default 0. */
+  /** Minimum interval between the starts of two attempts to one destination, ms; default 0. */
   readonly spacingMs?: number;
 }
 
@@ -45,7 +47,7 @@ export interface ChatBody {
   readonly short: string;
 }
 
-/** A kind of destination from a chat service: what `registered-kinds.ts` lists. */
+/** Makes a kind of destination from a chat service, for `registered-kinds.ts`. */
 export function chatKind(service: ChatService): NotificationKind {
   return {
     limits: { ...HTTP_LIMITS, spacingMs: service.spacingMs ?? 0 },
@@ -61,7 +63,7 @@ export function encodeChatBody({ full, short }: ChatBody): Uint8Array {
   return Buffer.from(JSON.stringify({ full, short }));
 }
 
-/** Throws for bytes that `encodeChatBody` did not make: a bug. */
+/** Throws for bytes that `encodeChatBody` did not make, which is a bug. */
 export function decodeChatBody(bytes: Uint8Array): ChatBody {
   const body = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<ChatBody>;
   if (typeof body.full !== 'string' || typeof body.short !== 'string') {
@@ -71,8 +73,9 @@ export function decodeChatBody(bytes: Uint8Array): ChatBody {
 }
 
 /**
- * The reason the URL does not belong to the chat service, as a sentence; undefined when it does.
- * Hosts that the operator allows (`SVC_WEBHOOK_ALLOW`) may replace the service's: labs and tests.
+ * The reason why the URL does not belong to the chat service, as a sentence; undefined if it does.
+ * Hosts that the operator allows (`SVC_WEBHOOK_ALLOW`) may replace the service's, for labs and
+ * tests.
  */
 function refuseChatUrl(
   { isHost, target, urlHelp }: ChatService,
@@ -82,18 +85,21 @@ function refuseChatUrl(
   const refusal = guard.refuseUrl(text);
   if (refusal) return refusal;
   if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(text)) {
-    return 'The URL must be printable ASCII characters, as the service gave it';
+    return 'The URL must consist of printable ASCII characters. Paste it exactly as the service displays it';
   }
   const url = new URL(text);
   if (guard.isExempt(url)) return undefined;
   if (/(?:^|\.)webhook\.office\.com$/.test(url.hostname)) {
-    return 'Microsoft has retired webhook.office.com: make a Teams workflow and give its URL';
+    return 'Microsoft has retired webhook.office.com. Create a Teams workflow and enter its URL';
   }
   const matches = isHost(url.hostname) && url.port === '' && target.test(requestTarget(text));
   return matches ? undefined : urlHelp;
 }
 
-/** Most deliveries remembered as refused for size. A forgotten one is sent in full again. */
+/**
+ * Maximum number of deliveries remembered as rejected for their size. A forgotten one is sent in
+ * full again.
+ */
 const SHORTENED_MAX = 1_000;
 
 const HEADERS = { 'user-agent': 'svc-chat/1' };
@@ -103,12 +109,12 @@ function createChatSender(
   { exchange, guard }: ChannelDeps,
 ): Channel<UrlTarget> {
   const { judge, callUrl = (text: string) => text } = service;
-  /** Deliveries whose full form was refused for its size. Lost at a restart. */
+  /** Deliveries whose full form was rejected for its size. Lost at a restart. */
   const shortened = new BoundedCache<string, true>(SHORTENED_MAX);
   return {
     async attempt({ target, body, deadlineElapsedMs, deliveryId }) {
       const refusal = refuseChatUrl(service, target.url, guard);
-      if (refusal) return { kind: 'failed', unknown: false, error: `${refusal}: fix the URL` };
+      if (refusal) return { kind: 'failed', unknown: false, error: `${refusal}. Fix the URL` };
       const url = callUrl(target.url);
       const { full, short } = decodeChatBody(body);
       const isShort = shortened.has(deliveryId);
@@ -118,7 +124,10 @@ function createChatSender(
       const judged = judge(answer);
       if (judged.kind === 'tooLarge' && !isShort) {
         shortened.set(deliveryId, true);
-        return failed(answer, 'It refuses the message for its size: a short form is sent next');
+        return failed(
+          answer,
+          'The service rejected the message for its size. The next attempt sends a short form',
+        );
       }
       if (judged.kind !== 'failed') shortened.delete(deliveryId);
       return outcomeOf(answer, judged);
@@ -132,9 +141,13 @@ function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
     case 'accepted':
       return accepted(answer);
     case 'tooLarge':
-      return refused(answer, 'It refuses the message for its size, the shortest form too', {
-        pauses: false,
-      });
+      return refused(
+        answer,
+        'The service rejected even the short form of the message for its size',
+        {
+          pauses: false,
+        },
+      );
     case 'refused':
       return refused(answer, judged.error, judged);
     case 'failed': {

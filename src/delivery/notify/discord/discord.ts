@@ -1,6 +1,7 @@
 /**
- * Discord, by a channel webhook: one embed in Markdown, so names are escaped, and mentions are off.
- * Discord blocks addresses that collect many answers 401, 403 and 404, so the first one pauses.
+ * Discord, by a channel webhook: one embed in Markdown. Names are escaped and mentions are off.
+ * Discord blocks addresses that collect many 401, 403 and 404 answers, so the first one pauses the
+ * destination.
  */
 
 import { cutTo } from '../../../../actors/platform/plain-text.ts';
@@ -10,15 +11,15 @@ import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
 import type { Message } from '../message/message.ts';
 
-/** Characters as they are sent (HOOK-21; the field limits are Discord's). */
+/** Limits in characters, as sent (HOOK-21; the field limits are Discord's). */
 const TITLE_MAX = 256;
-/** Of 4,096 allowed: title, description and fields are 6,000 at most together. */
+/** Discord allows 4,096, but title, description and fields together at most 6,000. */
 const SUMMARY_MAX = 500;
 const RUNBOOK_MAX = 500;
 const FIELDS_MAX = 25;
 const NAME_MAX = 100;
 const VALUE_MAX = 400;
-/** For all fields. */
+/** Characters of all fields together. */
 const FIELD_CHARS_MAX = 4_000;
 const SHORT_MAX = 80;
 
@@ -33,16 +34,16 @@ const WARNING_COLOR = 0xed_6c_02;
 /** Limits and answers: Discord's developer documentation, "Webhook" and "Rate Limits". */
 export const discordService: ChatService = {
   isHost: (host) => host === 'discord.com',
-  // Without a suffix: /slack and /github take other forms.
+  // No suffix is allowed, because /slack and /github take other forms.
   target: /^\/api\/(?:v\d{1,2}\/)?webhooks\/\w+\/[\w-]+\/?(?:\?|$)/,
   urlHelp:
-    'A Discord URL is that of a channel webhook: https://discord.com/api/webhooks/<id>/<token>',
+    'A Discord URL belongs to a channel webhook: https://discord.com/api/webhooks/<id>/<token>',
   render: renderDiscord,
   judge: judgeDiscord,
   callUrl: discordUrl,
 };
 
-/** The kind, as it is registered. */
+/** The kind, as registered. */
 export const discord = chatKind(discordService);
 
 function renderDiscord(message: Message): ChatBody {
@@ -67,7 +68,7 @@ function runbookLines({ runbook }: Message): string[] {
   return [fit('Runbook:', RUNBOOK_MAX), ...text, ...(runbook.url && [linkTo(runbook.url)])];
 }
 
-/** A URL of printable ASCII is a link in angle brackets, whatever punctuation it has. */
+/** A URL of printable ASCII in angle brackets is a link, whatever punctuation it contains. */
 function linkTo(url: string): string {
   return `<${url.replaceAll('<', '%3C').replaceAll('>', '%3E')}>`;
 }
@@ -84,9 +85,9 @@ function document({ event, severity, url }: Message, embed: object): string {
 function fields({ facts }: Message) {
   const kept: { name: string; value: string; inline: boolean }[] = [];
   let chars = 0;
-  // The last field is kept for the count of those left out.
+  // The last field is reserved for the number of omitted facts.
   for (const fact of facts) {
-    // Discord refuses a field without a name or a value.
+    // Discord rejects a field without a name or a value.
     const name = fit(fact.name, NAME_MAX) || '–';
     const value = fit(fact.value, VALUE_MAX) || '–';
     chars += name.length + value.length;
@@ -98,7 +99,7 @@ function fields({ facts }: Message) {
   return { fields: kept };
 }
 
-/** Escapes all ASCII punctuation: Discord shows an escaped character literally. */
+/** Escapes all ASCII punctuation. Discord displays an escaped character literally. */
 export function escapeDiscord(text: string): string {
   return text.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&');
 }
@@ -107,7 +108,7 @@ function fit(text: string, max: number): string {
   return escapeDiscord(cutTo(oneLine(text), max, (cut) => escapeDiscord(cut).length));
 }
 
-/** Adds `wait=true`: without it Discord answers before it has checked the message. */
+/** Adds `wait=true`. Without it, Discord answers before it has checked the message. */
 function discordUrl(text: string): string {
   const [address = ''] = text.split('#', 1);
   if (/[?&]wait=true(?:&|$)/.test(address)) return address;
@@ -134,7 +135,7 @@ function limitOf(text: string): { retryAfterMs?: number } {
   try {
     answer = JSON.parse(text);
   } catch {
-    // A proxy in front of Discord answers in HTML: then the header counts.
+    // A proxy in front of Discord answers in HTML. Then the header applies.
     return {};
   }
   const { retry_after: seconds } = Object(answer) as Record<string, unknown>;

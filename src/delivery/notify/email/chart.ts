@@ -1,6 +1,6 @@
 /**
  * A chart of the observations that decided an incident, and its description in words. A gap is a
- * grey band: a line across it would claim readings that nobody made.
+ * grey band, because a line across it would claim readings that were never made.
  */
 
 import { crc32, deflateSync } from 'node:zlib';
@@ -13,9 +13,9 @@ export const CHART_SHOWN = { width: 560, height: 140 } as const;
 const WIDTH = CHART_SHOWN.width * 2;
 const HEIGHT = CHART_SHOWN.height * 2;
 const MARGIN = 12;
-/** Room above and below the values, as a ratio of their range. */
+/** Margin above and below the values, as a ratio of their range. */
 const HEADROOM = 0.1;
-/** A distance of so many usual intervals is a gap: the gap tolerance is three intervals. */
+/** A distance of this many usual intervals is a gap, as the gap tolerance is three intervals. */
 const GAP_INTERVALS = 3;
 
 const COLOURS = { paper: 0, gap: 1, line: 2, threshold: 3 } as const satisfies Record<
@@ -29,12 +29,12 @@ const PALETTE = [
   [198, 40, 40],
 ] as const;
 
-/** A PNG. */
+/** Returns a PNG. */
 export function drawChart(facts: WindowFacts): Uint8Array {
   return pictureOf(facts).encode(PALETTE);
 }
 
-/** The chart before it is encoded. */
+/** The chart before encoding. */
 export function pictureOf({ window, threshold }: WindowFacts): Picture {
   const picture = new Picture(WIDTH, HEIGHT);
   const place = scales(window, threshold);
@@ -56,7 +56,7 @@ export function pictureOf({ window, threshold }: WindowFacts): Picture {
   return picture;
 }
 
-/** Maps an observation to pixels from the upper left. */
+/** Maps an observation to pixels, counted from the upper left. */
 function scales(window: readonly ObservedValue[], threshold: number) {
   const times = window.map(({ observedMs }) => observedMs);
   const levels = [...window.map(({ value }) => value), threshold];
@@ -73,7 +73,10 @@ function scales(window: readonly ObservedValue[], threshold: number) {
   ];
 }
 
-/** Neighbours with a gap between them. The median is the usual distance: long windows are thinned. */
+/**
+ * Neighbours with a gap between them. The median is the usual distance, because long windows are
+ * thinned.
+ */
 export function gapsOf(window: readonly ObservedValue[]): [ObservedValue, ObservedValue][] {
   const pairs = window
     .slice(1)
@@ -87,14 +90,14 @@ function lengthMs([before, after]: readonly [ObservedValue, ObservedValue]): num
   return after.observedMs - before.observedMs;
 }
 
-/** The chart in a sentence, for readers who see no pictures. */
+/** The chart in a sentence, for readers who cannot see pictures. */
 export function chartInWords({ window, threshold, unit }: WindowFacts): string {
   const values = window.map(({ value }) => value);
   const gaps = gapsOf(window).length;
   const first = utcTime(window[0]?.observedMs ?? 0);
   const last = utcTime(window.at(-1)?.observedMs ?? 0);
   const observations = `${window.length} ${window.length === 1 ? 'observation' : 'observations'}`;
-  const inGaps = gaps === 0 ? '' : `, with ${gaps} ${gaps === 1 ? 'gap' : 'gaps'} in between`;
+  const inGaps = gaps === 0 ? '' : `, with ${gaps} ${gaps === 1 ? 'gap' : 'gaps'}`;
   return (
     `${observations} from ${first} to ${last}${inGaps}: lowest ` +
     `${quantity(Math.min(...values), unit)}, highest ${quantity(Math.max(...values), unit)}, ` +
@@ -109,7 +112,7 @@ export function chartInWords({ window, threshold, unit }: WindowFacts): string {
 export type Colour = 0 | 1 | 2 | 3;
 type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Pixels, row by row, of four colours. Drawing outside is clipped. */
+/** Pixels of four colours, row by row. Anything outside the picture is clipped. */
 export class Picture {
   readonly width: number;
   readonly height: number;
@@ -121,7 +124,7 @@ export class Picture {
     this.#pixels = new Uint8Array(width * height);
   }
 
-  /** Fills a rectangle; both ends are inside. */
+  /** Fills a rectangle, both corners included. */
   fill(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
     const [x0, y0] = [clip(from[0], this.width), clip(from[1], this.height)];
     const [x1, y1] = [clip(to[0], this.width), clip(to[1], this.height)];
@@ -130,7 +133,10 @@ export class Picture {
     }
   }
 
-  /** A line three pixels wide, drawn column by column: steep lines cost no more than flat ones. */
+  /**
+   * Draws a line three pixels wide, column by column, so that steep lines cost no more than flat
+   * ones.
+   */
   line(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
     const [[x0, y0], [x1, y1]] = from[0] <= to[0] ? [from, to] : [to, from];
     const slope = x1 === x0 ? 0 : (y1 - y0) / (x1 - x0);
@@ -149,7 +155,7 @@ export class Picture {
     return (this.#pixels[y * this.width + x] ?? 0) as Colour;
   }
 
-  /** The file's bytes. */
+  /** Returns the bytes of the file. */
   encode(palette: readonly [Rgb, Rgb, Rgb, Rgb]): Uint8Array {
     const header = Buffer.alloc(13);
     header.writeUInt32BE(this.width, 0);
@@ -165,7 +171,10 @@ export class Picture {
     ]);
   }
 
-  /** Each row: the filter byte 0, then four pixels a byte, the first one in the highest bits. */
+  /**
+   * Each row consists of the filter byte 0, then four pixels per byte, the first in the highest
+   * bits.
+   */
   #scanlines(): Buffer {
     const rowBytes = 1 + Math.ceil(this.width / 4);
     const lines = Buffer.alloc(rowBytes * this.height);
@@ -174,7 +183,7 @@ export class Picture {
       let place = y * rowBytes + 1;
       const end = (y + 1) * this.width;
       for (let x = y * this.width; x < end; x += 4, place++) {
-        // Rows are whole bytes: pixels beyond the last column are 0.
+        // Rows are whole bytes. Pixels beyond the last column are 0.
         const at = (offset: number) => (x + offset < end ? (pixels[x + offset] ?? 0) : 0);
         lines[place] = (at(0) << 6) | (at(1) << 4) | (at(2) << 2) | at(3);
       }

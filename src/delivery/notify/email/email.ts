@@ -1,7 +1,7 @@
 /**
  * Mail: one attempt is one mail to one recipient, by a mailer separate from that of sign-in links.
- * A refusal is attributed to the recipient's address (which ends), to the service's own setup (the
- * operator is notified and the mail waits), or to neither (it is retried). All attempts of a
+ * A rejection is attributed to the recipient's address (which ends), to the setup of this service
+ * (the operator is notified and the mail waits), or to neither (it is retried). All attempts of a
  * delivery have the same Message-ID.
  */
 
@@ -19,10 +19,7 @@ import { messageOf } from '../message/message.ts';
 import type { MailServerDeps, NotificationKind } from '../message/notification-kind.ts';
 import { CHART_CID, decodeLetter, encodeLetter, escapeHtml, renderLetter } from './letter.ts';
 
-/**
- * The kind, as it is registered. Without a mail server it cannot be opened, and deliveries to it
- * wait.
- */
+/** The kind, as registered. Without a mail server it cannot be opened, and its deliveries wait. */
 export const email: NotificationKind = {
   limits: { attemptMs: 30_000, slots: 'mail', spacingMs: 0, attemptsMax: 8 },
   render: (view, delivery, options) =>
@@ -30,27 +27,30 @@ export const email: NotificationKind = {
   open: ({ mail }) => mail && openEmail(mail),
 };
 
-/** Faults that the operator has to fix: login, TLS, sender address, a policy of the server. */
+/** Faults that the operator has to fix: login, TLS, sender address, a policy of the mail server. */
 export type OurFault = 'login' | 'tls' | 'sender' | 'policy' | 'setup';
 
 const HOW_TO_FIX: Readonly<Record<OurFault, string>> = {
-  login: 'does not let the service log in: look at the user and password of SVC_SMTP_URL',
-  tls: 'offers no TLS that can be trusted: look at its certificate, or at SVC_SMTP_URL',
-  sender: 'refuses the sender: look at SVC_SMTP_FROM',
-  policy: 'does not pass on mail of the service: look at what it allows',
-  setup: 'refuses the service: look at SVC_SMTP_URL and at its own log',
+  login: 'rejects the login of this service. Check the user and password in SVC_SMTP_URL',
+  tls: 'offers no trusted TLS. Check its certificate and SVC_SMTP_URL',
+  sender: 'rejects the sender. Check SVC_SMTP_FROM',
+  policy: 'does not relay mail of this service. Check its policy',
+  setup: 'rejects this service. Check SVC_SMTP_URL and the log of the mail server',
 };
 
-/** The same fault is logged once in this time, ms: thousands of mails may meet it. */
+/**
+ * Minimum interval between two logs of the same fault, ms, because it may affect thousands of
+ * mails.
+ */
 const LOG_EVERY_MS = 60_000;
 
-/** Undefined when no mail server is configured. */
+/** Undefined if no mail server is configured. */
 export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined {
   const { smtpUrl, from, publicUrl, clock, log, metrics } = deps;
   if (smtpUrl === null) return undefined;
   const faults = metrics.counter(
     'svc_mail_setup_faults_total',
-    'Notifications that the mail server refused because of a fault of this service',
+    'Notifications that the mail server rejected because of a fault of this service',
     ['fault'],
   );
   const loggedMs = new Map<OurFault, number>();
@@ -68,18 +68,18 @@ export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined
   });
 }
 
-/** The mailer, and who learns of faults of this service's own setup. */
+/** The mailer, and the reporting of faults of this service's own setup. */
 export interface EmailSenderDeps {
-  /** Without a pool: deliveries wait in their own queue. */
+  /** Without a pool, because deliveries wait in their own queue. */
   readonly mailer: Mailer;
   readonly clock: Clock;
-  /** Host name in message ids; called late, because it is known once the server listens. */
+  /** Host name in message ids. Called late, because it is known only when the server listens. */
   readonly host: () => string;
   /** Counts and logs the fault. */
   readonly onOurFault: (fault: OurFault, error: MailFault) => void;
 }
 
-/** A sender of its own; closing it closes the mailer's connections. */
+/** Makes a sender of its own. Closing it closes the mailer's connections. */
 export function createEmailSender(deps: EmailSenderDeps): Channel<MailTarget> {
   return {
     attempt: (request) => attempt(deps, request),
@@ -93,7 +93,8 @@ async function attempt(
 ): Promise<AttemptOutcome> {
   const { mailer, clock, host } = deps;
   const remainingMs = request.deadlineElapsedMs - clock.elapsed();
-  if (remainingMs <= 0) return ourFailure('The deadline of the attempt passed before it was sent');
+  if (remainingMs <= 0)
+    return ourFailure('The deadline of the attempt passed before the mail was sent');
   return await withDeadline(clock, { ms: remainingMs }, async (signal) => {
     try {
       await mailer.send({ ...mailOf(request, host()), signal });
@@ -119,7 +120,7 @@ function mailOf(request: AttemptRequest<MailTarget>, host: string): Mail {
     headers: {
       ...(incident !== '' && { 'In-Reply-To': thread, References: thread }),
       ...(unsubscribeUrl !== '' && {
-        // RFC 8058: a client may end the subscription by one POST, without showing a page.
+        // RFC 8058: a client may end the subscription by one POST, without a page.
         'List-Unsubscribe': `<${unsubscribeUrl}>`,
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       }),
@@ -133,11 +134,11 @@ function pictureOf(base64: string) {
   return { cid: CHART_CID, filename: 'chart.png', contentType: 'image/png', content };
 }
 
-const WHY = 'You get this mail because this address was confirmed for notifications.';
+const WHY = 'You receive this mail because this address was confirmed for notifications.';
 
 /** The link is a secret of the recipient, so it is never stored with the body. */
 function textFooter(unsubscribeUrl: string): string {
-  return unsubscribeUrl === '' ? '' : `\n${WHY} To end that:\n${unsubscribeUrl}\n`;
+  return unsubscribeUrl === '' ? '' : `\n${WHY} To unsubscribe:\n${unsubscribeUrl}\n`;
 }
 
 function htmlFooter(unsubscribeUrl: string): string {
@@ -150,7 +151,7 @@ function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
 }
 
-/** Statuses for an address that takes no mail (RFC 5321, RFC 7504). */
+/** Statuses for an address that accepts no mail (RFC 5321, RFC 7504). */
 const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
 /** Statuses that demand a login or encryption first (RFC 4954, section 6). */
 const LOGINS: ReadonlySet<number> = new Set([530, 534, 535, 538]);
@@ -164,33 +165,38 @@ function outcomeOf(
 ): AttemptOutcome {
   const number = fault.enhancedStatus() ?? fault.status;
   if (fault.mayBeTaken) {
-    return { ...ourFailure('The mail was sent, and the server did not answer'), unknown: true };
+    return {
+      ...ourFailure('The mail was sent, but the mail server did not answer'),
+      unknown: true,
+    };
   }
-  if (timedOut) return ourFailure('The mail server did not take the mail within 30 s');
+  if (timedOut) return ourFailure('The mail server did not accept the mail within 30 s');
   const ours = ourFaultOf(fault);
   if (ours) {
     onOurFault(ours, fault);
     const answered = fault.status === undefined ? '' : ` (${fault.status})`;
     return ourFailure(
-      `The mail server of this service refuses it${answered}: its operator is notified`,
+      `The mail server of this service rejected it${answered}. The operator has been notified`,
     );
   }
   if (!fault.isPermanent) {
     const answered = number === undefined ? '' : `: it answered ${number}`;
     const slows = fault.status === BUSY && { slows: true };
     const ours = isOfServer(fault) && { ours: true as const };
-    const outcome = failed(`The mail server did not take the mail${answered}`);
+    const outcome = failed(`The mail server did not accept the mail${answered}`);
     return { ...outcome, ...ours, ...slows, ...excerptField(fault) };
   }
-  // In reply to the content, the same statuses refuse this mail, not the address.
+  // In reply to the content, the same statuses reject this mail, not the address.
   const bounced = fault.step === 'recipient' && BOUNCES.has(fault.status ?? 0);
   const error = bounced
-    ? `The mail server says that the address takes no mail (${number})`
-    : `The mail server refuses the mail (${number})`;
+    ? `The mail server reports that the address accepts no mail (${number})`
+    : `The mail server rejected the mail (${number})`;
   return { kind: 'refused', error, pauseDestination: false, bounced, ...excerptField(fault) };
 }
 
-/** The fault of our setup behind a refusal; undefined when the recipient or message is at fault. */
+/**
+ * The fault of our setup behind a rejection; undefined if the recipient or the message is at fault.
+ */
 function ourFaultOf(fault: MailFault): OurFault | undefined {
   const { step, status, isPermanent, isTlsFault } = fault;
   if (isTlsFault) return 'tls';
@@ -204,20 +210,20 @@ function ourFaultOf(fault: MailFault): OurFault | undefined {
   return step === 'setup' ? 'setup' : undefined;
 }
 
-/** True when the shared mail server is down or busy, which no destination is to blame for. */
+/** True if the shared mail server is down or busy, for which no destination is to blame. */
 function isOfServer({ step, status }: MailFault): boolean {
   return status === undefined || status === BUSY || (step !== 'recipient' && step !== 'content');
 }
 
-/** The server's answer for people to read, without the names of machines in its network. */
+/** The server's answer for users, without the names of machines in its network. */
 function excerptField(fault: MailFault) {
   const excerpt = cutBytes(withoutHosts(redact(fault.answer(), {})), EXCERPT_BYTES_MAX);
   return excerpt === '' ? {} : { excerpt };
 }
 
 /**
- * The text without host names and addresses: relays name the machines they talked to, internal ones
- * too. Enhanced status codes (5.1.1) have dots but no letters, so they stay.
+ * The text without host names and addresses, because relays name other machines, internal ones too.
+ * Enhanced status codes (5.1.1) have dots but no letters, so they stay.
  */
 function withoutHosts(text: string): string {
   return text

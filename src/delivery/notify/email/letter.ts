@@ -15,25 +15,25 @@ export interface EmailBody {
   readonly text: string;
   /** Content of `<body>`. */
   readonly html: string;
-  /** PNG, base64; absent without observations. */
+  /** PNG, base64; absent if there are no observations. */
   readonly chart?: string;
 }
 
-/** Content id by which the HTML shows the chart that is attached (RFC 2392). */
+/** Content id by which the HTML refers to the attached chart (RFC 2392). */
 export const CHART_CID = 'chart';
-/** Code points. RFC 5322 advises lines of 78; clients show some 60 of a subject. */
+/** Code points. RFC 5322 recommends lines of at most 78; clients display about 60 of a subject. */
 const SUBJECT_MAX = 150;
 const VALUE_MAX = 1_000;
 /** Characters of a runbook's text. */
 const RUNBOOK_MAX = 2_100;
-/** Widest name column; values are aligned behind it. */
+/** Widest name column; values are aligned after it. */
 const NAME_WIDTH_MAX = 20;
 
 const COLOURS = { FIRING: '#c62828', REPEATED: '#c62828', RECOVERED: '#2e7d32', TEST: '#1565c0' };
 const FONT = 'font-family:Arial,Helvetica,sans-serif;font-size:14px;line-height:20px;color:#222';
 
 /**
- * The mail of a message, cut to the limits of mail and without the recipient, so that one body
+ * Renders a message as a mail within the limits of mail. It names no recipient, so that one body
  * serves every attempt.
  */
 export function renderLetter(message: Message): EmailBody {
@@ -51,7 +51,7 @@ export function encodeLetter(letter: EmailBody): Uint8Array {
   return Buffer.from(JSON.stringify(letter));
 }
 
-/** Throws for bytes that `encodeLetter` did not make: a bug. */
+/** Throws for bytes that `encodeLetter` did not make, which is a bug. */
 export function decodeLetter(bytes: Uint8Array): EmailBody {
   const { subject, text, html, chart } = JSON.parse(Buffer.from(bytes).toString('utf8'));
   if (typeof subject !== 'string' || typeof text !== 'string' || typeof html !== 'string') {
@@ -78,7 +78,7 @@ function runbookText({ text, url }: Runbook): string {
   ].join('\n');
 }
 
-/** Its author's lines; only they are kept apart. */
+/** Only the author's own line breaks are kept. */
 function linesOf(text: string): string[] {
   return cutTo(text, RUNBOOK_MAX, (cut) => cut.length)
     .split(/\r?\n/)
@@ -118,18 +118,18 @@ function rowOf({ name, value }: Fact): string {
   return `<tr><td ${cell}><b>${shown(name)}</b></td><td ${cell}>${shown(value)}</td></tr>`;
 }
 
-/** The description is shown below the chart, and is its alternative text. */
+/** The description is both the caption below the chart and its alternative text. */
 function drawingOf(words: string): string {
   const { width, height } = CHART_SHOWN;
   const alt = escapeHtml(words);
   return (
     `<p style="margin:0 0 12px"><img src="cid:${CHART_CID}" width="${width}" height="${height}" ` +
     `alt="${alt}" style="display:block;max-width:100%;border:1px solid #ccc"><br>` +
-    `<span style="font-size:12px;color:#555">${alt} Grey: nothing was observed. Dashed: the threshold.</span></p>`
+    `<span style="font-size:12px;color:#555">${alt} Grey: no observations. Dashed: threshold.</span></p>`
   );
 }
 
-/** Escaped HTML. An invisible break keeps mail clients from turning addresses into links. */
+/** Escaped HTML. Invisible breaks keep mail clients from turning addresses into links. */
 function shown(text: string): string {
   return escapeHtml(fit(text))
     .replaceAll('://', ':<wbr>//')

@@ -1,24 +1,26 @@
 /**
- * The address guard: nothing we send may reach a network that is not public. It checks three times:
+ * The address guard: no request may reach a network that is not public. It checks three times:
  *
  * 1. the URL, when it is saved and before each attempt (undici skips `lookup` for literal
  *    addresses, so this check covers those);
- * 2. every address the host name resolves to, right before dialling: one private address refuses
- *    the name, and the checked result is what is dialled, so DNS rebinding does not work;
+ * 2. every address that the host name resolves to, right before dialling: one private address
+ *    rejects the name, and only the checked result is dialled, so DNS rebinding does not work;
  * 3. the remote address of the connected socket, before the first byte of the request.
  *
- * Ports are limited too: the bytes of a request could mean something to another protocol.
+ * Ports are limited too, because the bytes of a request could have a meaning in another protocol.
  */
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Hosts exempt from the guard, and whether they may use plain http: for labs and tests. */
+/** Hosts exempt from the guard, and whether they may use plain http; for labs and tests. */
 export interface AllowedAddresses {
   /** Host names, addresses and CIDR ranges of `SVC_WEBHOOK_ALLOW`. */
   readonly hosts: readonly string[];
-  /** `SVC_WEBHOOK_ALLOW_HTTP`: plain http, for those hosts only. */
+  /** `SVC_WEBHOOK_ALLOW_HTTP`: allows plain http, for those hosts only. */
   readonly http: boolean;
-  /** `SVC_WEBHOOK_PORTS`, for those hosts too. Default: every port but those of other protocols. */
+  /**
+   * `SVC_WEBHOOK_PORTS`, for those hosts too. Default: every port except those of other protocols.
+   */
   readonly ports?: readonly PortRange[] | undefined;
 }
 
@@ -28,12 +30,14 @@ interface PortRange {
   readonly to: number;
 }
 
-/** Characters of a URL: receivers accept this length, and answers can be searched for it. */
+/**
+ * Maximum characters of a URL. Receivers accept this length, and answers can be searched for it.
+ */
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * The operator's exceptions are names, addresses or ranges; everything else that is not public is
- * refused.
+ * The operator's exceptions are names, addresses or ranges. Everything else that is not public is
+ * rejected.
  */
 export class AddressGuard {
   readonly #names = new Set<string>();
@@ -41,7 +45,7 @@ export class AddressGuard {
   readonly #allowHttp: boolean;
   readonly #ports: readonly PortRange[] | undefined;
 
-  /** Throws a `RangeError` naming the entry that is neither a host, an address nor a range. */
+  /** Throws a `RangeError` that names the entry if it is neither a host, an address nor a range. */
   constructor(allowed: AllowedAddresses) {
     this.#allowHttp = allowed.http;
     this.#ports = allowed.ports;
@@ -49,18 +53,19 @@ export class AddressGuard {
   }
 
   /**
-   * The reason this URL must not be called, as a sentence that shows nothing of the URL but its
-   * port; undefined when its host may be resolved.
+   * The reason why this URL must not be called, as a sentence that reveals nothing of the URL
+   * except its port; undefined if its host may be resolved.
    */
   refuseUrl(text: string): string | undefined {
-    // White space and invisible characters: the URL parser silently drops some of them.
+    // White space and invisible characters are rejected, because the URL parser silently drops some
+    // of them.
     if (text.length > URL_LENGTH_MAX || /[\p{C}\p{Z}]/u.test(text)) {
       return `The URL must be at most ${URL_LENGTH_MAX} printable characters`;
     }
     if (!URL.canParse(text)) return 'The address is not a URL';
     const url = new URL(text);
     if (url.username !== '' || url.password !== '')
-      return 'The URL must not hold a user or password';
+      return 'The URL must not contain a user or password';
     const host = hostOf(url);
     const exempt = this.#isExemptHost(host);
     if (url.protocol === 'http:' && !(exempt && this.#allowHttp))
@@ -75,22 +80,22 @@ export class AddressGuard {
   }
 
   /**
-   * The reason no socket may be opened to this address for `host`, as a sentence for the operator;
-   * undefined when one may.
+   * The reason why no socket may be opened to this address for `host`, as a sentence for the
+   * operator; undefined if one may.
    */
   refuseAddress(address: string, host: string): string | undefined {
     if (this.#isExemptHost(host) || this.#isExemptAddress(address)) return undefined;
     return isPublicAddress(address)
       ? undefined
-      : `${host} is at ${address}, which is not a public address`;
+      : `${host} resolves to ${address}, which is not a public address`;
   }
 
-  /** True when the operator allows this URL's host by name or address. */
+  /** True if the operator allows this URL's host by name or address. */
   isExempt(url: URL): boolean {
     return this.#isExemptHost(hostOf(url));
   }
 
-  /** True when the operator allows this host name; false for addresses. */
+  /** True if the operator allows this host name; false for addresses. */
   isAllowedName(host: string): boolean {
     return this.#names.has(host.toLowerCase());
   }
@@ -118,7 +123,10 @@ export class AddressGuard {
   }
 }
 
-/** Host of a URL without the brackets of an IPv6 literal. The parser has resolved 0x7f000001. */
+/**
+ * Host of a URL, without the brackets of an IPv6 literal. The parser has already resolved forms
+ * like 0x7f000001.
+ */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
@@ -132,18 +140,18 @@ const OTHER_PROTOCOLS: ReadonlySet<number> = new Set([
   ...[6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
 ]);
 
-/** The reason a URL must not have this port, as a sentence; undefined when it may. */
+/** The reason why a URL must not have this port, as a sentence; undefined if it may. */
 function refusePort(port: number, allowed: readonly PortRange[] | undefined): string | undefined {
   if (allowed === undefined) {
     return OTHER_PROTOCOLS.has(port)
-      ? `Port ${port} belongs to another protocol: use a port for https, such as 443`
+      ? `Port ${port} belongs to another protocol. Use a port for https, such as 443`
       : undefined;
   }
   if (allowed.some(({ from, to }) => from <= port && port <= to)) return undefined;
-  return `Port ${port} is not allowed here: use ${formatPorts(allowed)}`;
+  return `Port ${port} is not allowed here. Use ${formatPorts(allowed)}`;
 }
 
-/** `443 or 8443-8445`. */
+/** Formats ranges like `443 or 8443-8445`. */
 function formatPorts(ranges: readonly PortRange[]): string {
   const words = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
   return new Intl.ListFormat('en', { type: 'disjunction' }).format(words);
@@ -152,7 +160,8 @@ function formatPorts(ranges: readonly PortRange[]): string {
 /*
  * Sources for public addresses: the IANA IPv4 and IPv6 Special-Purpose Address Registries, RFC 6890
  * and its updates. `ipaddr.js` knows the IPv4 blocks. IPv6 is an allow list: only global unicast
- * (2000::/3) less its special-purpose blocks, so that a block IANA assigns later is refused.
+ * (2000::/3) without its special-purpose blocks, so that a block that IANA assigns later is
+ * rejected.
  */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
@@ -176,7 +185,7 @@ const CLOUD_SERVICES: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.1
 /**
  * True for an address of the public internet. Mapped (::ffff:a.b.c.d), NAT64 (64:ff9b::/96, RFC
  * 6052) and 6to4 (RFC 3056) forms count as the IPv4 address they carry. ISATAP forms (RFC 5214) are
- * never public: whatever their prefix, they address a machine in somebody's own network.
+ * never public: whatever their prefix, they address a machine in a private network.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
@@ -200,7 +209,7 @@ function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   return address.match(NAT64) ? new ipaddr.IPv4(bytes.slice(12)) : undefined;
 }
 
-/** An interface identifier of ::0:5efe:a.b.c.d, or ::200:5efe:a.b.c.d. */
+/** True for an interface identifier of ::0:5efe:a.b.c.d or ::200:5efe:a.b.c.d. */
 function isIsatap(address: ipaddr.IPv6): boolean {
   const [, , , , high = 0, low = 0] = address.parts;
   return (high & ~0x200) === 0 && low === 0x5efe;

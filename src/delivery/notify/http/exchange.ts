@@ -1,7 +1,8 @@
 /**
- * One bounded HTTP exchange, shared by webhooks and chats: 3 s to connect, 10 s in all by an abort
- * signal (an idle timeout would let a slow drip pass), 16 KiB of the answer read and 4 KiB kept. No
- * redirects, no decompression, and a fresh DNS lookup whose every address must be public.
+ * One bounded HTTP exchange, shared by webhooks and chats: 3 s to connect, 10 s in total (by an
+ * abort signal, because an idle timeout would let a slow drip pass), 16 KiB of the answer read and
+ * 4 KiB kept. It follows no redirects, does not decompress, and makes a fresh DNS lookup in which
+ * every address must be public.
  */
 import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../../actors/delivery/notifier-port.ts';
@@ -16,22 +17,22 @@ import {
 } from './guarded-agent.ts';
 
 const ANSWER_BYTES_READ_MAX = 16 * 1024;
-/** Interim answers (1xx) before the final one: some servers send a few. */
+/** Maximum interim answers (1xx) before the final one. Some servers send a few. */
 const INTERIM_ANSWERS_MAX = 16;
 
-/** One request. What must not be stored of its answer is named among its redactions. */
+/** One request. Its redactions name whatever must not be stored of its answer. */
 export interface Post extends Redactions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Deadline of the exchange (Clock.elapsed, ms); checked before the first byte too. */
+  /** Deadline of the exchange (Clock.elapsed, ms), also checked before the first byte. */
   readonly deadlineElapsedMs: number;
 }
 
-/** An exchange without an answer is already the attempt's outcome. */
+/** An exchange without an answer is already the outcome of the attempt. */
 export type Exchanged = Answer | { readonly kind: 'unanswered'; readonly outcome: AttemptOutcome };
 
-/** Sends requests over one agent, whose connections destinations share by origin. */
+/** Sends requests over one agent. Destinations with the same origin share its connections. */
 export interface HttpExchange {
   /** Never throws for a fault of the network or the endpoint. */
   post(request: Post): Promise<Exchanged>;
@@ -46,8 +47,8 @@ export interface HttpExchangeDeps extends GuardedAgentDeps {
 }
 
 /**
- * Duration of an attempt whose host name has no callable address: longer than any lookup takes. A
- * quick answer would reveal which internal names the resolver knows.
+ * Duration of an attempt whose host name has no callable address, ms. It is longer than any lookup,
+ * because a quick answer would reveal which internal names the resolver knows.
  */
 const NO_ADDRESS_MS = 3_000;
 
@@ -60,7 +61,7 @@ export function createHttpExchange(deps: HttpExchangeDeps): HttpExchange {
   };
 }
 
-const NO_ANSWER = 'No answer within the time of an attempt';
+const NO_ANSWER = 'No response within the time limit of an attempt';
 
 async function post(
   { guard, clock, noAddressMs = NO_ADDRESS_MS }: HttpExchangeDeps,
@@ -69,13 +70,13 @@ async function post(
 ): Promise<Exchanged> {
   const refusal = guard.refuseUrl(request.url);
   if (refusal) {
-    const error = `${refusal}: fix the URL`;
+    const error = `${refusal}. Fix the URL`;
     return unanswered({ kind: 'failed', unknown: false, error });
   }
   const startedMs = clock.elapsed();
   const remainingMs = request.deadlineElapsedMs - startedMs;
   if (remainingMs <= 0) {
-    const error = 'The deadline of the attempt passed before it was sent';
+    const error = 'The deadline of the attempt passed before the request was sent';
     return unanswered({ kind: 'failed', unknown: false, ours: true, error });
   }
   const end = new AbortController();
@@ -114,7 +115,7 @@ async function exchange(
     signal,
     onInfo: () => {
       if (++interim > INTERIM_ANSWERS_MAX)
-        end.abort(new GivenUp('The endpoint sends interim answers (1xx) without end'));
+        end.abort(new GivenUp('The endpoint sends too many interim responses (1xx)'));
     },
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -131,7 +132,7 @@ async function exchange(
   };
 }
 
-/** Reads at most 16 KiB of the answer, then drops the connection. */
+/** Reads at most 16 KiB of the answer, then closes the connection. */
 async function readAnswer(body: Dispatcher.ResponseData['body'], signal: AbortSignal) {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -144,7 +145,7 @@ async function readAnswer(body: Dispatcher.ResponseData['body'], signal: AbortSi
     }
     isCut = bytes >= ANSWER_BYTES_READ_MAX;
   } catch {
-    // The status decides, even when the body breaks off or drips past the deadline.
+    // The status decides, even if the body breaks off or drips past the deadline.
   } finally {
     body.on('error', () => {}).destroy();
   }
@@ -160,7 +161,7 @@ function unanswered(outcome: AttemptOutcome): Exchanged {
 }
 
 const RETRY_SECONDS = /^\d{1,8}$/;
-/** The three date forms of section 5.6.7; servers today send the first. */
+/** The three date forms of section 5.6.7; servers today send the first one. */
 const RETRY_DATES = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
@@ -168,9 +169,10 @@ const RETRY_DATES = [
 ];
 
 /**
- * The wait that a `Retry-After` header asks for (RFC 9110, section 10.2.3), ms, never negative;
- * undefined when the header is absent or malformed. A date counts from the answer's own `Date`
- * header, because both come from the endpoint's clock; without one from `nowMs`.
+ * The wait that a `Retry-After` header requests (RFC 9110, section 10.2.3), ms, never negative;
+ * undefined if the header is absent or malformed. A date is relative to the answer's own `Date`
+ * header, because both come from the endpoint's clock; without that header, it is relative to
+ * `nowMs`.
  */
 export function parseRetryAfter(
   value: string | undefined,
@@ -185,19 +187,19 @@ export function parseRetryAfter(
 
 function parseDate(text: string): number | undefined {
   if (!RETRY_DATES.some((form) => form.test(text))) return undefined;
-  // The asctime form names no zone but means GMT, as the others.
+  // The asctime form names no zone but means GMT, like the others.
   const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-// The excerpt: the beginning of an endpoint's answer, redacted for people to read. An endpoint may echo the
-// request, so the URL's path and query (for chats they are the password) and the signing secrets
-// are removed first, then everything that looks like a credential.
+// The excerpt: the beginning of an endpoint's answer, redacted for users. An endpoint may echo the
+// request, so the URL's path and query (in chats they are the password) and the signing secrets are
+// removed first, then everything that looks like a credential.
 
-/** Bytes of an answer that are kept for people, after redaction. */
+/** Bytes of an answer that are stored for users, after redaction. */
 export const EXCERPT_BYTES_MAX = 4 * 1024;
 
-/** Secrets the excerpt must not show. */
+/** Secrets that the excerpt must not contain. */
 export interface Redactions {
   readonly url?: string;
   readonly secrets?: readonly string[];
@@ -216,7 +218,7 @@ export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boo
   if (answer.length === 0) return '';
   const text = redact(Buffer.from(answer).toString('utf8'), redactions);
   const kept = cutBytes(text, EXCERPT_BYTES_MAX);
-  // At the cut a secret may have lost its end, so that no pattern recognizes it.
+  // A secret at the cut may have lost its end, so that no pattern recognizes it.
   return isCut && kept.length === text.length ? withoutLastWord(kept) : kept;
 }
 
@@ -225,12 +227,12 @@ export function cutBytes(text: string, max: number): string {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= max) return text.toWellFormed();
   let end = max;
-  // A byte 10xxxxxx continues a code point that began before it.
+  // A byte 10xxxxxx continues a code point that began earlier.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
 }
 
-/** Longer words are cut in the middle: no secret is that long. */
+/** Longer words are cut in the middle, because no secret is that long. */
 const LAST_WORD_CHARS_MAX = 2_048;
 
 function withoutLastWord(text: string): string {
@@ -257,20 +259,20 @@ export function redact(text: string, { url, secrets = [] }: Redactions): string 
     .replaceAll(/[\w+=-]+/g, (word) => (isOpaque(word) ? REDACTED : word));
 }
 
-/** True for a long run of letters and digits that nobody types and that is not a UUID. */
+/** True for a long run of letters and digits that is neither typed by hand nor a UUID. */
 function isOpaque(word: string): boolean {
   const isMixed = /\d/.test(word) && /[a-z]/i.test(word);
   return word.length >= OPAQUE_CHARS_MIN && isMixed && !UUID.test(word);
 }
 
 /**
- * Replaces every occurrence of each part, ignoring case. Searches by index, not by a pattern built
- * from the parts: the error of a pattern that does not compile quotes it in full.
+ * Replaces every occurrence of each part, ignoring case. It searches by index, not by a pattern
+ * built from the parts, because the error of a pattern that does not compile quotes it in full.
  */
 function without(text: string, parts: readonly string[]): string {
   const folded = foldCase(text);
   const isSecret = new Uint8Array(text.length);
-  // Most answers are a word or two, and none of the parts fits.
+  // Most answers are a word or two, shorter than any of the parts.
   const fitting = parts.filter((part) => part.length <= text.length);
   for (const part of new Set(fitting.map(foldCase))) {
     if (part === '') continue;
@@ -294,7 +296,7 @@ function foldCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Path and query of a URL, whole and in parts; the whole text when it is not a URL. */
+/** Path and query of a URL, whole and in parts; the whole text if it is not a URL. */
 function secretParts(text: string): string[] {
   if (!URL.canParse(text)) return [text];
   const target = requestTarget(text);
@@ -307,7 +309,7 @@ function secretParts(text: string): string[] {
   ];
 }
 
-/** The forms in which an answer may contain the part: as it is, encoded, decoded, JSON, HTML. */
+/** The forms in which an answer may contain the part: as written, encoded, decoded, JSON, HTML. */
 function spellings(part: string): string[] {
   return [
     part,
@@ -328,10 +330,10 @@ function decoded(part: string): string {
   }
 }
 
-// The outcome: shared by all HTTP kinds, in the same words. Answers map by the kind's own
-// judgement; exchanges without an answer map by the error codes of Node, c-ares, OpenSSL and undici:
-// was anything sent, whose fault is it, and what do people read. Error messages of those libraries
-// are not repeated: they name hosts and addresses, which not every reader may know.
+// The outcome of an attempt, in the same words for all HTTP kinds. Each kind judges answers.
+// Exchanges without an answer are judged by the error codes of Node, c-ares, OpenSSL and undici:
+// whether anything was sent, whose fault it is, and the sentence for users. Error messages of those
+// libraries are not repeated, because they name hosts and addresses that not every reader may know.
 
 type Failed = Extract<AttemptOutcome, { kind: 'failed' }>;
 
@@ -339,17 +341,17 @@ type Failed = Extract<AttemptOutcome, { kind: 'failed' }>;
 export interface Answer {
   readonly kind: 'answered';
   readonly httpStatus: number;
-  /** The first 16 KiB, unredacted: for the kind to judge, never to store. */
+  /** The first 16 KiB, unredacted. For the kind to judge, never to store. */
   readonly text: string;
   /** The first 4 KiB, redacted. */
   readonly excerpt: string;
   readonly retryAfterMs?: number;
 }
 
-/** Statuses of an endpoint that asks for less, or is in trouble itself (HOOK-16). */
+/** Statuses of an endpoint that asks for fewer requests, or is in trouble itself (HOOK-16). */
 const SLOWING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** The outcome of an answer that the kind judges to be a success. */
+/** The outcome of an answer that the kind judges a success. */
 export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {
   return { kind: 'accepted', httpStatus, ...excerptField(excerpt) };
 }
@@ -368,7 +370,7 @@ export function failed(answer: Answer, error: string): Failed {
   };
 }
 
-/** A retry cannot help. `pauses`: nor can any other message to that address. */
+/** A retry cannot help. `pauses`: no other message to that address can succeed either. */
 export function refused(
   { httpStatus, excerpt }: Answer,
   error: string,
@@ -387,7 +389,7 @@ function excerptField(excerpt: string) {
   return excerpt === '' ? {} : { excerpt };
 }
 
-/** The reason we gave up an exchange, with which its signal aborts. */
+/** The reason for giving up an exchange, passed to its abort signal. */
 class GivenUp extends Error {}
 
 /** The outcome of an exchange that threw. Never throws. */
@@ -403,19 +405,19 @@ export function outcomeOfFault(error: unknown): Failed {
   if (sentence !== undefined) return fault(sentence);
   if (isCertificateFault(code)) {
     const problem = CERTIFICATES.get(code) ?? `the certificate is not valid${codeInBrackets(code)}`;
-    return fault(`TLS: ${problem}; fix the URL or the certificate`);
+    return fault(`TLS: ${problem}. Fix the URL or the certificate`);
   }
   if (isTlsFault(code)) return fault(`TLS: the handshake failed${codeInBrackets(code)}`);
   const broken = BROKEN.get(code) ?? `The request failed${codeInBrackets(code)}`;
   return { ...fault(broken), unknown: true };
 }
 
-/** No more files, ports or memory, or a firewall on this machine: the operator has to fix it. */
+/** Out of files, ports or memory, or a firewall on this machine. The operator has to fix it. */
 const OF_THIS_HOST: ReadonlySet<unknown> = new Set([
   ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'],
 ]);
 
-/** Without a connection nothing can have been accepted; with one nobody knows. */
+/** Without a connection nothing can have been accepted. With one, that is unknown. */
 const NOT_SENT: ReadonlyMap<unknown, string> = new Map([
   ['ECONNREFUSED', 'Connection refused'],
   ['EHOSTUNREACH', 'The host cannot be reached'],
@@ -424,33 +426,33 @@ const NOT_SENT: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 const CERTIFICATES: ReadonlyMap<unknown, string> = new Map([
-  ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another name'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another host name'],
   ['CERT_HAS_EXPIRED', 'the certificate has expired'],
   ['CERT_NOT_YET_VALID', 'the certificate is not valid yet'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'the certificate is self-signed'],
-  ['SELF_SIGNED_CERT_IN_CHAIN', 'the authority of the certificate is not known'],
-  ['UNABLE_TO_GET_ISSUER_CERT', 'the authority of the certificate is not known'],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'the authority of the certificate is not known'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'the authority of the certificate is not known'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'the certificate authority is not trusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'the certificate authority is not trusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'the certificate authority is not trusted'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'the certificate authority is not trusted'],
 ]);
 
 const BROKEN: ReadonlyMap<unknown, string> = new Map([
-  ['ECONNRESET', 'The connection ended before an answer'],
-  ['EPIPE', 'The connection ended before an answer'],
-  ['UND_ERR_SOCKET', 'The connection ended before an answer'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'The headers of the answer are too long'],
+  ['ECONNRESET', 'The connection was closed before a response arrived'],
+  ['EPIPE', 'The connection was closed before a response arrived'],
+  ['UND_ERR_SOCKET', 'The connection was closed before a response arrived'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'The response headers are too long'],
 ]);
 
 function isCertificateFault(code: unknown): boolean {
   return /^(?:ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(String(code));
 }
 
-/** True when the handshake failed: no byte of the request was sent. */
+/** True if the handshake failed, so that no byte of the request was sent. */
 function isTlsFault(code: unknown): boolean {
   return code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(String(code));
 }
 
-/** The code when it has the form of one; other text could come from anybody. */
+/** The code, if it has the form of one. Other text could come from anyone. */
 function codeInBrackets(code: unknown): string {
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
 }
@@ -459,13 +461,13 @@ function fault(error: string): Failed {
   return { kind: 'failed', unknown: false, error };
 }
 
-// The path and query of a URL, as the request line sends them: byte for byte where possible,
-// because a Teams workflow signs its address, and the URL parser would resolve dots and encode
-// again.
+// The path and query of a URL, as the request line sends them. They are kept byte for byte where
+// possible, because a Teams workflow signs its address and the URL parser would resolve dots and
+// encode again.
 
-/** Path and query as written; normalized by the parser when the text holds other characters. */
+/** Path and query as written; normalized by the parser if the text contains other characters. */
 export function requestTarget(text: string): string {
-  // The parser takes a backslash for a slash, so text with one is not cut as written.
+  // The parser treats a backslash as a slash, so text with one is not cut as written.
   const written = /^https?:\/\/[^/?#]+([^#]*)/i.exec(text);
   const plain = /^[\x21-\x5b\x5d-\x7e]+$/.test(text);
   const { pathname, search } = new URL(text);

@@ -1,6 +1,6 @@
 /**
- * The undici agent for all outgoing notifications over HTTP. It connects within 3 s, only where
- * every resolved address and the socket's own pass the address guard, and follows no redirect.
+ * The undici agent for all outgoing notifications over HTTP. It connects within 3 s, only if every
+ * resolved address and the socket's own pass the address guard, and follows no redirect.
  */
 import { type LookupAddress, lookup, Resolver } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -11,46 +11,47 @@ const CONNECT_MS = 3_000;
 const KEEP_ALIVE_MS = 10_000;
 const HEADER_BYTES_MAX = 16 * 1024;
 
-/** The guard, and how names are resolved. */
+/** The guard, and the resolution of names. */
 export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
   readonly resolve?: Resolve;
   /**
-   * Called with the reason a name was not called, for the operator. The tenant must not learn which
-   * addresses the name has.
+   * Called with the reason why a name was not called, for the operator. The tenant must not learn
+   * the addresses of the name.
    */
   readonly onNoAddress?: (sentence: string) => void;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
-  /** How long an idle connection is kept, ms; a receiver cannot extend it. */
+  /** Time for which an idle connection is kept, ms. A receiver cannot extend it. */
   readonly keepAliveMs?: number;
 }
 
 /**
  * The host name has no address that may be called: it does not exist, its name servers fail, or it
- * resolves to a private address. These share one error, or whoever sets URLs could probe which
- * names exist inside. Retried, because the URL or the DNS records can be fixed.
+ * resolves to a private address. All these cases share one error; otherwise anyone who sets URLs
+ * could probe which names exist in the internal network. Retried, because the URL or the DNS
+ * records can be fixed.
  */
 export class NoPublicAddress extends Error {
   constructor() {
-    super('The host name has no public address: fix the URL, or the records of the name');
+    super('The host name has no public address. Fix the URL or the DNS records of the name');
   }
 }
 
-/** This service's own name servers do not answer: the operator has to fix that. */
+/** This service's own name servers do not answer. The operator has to fix that. */
 export class ResolverSilent extends Error {
   constructor() {
     super('The name server of this service does not answer');
   }
 }
 
-/** An agent that dials only what the guard allows. Its caller destroys it. */
+/** Makes an agent that dials only addresses that the guard allows. Its caller destroys it. */
 export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
   const { keepAliveMs = KEEP_ALIVE_MS } = deps;
   return new Agent({
     connect: guardedConnector(deps),
-    // No limit of connections to one origin: the deliverer bounds attempts, and a limit here would
-    // let one tenant's hanging endpoint delay another's on the same host.
+    // Connections to one origin are not limited here. The deliverer bounds attempts, and a limit
+    // here would let one tenant's hanging endpoint delay another's on the same host.
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
@@ -100,7 +101,7 @@ function guardedConnector({
   };
 }
 
-/** True when no name server answered; an answer that the name does not exist is different. */
+/** True if no name server answered. An answer that the name does not exist is something else. */
 function isSilence({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || code === 'ECONNREFUSED';
 }
@@ -111,22 +112,22 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
-/** Which names may come from a hosts file, and which servers are asked for the others. */
+/** Names that may come from a hosts file, and the name servers for all others. */
 export interface ResolveOptions {
-  /** Names the operator allows: they may exist only in a hosts file. */
+  /** True for names that the operator allows, which may exist only in a hosts file. */
   readonly isAllowedName: (host: string) => boolean;
   /** `address:port`; default: those of the system. */
   readonly servers?: readonly string[];
 }
 
-/** Both tries, the second twice as long, end before the connect timeout (3 s). */
+/** Both tries, the second twice as long as the first, end before the connect timeout (3 s). */
 const TRY_MS = 700;
 const TRIES = 2;
 
 /**
- * A resolver that uses no worker thread. `dns.lookup` blocks one of the process's four: four names
- * whose servers never answer would delay every other name, and every file. Only names the operator
- * allows use it, because they may exist only in a hosts file.
+ * Makes a resolver that uses no worker thread. `dns.lookup` blocks one of the four threads of the
+ * process: four names whose servers never answer would delay every other name and all file access.
+ * Only names that the operator allows use it, because they may exist only in a hosts file.
  */
 export function createResolve({ isAllowedName, servers }: ResolveOptions): Resolve {
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
@@ -139,7 +140,10 @@ export function createResolve({ isAllowedName, servers }: ResolveOptions): Resol
 
 type FamilyResult = NodeJS.ErrnoException | LookupAddress[];
 
-/** IPv4 first, as most receivers have it. One family's failure does not hide the other's result. */
+/**
+ * IPv4 first, which most receivers have. A failure of one family does not hide the result of the
+ * other.
+ */
 function resolveBothFamilies(resolver: Resolver, host: string, done: Parameters<Resolve>[1]): void {
   const results: { ipv4?: FamilyResult; ipv6?: FamilyResult } = {};
   const finish = (): void => {

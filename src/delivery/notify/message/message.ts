@@ -1,7 +1,7 @@
 /**
- * The content of a notification, before a kind formats it: plain text read from the rows, much of it
- * written by users. Every kind escapes and cuts it by its own rules. Values that were not observed
- * are reported as missing, never as zero.
+ * The content of a notification, before a kind formats it: plain text read from the rows, much of
+ * it written by users. Every kind escapes and cuts it by its own rules. Missing values are reported
+ * as missing, never as zero.
  */
 
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
@@ -28,18 +28,18 @@ export interface Fact {
   readonly value: string;
 }
 
-/** What every kind makes its own form of. */
+/** The content that every kind formats in its own way. */
 export interface Message {
   readonly event: NotificationEvent;
   /** INFO, WARNING or CRITICAL; '' for a test. */
   readonly severity: string;
   /** One line: the event and its subject. */
   readonly title: string;
-  /** The rule's runbook, shown right below the title; absent when the rule has none. */
+  /** The rule's runbook, displayed right below the title; absent if the rule has none. */
   readonly runbook?: Runbook;
   /** One or two sentences. */
   readonly summary: string;
-  /** Most important first: a kind with limited space leaves out the last ones. */
+  /** Most important first: a kind with limited space omits the last ones. */
   readonly facts: readonly Fact[];
   /** Link to the incident or destination. */
   readonly url: string;
@@ -48,14 +48,14 @@ export interface Message {
   readonly chart?: WindowFacts;
 }
 
-/** What a rule's author says that is to be done. At least one of the two is not ''. */
+/** Instructions of a rule's author. At least one of the two is not ''. */
 export interface Runbook {
   readonly text: string;
   /** http or https. */
   readonly url: string;
 }
 
-/** The observations that decided an incident, for a drawing. */
+/** The observations that decided an incident, for a chart. */
 export interface WindowFacts {
   /** Oldest first. */
   readonly window: readonly ObservedValue[];
@@ -63,7 +63,7 @@ export interface WindowFacts {
   readonly unit: string;
 }
 
-/** Throws when the delivery's incident has no record: a bug. */
+/** Throws if the delivery's incident has no record, which is a bug. */
 export function messageOf(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -101,7 +101,7 @@ function incidentMessage(
   };
 }
 
-/** One message for incidents of one rule, which stand in the order in which they fired. */
+/** One message for incidents of one rule, in the order in which they fired. */
 function groupMessage(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -110,7 +110,7 @@ function groupMessage(
 ): Message {
   const incidents = members.map((member) => incidentOf(view, member.incident));
   const [first] = incidents;
-  if (!first) throw new Error('A group without members is rendered');
+  if (!first) throw new Error('The group to render has no members');
   const isRecovery = delivery.event === 'RECOVERED';
   const count = `${incidents.length} incidents`;
   return {
@@ -157,7 +157,7 @@ function runbookOf({ runbookText: text = '', runbookUrl: url = '' }: IncidentBod
   return text === '' && url === '' ? {} : { runbook: { text, url } };
 }
 
-/** The event in words, as titles begin. */
+/** The event in words, as used at the start of titles. */
 const STATE_WORDS: Readonly<Record<NotificationEvent, string>> = {
   FIRING: 'Firing',
   REPEATED: 'Still firing',
@@ -175,13 +175,13 @@ function testMessage(
   return {
     event: 'TEST',
     severity: '',
-    title: 'Test: a notification that somebody asked for',
-    summary: 'Notifications reach you here. Nothing has happened.',
+    title: 'Test notification',
+    summary: 'Notifications of this destination reach you here. No alert has fired.',
     facts: [
       { name: 'Project', value: projectNameOf(view) },
       { name: 'Destination', value: displayName },
     ],
-    // Where its delivery is listed: a message does not know its own name.
+    // The list that contains its delivery, because a message does not know its own name.
     url: `${publicUrl}/projects/${view.project}/deliveries`,
     linkText: 'Open the deliveries',
   };
@@ -215,7 +215,7 @@ function factsOf(
       ? { name: 'Evaluation', value: `failing: ${incident.evaluatorError}` }
       : undefined,
     incident.correctedAfterNotification
-      ? { name: 'Corrected', value: 'late samples showed that the condition had not held' }
+      ? { name: 'Corrected', value: 'late samples showed that the condition was not met' }
       : undefined,
     delivery.event === 'REPEATED'
       ? { name: 'Reminder', value: String(delivery.occurrence) }
@@ -254,7 +254,7 @@ function conditionOf(incident: IncidentBody): string {
   return condition({ metricId, operator, threshold, sustainedSeconds, unit: unitOf(incident) });
 }
 
-/** The value of the last decision and its time; never zero for a missing value. */
+/** Value and time of the last decision. A missing value is never zero. */
 function observed(incident: IncidentBody): string {
   const { value, valueMs } = incident;
   const at = value === null || valueMs === null ? '' : ` at ${utcTime(valueMs)}`;
@@ -266,13 +266,13 @@ function reading(incident: IncidentBody): string {
 }
 
 const MISSING_WORDS = {
-  NO_DATA: 'nothing is observed',
-  VM_STOPPED: 'its owner stopped the VM',
-  CLOCK_AHEAD: "the VM's clock is ahead, its samples are refused",
+  NO_DATA: 'no data is observed',
+  VM_STOPPED: 'the owner stopped the VM',
+  CLOCK_AHEAD: "the VM's clock is ahead, so its samples are rejected",
   DATACENTER_STALE: 'the whole data center is silent',
 } as const;
 
-/** Missing data is reported as such: it is neither a recovery nor a value. */
+/** Missing data is reported as missing. It is neither a recovery nor a value. */
 function dataFact({ dataMissingSinceMs, dataMissingReason }: IncidentBody): Fact | undefined {
   if (dataMissingSinceMs === null) return undefined;
   const why = MISSING_WORDS[dataMissingReason ?? 'NO_DATA'];

@@ -1,6 +1,6 @@
 /**
  * The contract of one kind of destination: how a message is rendered, which URLs are allowed, and
- * how an attempt is sent. Each kind implements it in a folder of its own (README.md says how).
+ * how an attempt is sent. Each kind implements it in its own folder (see README.md).
  */
 import type { Channel, SendingLimits } from '../../../../actors/delivery/notifier-port.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
@@ -15,9 +15,12 @@ import type { HttpExchange } from '../http/exchange.ts';
 export interface NotificationKind {
   readonly limits: SendingLimits;
   readonly render: Renderer;
-  /** The reason this URL is refused, as a sentence; undefined when it is allowed. Absent for mail. */
+  /**
+   * The reason why this URL is rejected, as a sentence; undefined if it is allowed. Absent for
+   * mail.
+   */
   readonly refuseUrl?: (url: string, guard: UrlGuard) => string | undefined;
-  /** Undefined when the service is not configured to send to this kind. */
+  /** Undefined if the service is not configured to send to this kind. */
   open(deps: ChannelDeps): Channel | undefined;
 }
 
@@ -46,20 +49,20 @@ export interface ChannelDeps {
   readonly mail?: MailServerDeps | undefined;
 }
 
-/** The configured mail server, and where its faults are reported. */
+/** The configured mail server, and the reporting of its faults. */
 export interface MailServerDeps {
   /** `SVC_SMTP_URL`; null = no mail server is configured. */
   readonly smtpUrl: string | null;
   /** An address, or `Name <address>`. */
   readonly from: string;
-  /** Origin of the service; called late, because it is known once the server listens. */
+  /** Origin of the service. Called late, because it is known only when the server listens. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-/** Limits of most kinds that are sent over HTTP (HOOK-14). */
+/** Limits of most kinds that send over HTTP (HOOK-14). */
 export const HTTP_LIMITS: SendingLimits = {
   attemptMs: 10_000,
   slots: 'web',

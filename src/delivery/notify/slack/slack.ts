@@ -10,24 +10,24 @@ import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
 import type { Fact, Message } from '../message/message.ts';
 
-/** Characters, counted as they are sent (HOOK-19). */
+/** Limits in characters, as sent (HOOK-19). */
 const HEADER_MAX = 150;
 const SECTION_MAX = 3_000;
 const SUMMARY_MAX = 1_500;
 const RUNBOOK_MAX = 1_000;
-/** The notification on a phone; the whole message stays under 8,000. */
+/** The notification on a phone. The whole message stays under 8,000. */
 const TEXT_MAX = 500;
 const VALUE_MAX = 400;
 const SHORT_MAX = 80;
 
 export const slackService: ChatService = {
   isHost: (host) => host === 'hooks.slack.com',
-  // Slack's workflows listen under /triggers/ and /workflows/, and take another form.
+  // Slack's workflows use /triggers/ and /workflows/, and take another form.
   target: /^\/(?!triggers\/|workflows\/)[\w/-]+$/,
-  urlHelp: "A Slack URL is that of an app's incoming webhook: https://hooks.slack.com/services/...",
+  urlHelp: "A Slack URL belongs to an app's incoming webhook: https://hooks.slack.com/services/...",
   render: renderSlack,
   judge: judgeSlack,
-  // Slack takes one message a second (HOOK-19).
+  // Slack accepts one message per second (HOOK-19).
   spacingMs: 1_000,
 };
 
@@ -56,12 +56,12 @@ function renderSlack(message: Message): ChatBody {
   };
 }
 
-/** Slack shows `&amp;`, `&lt;` and `&gt;` as the characters; it decodes no other entity. */
+/** Slack displays `&amp;`, `&lt;` and `&gt;` as the characters and decodes no other entity. */
 export function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** Length in the JSON document, with quotes and backslashes escaped. */
+/** Length in the JSON document, including the escapes of quotes and backslashes. */
 function sentLength(text: string): number {
   return JSON.stringify(escapeSlack(text)).length - 2;
 }
@@ -74,7 +74,7 @@ function plain(text: string, max: number) {
   return { type: 'plain_text', text: fit(text, max), emoji: false };
 }
 
-/** One section of lines; facts that do not fit are counted. */
+/** One section of lines. The number of omitted facts is stated. */
 function factBlocks(facts: readonly Fact[]) {
   const lines: string[] = [];
   let length = 0;
@@ -90,7 +90,7 @@ function factBlocks(facts: readonly Fact[]) {
   return lines.length === 0 ? [] : [{ type: 'section', text }];
 }
 
-/** The rule's runbook: its text, then a link to press. */
+/** The rule's runbook: its text, then a link button. */
 function runbookBlocks(message: Message) {
   const text = message.runbook?.text ?? '';
   if (text === '') return runbookLink(message);
@@ -102,7 +102,7 @@ function runbookLink({ runbook }: Message) {
   return runbook?.url ? [linkBlock({ url: runbook.url, linkText: 'Open the runbook' })] : [];
 }
 
-/** The only place with markup; of what users write it holds checked URLs alone. */
+/** The only place with markup. The only user input in it is checked URLs. */
 function linkBlock({ url, linkText }: Pick<Message, 'url' | 'linkText'>) {
   const link = `<${escapeSlack(url).replaceAll('|', '%7C')}|${linkText}>`;
   return { type: 'context', elements: [{ type: 'mrkdwn', text: link }] };
@@ -115,7 +115,7 @@ function judgeSlack(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
   const word = text.trim();
   if (httpStatus === 200) {
-    // Any other 200 answer does not come from Slack: a captive portal, for example.
+    // Any other 200 answer does not come from Slack, but from a captive portal, for example.
     return word === 'ok' ? judgement.accepted : judgement.failed('Slack answered 200 without "ok"');
   }
   if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(word))) {

@@ -10,9 +10,9 @@ import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
 import type { Message } from '../message/message.ts';
 
-/** Teams takes 28,672 bytes of the card as it wraps it; ours are 20,000 (HOOK-20). */
+/** Teams accepts 28,672 bytes of the card as it wraps it; ours have at most 20,000 (HOOK-20). */
 export const TEAMS_BYTES_MAX = 20_000;
-/** Bytes of a text as it is sent; with these the largest message has some 17,000. */
+/** Bytes of a text as sent. With these limits, the largest message has about 17,000. */
 const TITLE_MAX = 1_000;
 const SUMMARY_MAX = 1_500;
 const NAME_MAX = 100;
@@ -25,7 +25,7 @@ export const teamsService: ChatService = {
   isHost: (host) => /^[a-z0-9.-]+\.(?:logic\.azure\.com|api\.powerplatform\.com)$/.test(host),
   target: /^\/./,
   urlHelp:
-    'A Teams URL is that of a workflow: https://....logic.azure.com/... or https://....api.powerplatform.com/...',
+    'A Teams URL belongs to a workflow: https://....logic.azure.com/... or https://....api.powerplatform.com/...',
   render: renderTeams,
   judge: judgeTeams,
 };
@@ -45,7 +45,7 @@ function renderTeams(message: Message): ChatBody {
         type: 'FactSet',
         facts: [
           ...facts.map(({ name, value }) => ({
-            // A fact with an empty text is hidden, or looks broken.
+            // Teams hides a fact with an empty text, or displays it broken.
             title: fit(name, NAME_MAX) || '–',
             value: fit(value, VALUE_MAX) || '–',
           })),
@@ -97,8 +97,8 @@ function title({ title: text, event, severity }: Message, max: number) {
 }
 
 /**
- * Escapes every character with a meaning in Markdown, its links, `{{DATE()}}` and tags; at the start
- * also the characters that would begin a list.
+ * Escapes every character with a meaning in Markdown, its links, `{{DATE()}}` and tags; at the
+ * start also the characters that would begin a list.
  */
 export function escapeTeams(text: string): string {
   return text
@@ -115,7 +115,10 @@ function fit(text: string, max: number): string {
   return escapeTeams(cutTo(oneLine(text), max, sentBytes));
 }
 
-/** A flow answers 202 when it has the message; one with its own response answers another 2xx. */
+/**
+ * A flow answers 202 when it has accepted the message; one with its own response answers another
+ * 2xx.
+ */
 function judgeTeams(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
   if (httpStatus >= 200 && httpStatus < 300) return judgement.accepted;

@@ -1,6 +1,6 @@
 /**
- * Webhooks: signed requests to any https URL (HOOK-01, HOOK-16). First the kind and its sender, then
- * the body, then the signatures.
+ * Webhooks: signed requests to any https URL (HOOK-01, HOOK-16). The file has the kind and its
+ * sender, then the body, then the signatures.
  */
 
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
@@ -40,7 +40,7 @@ export const webhook: NotificationKind = {
 };
 
 const USER_AGENT = 'svc-webhook/1';
-/** Bytes of a body: receivers refuse more (LIMIT-16). Ours are 16 KiB at most. */
+/** Maximum bytes of a body, because receivers reject more (LIMIT-16). Ours have at most 16 KiB. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 export function createWebhookSender({
@@ -49,7 +49,7 @@ export function createWebhookSender({
   return {
     async attempt({ target, event, body, deadlineElapsedMs, ...signed }) {
       if (body.length > BODY_BYTES_MAX) {
-        throw new RangeError(`A webhook's body has ${body.length} bytes: more than 1 MiB`);
+        throw new RangeError(`A webhook's body has ${body.length} bytes, more than 1 MiB`);
       }
       const { url, secrets = [] } = target;
       const signature = signatureHeaders({ ...signed, body, secrets });
@@ -65,22 +65,22 @@ function outcomeOf(answer: Answer): AttemptOutcome {
   const { httpStatus } = answer;
   if (httpStatus >= 200 && httpStatus < 300) return accepted(answer);
   if (httpStatus === 410) {
-    return refused(answer, 'The endpoint answered 410: it is gone', { pauses: true });
+    return refused(answer, 'The endpoint answered 410 (gone)', { pauses: true });
   }
   const redirect = httpStatus >= 300 && httpStatus < 400;
-  const hint = redirect ? ': redirects are not followed, fix the URL' : '';
+  const hint = redirect ? '. Redirects are not followed. Enter the final URL' : '';
   return failed(answer, `The endpoint answered ${httpStatus}${hint}`);
 }
 
-// The body of a webhook, rendered from its .proto message: that documents the fields in one place,
-// and an absent value is left out instead of sent as zero. Texts are cut so that the body never
-// exceeds 16 KiB.
+// The body of a webhook, rendered from its .proto message, which documents the fields in one place.
+// An absent value is omitted instead of sent as zero. Texts are cut so that the body never exceeds
+// 16 KiB.
 
 /** Bytes of a whole body. */
 export const WEBHOOK_BYTES_MAX = 16 * 1024;
 /** Bytes of one text as sent: names, ids and units. */
 const TEXT_BYTES_MAX = 1_024;
-/** Bytes of all labels as sent, of a runbook's text, and of both. */
+/** Bytes of all labels as sent, of a runbook's text, and of both together. */
 const LABELS_BYTES_MAX = 6 * 1024;
 const RUNBOOK_BYTES_MAX = 2 * 1024;
 const LABELS_AND_RUNBOOK_BYTES_MAX = 7 * 1024;
@@ -91,7 +91,7 @@ const GROUPED_NAME_BYTES_MAX = 128;
 
 type WebhookData = Exclude<MessageInitShape<typeof WebhookDataSchema>, WebhookDataMessage>;
 
-/** The body's bytes. Throws when the delivery's incident has no record: a bug. */
+/** The bytes of the body. Throws if the delivery's incident has no record, which is a bug. */
 export function renderWebhookBody(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -115,7 +115,7 @@ export function renderWebhookBody(
   return bytes;
 }
 
-/** Of a group the fields are those of its first incident, and `incidents` names all of them. */
+/** The fields of a group are those of its first incident; `incidents` names all of them. */
 function dataOfAll(
   view: ProjectView,
   id: string,
@@ -239,15 +239,16 @@ function fit(text: string): string {
   return cutTo(text, TEXT_BYTES_MAX, sentBytes);
 }
 
-/** Bytes in the JSON document, escapes included. */
+/** Bytes in the JSON document, including escapes. */
 function sentBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2;
 }
 
 // The three signatures of a webhook request. `webhook-signature` is the Standard Webhooks form,
-// `svc-signature-v2` also covers the attempt id, `svc-signature` is the legacy one over the raw
+// `svc-signature-v2` also covers the attempt id, and `svc-signature` is the legacy one over the raw
 // body. Each scheme signs other content or uses another key, so no signature is valid under another
-// scheme. Pure: key bytes, ids, time and body in, header values out.
+// scheme. The functions are pure: they take key bytes, ids, time and body, and return header
+// values.
 
 export interface SignedAttempt {
   readonly deliveryId: string;
@@ -255,7 +256,7 @@ export interface SignedAttempt {
   /** Unix seconds of this attempt. */
   readonly timestampUnix: number;
   readonly body: Uint8Array;
-  /** `whsec_...`, current first; a second one only during an overlap. */
+  /** `whsec_...`, current first; the second one exists only during an overlap. */
   readonly secrets: readonly string[];
 }
 
@@ -272,17 +273,17 @@ export function formatSecret(bytes: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
 }
 
-/** Headers of the signed request, lower case. Throws for an empty or overlong list of secrets. */
+/**
+ * Headers of the signed request, in lower case. Throws for an empty or overlong list of secrets.
+ */
 export function signatureHeaders(attempt: SignedAttempt): Record<string, string> {
   const { deliveryId, attemptId, timestampUnix, secrets } = attempt;
   if (secrets.length === 0 || secrets.length > SECRETS_MAX) {
-    throw new RangeError(
-      `A webhook is signed with 1 or ${SECRETS_MAX} secrets, not ${secrets.length}`,
-    );
+    throw new RangeError(`A webhook must have 1 or ${SECRETS_MAX} secrets, not ${secrets.length}`);
   }
   const v1 = secrets.map((secret) => `v1,${standardSignature(attempt, secret)}`);
   const v2 = secrets.map((secret) => `v2=${v2Signature(attempt, secret)}`);
-  // During an overlap the legacy signature stays with the previous secret (EVENT-10).
+  // During an overlap, the legacy signature still uses the previous secret (EVENT-10).
   const legacySecret = secrets.at(-1) as string;
   return {
     'webhook-id': deliveryId,
@@ -319,9 +320,9 @@ function legacySignature(body: Uint8Array, secret: string): string {
   return createHmac('sha256', key).update(body).digest('hex');
 }
 
-/** A key object: with bytes in its place `createHmac` takes three times as long. */
+/** A key object, because `createHmac` takes three times as long with bytes. */
 function keyOf(secret: string): KeyObject {
   if (!secret.startsWith(SECRET_PREFIX))
-    throw new RangeError('A webhook secret begins with whsec_');
+    throw new RangeError('A webhook secret must begin with whsec_');
   return createSecretKey(secret.slice(SECRET_PREFIX.length), 'base64');
 }
