@@ -1,18 +1,20 @@
 /**
- * Access notices: changes of who can get into a project, for its owners to review. A key, a CI
- * connection or an owner was added, an owner was removed, a connection or service account can do more
- * than before, a credential leaked, an owner revoked a member's key. Each change is noted in the
- * decision that makes it, so that no crash loses one; `actors/delivery` mails the notices.
+ * Access notices: changes of who has access to a project, for its owners to review. They report
+ * that a key, a CI connection or an owner was added, an owner was removed, a connection or service
+ * account can do more than before, a credential leaked, or an owner revoked a member's key. Each
+ * change is recorded in the decision that makes it, so that no crash loses one; `actors/delivery`
+ * mails the notices.
  *
- * Changes are collected, so that nobody can fill a mailbox by making keys: a notice collects for a
- * minute, and the next one closes ten minutes after it. A leak waits for neither, unless leaks go on:
- * after three notices with leaks, a minute apart, they are ten minutes apart too, until an hour has
- * had none.
+ * Changes are collected, so that making keys cannot flood a mailbox: a notice collects for a
+ * minute, and the next one closes ten minutes after it. A leak waits for neither, unless leaks
+ * continue: after three notices with leaks, a minute apart, they too are ten minutes apart, until
+ * an hour has had none.
  *
- * A member who makes changes by the hundred cannot hide one from the owners. A notice lists 20
- * changes. A weightier change displaces a lighter one, which is then only counted; a change of owners
- * or trusts that would displace its equal starts a further notice. Kept notices are overwritten in
- * the same spirit: unmailed ones, and those that list more than keys, come last.
+ * A member who makes hundreds of changes cannot hide one from the owners. A notice lists 20
+ * changes. A weightier change displaces a lighter one, which is then only counted; a change of
+ * owners or trusts that would displace its equal starts a further notice. Kept notices are
+ * overwritten by the same principle: unmailed ones, and those that list more than keys, are
+ * overwritten last.
  */
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -34,62 +36,65 @@ export interface AccessNotice {
   readonly changes: readonly AccessChange[];
   /** Further changes for owners that are not listed. */
   readonly more: number;
-  /** Ids of members for whom changes are not listed. */
+  /** Ids of members who have changes that are not listed. */
   readonly moreFor: readonly string[];
   /** Owners removed before the notice was mailed; absent = none. */
   readonly formerOwners?: readonly FormerOwner[];
   readonly raisedMs: number;
   /** Time of the last change. */
   readonly endedMs: number;
-  /** When it stops collecting and is mailed. */
+  /** Time when it stops collecting and is mailed. */
   readonly closesMs: number;
-  /** When the previous notice closed; 0 = there was none. */
+  /** Time when the previous notice closed; 0 if there was none. */
   readonly beforeMs: number;
-  /** Length of the run of notices with leaks, without a quiet hour, up to this one; absent = none. */
+  /**
+   * Number of consecutive notices with leaks, without a quiet hour, up to this one; absent = none.
+   */
   readonly leaks?: { readonly run: number; readonly lastMs: number };
 }
 
-/** An owner who lost the role, or the membership, and must still learn of changes up to then. */
+/** An owner who lost the role or the membership, and must still learn of changes up to then. */
 export interface FormerOwner {
   /** Id of the membership. */
   readonly member: string;
-  /** Changes up to this time are shown to them as to owners, Unix ms. */
+  /** They see changes up to this time as owners do, Unix ms. */
   readonly untilMs: number;
 }
 
 /**
- * Subject of a change. `KEY`: a key was made or ended; any member can make hundreds. `LEAK`: a secret
- * leaked and was ended. `ACCESS`: owners, CI connections and service accounts, changed by owners only.
+ * Subject of a change. `KEY`: a key was made or ended; any member can make hundreds. `LEAK`: a
+ * secret leaked and was revoked. `ACCESS`: owners, CI connections and service accounts, changed by
+ * owners only.
  */
 export type AccessMatter = 'KEY' | 'LEAK' | 'ACCESS';
 
-/** One change, as the notice lists it. */
+/** One change in the list of a notice. */
 export interface AccessChange {
   readonly atMs: number;
-  /** A sentence, on one line; no secret. */
+  /** A sentence on one line, without a secret. */
   readonly text: string;
-  /** Absent in records of an older version, where it counts as `ACCESS`. */
+  /** Absent in records of an older version, which count as `ACCESS`. */
   readonly about?: AccessMatter;
   readonly isForOwners: boolean;
   /** Id of a member to notify, owner or not; null = none. */
   readonly member: string | null;
 }
 
-/** How long the first notice collects, ms. */
+/** Time for which the first notice collects, ms. */
 const COLLECTED_MS = 60_000;
-/** From one notice to the next, ms. */
+/** Minimum interval between notices, ms. */
 const APART_MS = 600_000;
-/** The same for the first notices with leaks, and how many these are. */
+/** Minimum interval between the first notices with leaks, ms, and the number of these. */
 const LEAKS_APART_MS = 60_000;
 const SWIFT_LEAKS = 3;
-/** After this long without a leak, ms, a new run begins. */
+/** After this time without a leak, ms, the count starts again. */
 const LEAKS_FORGOTTEN_MS = 3_600_000;
-/** Changes that one notice lists at most; the others are counted. */
+/** Maximum changes that one notice lists. The others are counted. */
 export const LISTED_MAX = 20;
-/** Ids in `moreFor`, to bound the record. */
+/** Maximum ids in `moreFor`, which bounds the record. */
 const MORE_FOR_MAX = 100;
 /**
- * Kept notices: more than fit into a day at ten minutes apart, which is how long a notice waits to be
+ * Kept notices: more than fit into a day at ten minutes apart. A notice waits at most a day to be
  * mailed.
  */
 export const KEPT = 200;
@@ -105,7 +110,9 @@ interface Placed {
   readonly notice: AccessNotice;
 }
 
-/** Notes a change in the decision that makes it. Does nothing in `_system`, which has no owners. */
+/**
+ * Records a change in the decision that makes it. Does nothing in `_system`, which has no owners.
+ */
 export function noteAccessChange(
   draft: Draft,
   change: Omit<AccessChange, 'atMs' | 'about'> & { readonly about: AccessMatter },
@@ -120,8 +127,8 @@ export function noteAccessChange(
 }
 
 /**
- * Keeps a removed owner among the readers of the notices that are not mailed yet. Call it in the
- * decision that removes them, after the change itself was noted.
+ * Keeps a removed owner among the readers of notices that have not been mailed yet. Call it in the
+ * decision that removes them, after the change itself was recorded.
  */
 export function keepFormerOwner(draft: Draft, member: string): void {
   for (const { id, notice } of keptNotices(draft)) {
@@ -134,7 +141,7 @@ export function keepFormerOwner(draft: Draft, member: string): void {
 /** A new notice, stored in place of the least important one. */
 function begun(draft: Draft, last: AccessNotice | undefined): Placed {
   const { at } = draft;
-  // A full notice continues in the next, which is mailed with it.
+  // A full notice continues in the next one, which is mailed with it.
   const isFull = last !== undefined && at < last.closesMs;
   const beforeMs = isFull ? last.beforeMs : (last?.closesMs ?? 0);
   const closesMs = isFull ? last.closesMs : Math.max(at + COLLECTED_MS, beforeMs + APART_MS);
@@ -176,13 +183,16 @@ function weightOf({ about = 'ACCESS' }: AccessChange): number {
   return WEIGHT[about];
 }
 
-/** true when the notice can list the change, possibly in place of a lighter one. */
+/** True if the notice can list the change, possibly in place of a lighter one. */
 function hasLighter({ changes }: AccessNotice, about: AccessMatter): boolean {
   if (changes.length < LISTED_MAX) return true;
   return changes.some((each) => weightOf(each) < WEIGHT[about]);
 }
 
-/** The notice with the change, which displaces the latest of the lightest ones or is only counted. */
+/**
+ * The notice with the change. The change displaces the latest of the lightest ones, or is only
+ * counted.
+ */
 function added(notice: AccessNotice, change: AccessChange): AccessNotice {
   const all = [...notice.changes, change];
   const after = { ...notice, endedMs: change.atMs };
@@ -213,7 +223,7 @@ function noticeIn(draft: Draft, id: string): AccessNotice | undefined {
 function lastNotice(draft: Draft): Placed | undefined {
   const body = draft.record(COUNT, COUNT)?.body;
   if (!body) return undefined;
-  // An older version used 100 places in turn and kept only the count.
+  // An older version used 100 slots in turn and stored only the count.
   const id = typeof body.last === 'string' ? body.last : placeId(Number(body.count) % 100);
   const notice = noticeIn(draft, id);
   return notice && { id, notice };
@@ -226,12 +236,12 @@ function keptNotices(draft: Draft): Placed[] {
   });
 }
 
-/** true when no mail is left to send; without a mail server that is after a day. */
+/** True if no mail is left to send. Without a mail server, that is after a day. */
 function isMailed(draft: Draft, id: string, { raisedMs }: AccessNotice): boolean {
   return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || noticeMailsOf(draft, id, raisedMs).isOver;
 }
 
-/** A free place; otherwise that of a notice that is mailed, light and old, compared in this order. */
+/** A free slot; otherwise that of a mailed, light and old notice, compared in this order. */
 function sparedId(draft: Draft): string {
   const kept = keptNotices(draft);
   if (kept.length < KEPT) {
@@ -260,35 +270,35 @@ export interface NoticeReader {
   readonly isOwner: boolean;
 }
 
-/** The part of the notice that the reader may see; undefined = nothing. */
+/** The part of the notice that the reader may see; undefined if there is none. */
 export function shownTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
   const former = notice.formerOwners?.find(({ member }) => member === reader.member);
   const untilMs = reader.isOwner ? Number.POSITIVE_INFINITY : (former?.untilMs ?? 0);
   const isFor = ({ atMs, isForOwners, member }: AccessChange): boolean =>
     (isForOwners && atMs <= untilMs) || member === reader.member;
   const changes = notice.changes.filter(isFor);
-  // Counted changes have no time: some of them may be later.
+  // Counted changes have no time, so some of them may be later.
   const more = untilMs > 0 ? notice.more : 0;
   const moreFor = notice.moreFor.filter((member) => member === reader.member);
   if (changes.length === 0 && more === 0 && moreFor.length === 0) return undefined;
   return { ...notice, changes, more, moreFor };
 }
 
-/** Its changes as sentences, oldest first. */
+/** The notice's changes as sentences, oldest first. */
 export function sentencesOf({ changes, more, moreFor }: AccessNotice): string[] {
   const others = more > 0 ? String(more) : 'Some';
   const isMore = more > 0 || moreFor.length > 0;
   return [...changes.map(({ text }) => text), ...(isMore ? [`${others} further changes`] : [])];
 }
 
-/** Name of an actor for people: a member's display name and resource name, or the resource name. */
+/** Name of an actor for users: a member's display name and resource name, or the resource name. */
 export function shownActor(view: Pick<ProjectView, 'instance' | 'project'>, by: string): string {
   const person = /^people\/(.+)$/.exec(by)?.[1];
   if (person === undefined) return by;
   return shownAs(view, 'membership', memberIdOf(view.project, person), by);
 }
 
-/** Name of a key's owner for people. */
+/** Name of a key's owner for users. */
 export function shownOwner(view: Pick<ProjectView, 'instance'>, name: string): string {
   const owner = parseOwner(name);
   return owner ? shownAs(view, owner.machine, owner.id, name) : name;
@@ -308,21 +318,24 @@ function shownAs(
 interface StoredNoticeMails {
   /** `raisedMs` of its notice, Unix ms. */
   readonly raisedMs: number;
-  /** true: no mail is tried any more. Absent in records of an older version, which wrote them at the end. */
+  /**
+   * True if no more mails are tried. Absent in records of an older version, which wrote them at the
+   * end.
+   */
   readonly isOver?: boolean;
   /** Members whose mail server accepted the mail. */
   readonly told?: readonly string[];
-  /** Members whose mail was refused, or not accepted within a day. */
+  /** Members whose mail was rejected, or not accepted within a day. */
   readonly untold?: readonly string[];
 }
 
 /** Progress of the mails of a notice. Members are ids. */
 export interface NoticeMails {
-  /** true: no mail is tried any more. */
+  /** True if no more mails are tried. */
   readonly isOver: boolean;
   /** Members whose mail server accepted the mail. */
   readonly mailed: readonly string[];
-  /** Members whose mail was refused, or not accepted within a day. */
+  /** Members whose mail was rejected, or not accepted within a day. */
   readonly failed: readonly string[];
 }
 

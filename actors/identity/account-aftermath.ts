@@ -1,8 +1,8 @@
 /**
- * Consequences of a service account's end, in as many commits as they take: its CI connections end
- * their tokens, its keys are revoked. A record of kind `accountAftermath` under the account's id holds
- * what is left; there is none when all is done. Each batch continues after the last one, so that any
- * node can finish it at any time.
+ * Consequences of the end of a service account, in as many commits as needed: the tokens of its CI
+ * connections end, and its keys are revoked. A record of kind `accountAftermath` under the
+ * account's id holds the remaining work; it is removed when all is done. Each batch continues after
+ * the last one, so that any node can finish it at any time.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
@@ -17,17 +17,17 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Actor of the background repair; the events themselves name who caused them. */
+/** Actor of the background repair. The events themselves name who caused them. */
 const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };
 
 /** Kind of the record. */
 export const AFTERMATH = 'accountAftermath';
 
-/** What is left to do after a service account was disabled or deleted. */
+/** Remaining work after a service account was disabled or deleted. */
 export interface Aftermath {
   readonly account: string;
   readonly what: 'disabled' | 'deleted';
-  /** Who caused it. */
+  /** The actor who caused it. */
   readonly by: string;
   /** Connections up to this position are done. */
   readonly after?: string;
@@ -36,7 +36,7 @@ export interface Aftermath {
 /** Connections of one page. */
 const PAGE = 20;
 
-/** Does the first batch in the decision that ends the account, and notes the rest. */
+/** Runs the first batch in the decision that ends the account, and records the rest. */
 export function startAftermath(draft: Draft, aftermath: Aftermath): void {
   const isNoted = draft.record(AFTERMATH, aftermath.account) !== undefined;
   const left = advance(draft, aftermath);
@@ -61,7 +61,7 @@ export async function finishAftermath(
   }
 }
 
-/** Finishes in every project what a crash has left. Throws what `Host.submit` throws. */
+/** Finishes, in every project, what a crash left behind. Throws the errors of `Host.submit`. */
 export async function finishLeftovers(
   host: Pick<Host, 'submit' | 'view' | 'projects'>,
 ): Promise<void> {
@@ -80,7 +80,7 @@ function note(draft: Draft, account: string, left: Aftermath | null): void {
   draft.putRecord({ kind: AFTERMATH, id: account, body: left && { ...left } });
 }
 
-/** Does one batch and returns what is left; null = nothing. */
+/** Runs one batch and returns the remaining work; null if there is none. */
 function advance(draft: Draft, aftermath: Aftermath): Aftermath | null {
   const batch = new StepBatch();
   return aftermath.what === 'disabled'

@@ -1,8 +1,8 @@
 /**
- * Service accounts. Disabling or deleting one refuses its keys and tokens at once, by the account's own
- * row. The consequences (ending tokens for good, revoking keys) follow in the same commit as far as
- * they fit, and then in batches. A record lists what is left, so that a crash loses nothing: the next
- * change of the account continues, and enabling waits for it.
+ * Service accounts. Disabling or deleting one rejects its keys and tokens at once, by the account's
+ * own row. The consequences (permanently ending tokens, revoking keys) follow in the same commit if
+ * they fit, and otherwise in batches. A record lists the remaining work, so that a crash loses
+ * nothing: the next change of the account continues it, and enabling waits for it.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -22,15 +22,18 @@ import { PERMISSION_TEMPLATES } from './grants.ts';
 
 /** A new service account, with the permissions of a template or with its own. */
 export interface CreateAccount extends IdentityChange {
-  /** Chosen by the service; absent = a new one. */
+  /** Chosen by the service; absent for a new one. */
   readonly account?: string;
   readonly displayName: string;
-  /** Id of a permission template; '' = none, then `capabilities` lists them. */
+  /** Id of a permission template; '' if `capabilities` lists the permissions instead. */
   readonly template: string;
   readonly capabilities: readonly string[];
 }
 
-/** New name or permissions. Less takes effect on the next request of any key or token. */
+/**
+ * A new name or new permissions. Fewer permissions take effect on the next request of any key or
+ * token.
+ */
 export interface UpdateAccount extends IdentityChange {
   readonly account: string;
   /** undefined = unchanged. */
@@ -43,7 +46,7 @@ export interface NamedAccount extends IdentityChange {
   readonly account: string;
 }
 
-/** Service accounts of a project that are not deleted, at most. */
+/** Maximum service accounts of a project, deleted ones excluded. */
 export const ACCOUNTS_MAX = 1_000;
 
 /** Id of the account. */
@@ -53,32 +56,32 @@ export interface ChangedAccount {
 
 /**
  * Changes are durable when their promise resolves. Every method throws a `Refusal`: NOT_FOUND,
- * INVALID_STATE, INVALID_FIELD, LIMIT_EXCEEDED, REQUEST_ID_REUSED, and what `Host.submit` throws.
+ * INVALID_STATE, INVALID_FIELD, LIMIT_EXCEEDED, REQUEST_ID_REUSED; and the errors of `Host.submit`.
  */
 export interface Accounts {
   create(request: CreateAccount): Promise<Committed<ChangedAccount>>;
   update(request: UpdateAccount): Promise<Committed<ChangedAccount>>;
   /**
-   * Stops its keys and tokens at once, the tokens for good. Changes nothing when it is disabled
-   * already: the first reason stays.
+   * Stops its keys and tokens at once, the tokens permanently. Changes nothing if it is already
+   * disabled; the first reason stays.
    */
   disable(request: NamedAccount & { readonly reason: string }): Promise<Committed<ChangedAccount>>;
   enable(request: NamedAccount): Promise<Committed<ChangedAccount>>;
-  /** For good, with its keys and CI connections. A resent request finishes what a crash left. */
+  /**
+   * Deletes it permanently, with its keys and CI connections. A resent request finishes what a
+   * crash left behind.
+   */
   delete(request: NamedAccount): Promise<Committed<ChangedAccount>>;
 }
 
-/** The host that decides, and what makes new ids. */
+/** The host that decides, and the source of new ids. */
 export interface AccountsDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/**
- * Wraps the host. What an account's end leaves to do is also continued by the account's next
- * change.
- */
+/** Wraps the host. The account's next change also continues work that an ended account left. */
 export function createAccounts(deps: AccountsDeps): Accounts {
   const { host } = deps;
   return {
@@ -131,7 +134,7 @@ function createAccount(
     ...(request && { request }),
     decide(draft) {
       if (draft.countInstances('serviceAccount', { final: false }) >= ACCOUNTS_MAX) {
-        const message = `A project has at most ${ACCOUNTS_MAX} service accounts: delete one first`;
+        const message = `A project has at most ${ACCOUNTS_MAX} service accounts. Delete one first`;
         throw new Refusal('LIMIT_EXCEEDED', message, { limit: String(ACCOUNTS_MAX) });
       }
       const input = { at: draft.at, project, displayName, ...granted, createdBy: by.name };
@@ -141,20 +144,20 @@ function createAccount(
   });
 }
 
-/** Capabilities from the template or from the list, never from both. */
+/** Capabilities from either the template or the list. */
 function initialGrants({ template, capabilities }: CreateAccount) {
   if (template === '') return { template: null, capabilities: someCapabilities(capabilities) };
   if (capabilities.length > 0) {
     throw invalidField(
       'template',
-      'template and capabilities are both given: send only one of them',
+      'template and capabilities cannot be combined. Send only one of them',
     );
   }
   const found = PERMISSION_TEMPLATES.find(({ id }) => id === template);
   if (found) return { template, capabilities: found.capabilities };
   const ids = PERMISSION_TEMPLATES.map(({ id }) => id).join(' or ');
   const seen = JSON.stringify(template.slice(0, 100));
-  throw invalidField('template', `There is no permission template ${seen}: choose ${ids}`);
+  throw invalidField('template', `There is no permission template ${seen}. Choose ${ids}`);
 }
 
 function updateAccount(
@@ -162,7 +165,7 @@ function updateAccount(
   { account, displayName, capabilities, ...change }: UpdateAccount,
 ): Promise<Committed<ChangedAccount>> {
   if (displayName !== undefined) checkDisplayName(displayName);
-  // An empty list is allowed here: it stops the account's keys until it is changed.
+  // An empty list is allowed here. It stops the account's keys until it is changed.
   const granted = capabilities && knownCapabilities(capabilities);
   return decided(host, change, account, (draft, row) => {
     const before = row.context;
@@ -174,14 +177,14 @@ function updateAccount(
     draft.send('serviceAccount', account, edited);
     const gained = after.capabilities.filter((each) => !before.capabilities.includes(each));
     if (gained.length === 0) return;
-    noteWidened(draft, account, `may now also ${gained.join(' and ')}`, change.by);
+    noteWidened(draft, account, `was granted ${gained.join(' and ')}`, change.by);
   });
 }
 
 /** Owners are notified, because existing keys and tokens of the account can do more than before. */
 function noteWidened(draft: Draft, account: string, what: string, by: Actor): void {
   const name = `projects/${draft.project}/serviceAccounts/${account}`;
-  const text = `The service account ${shownOwner(draft, name)} ${what}, by ${shownActor(draft, by.name)}`;
+  const text = `The service account ${shownOwner(draft, name)} ${what} by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
@@ -208,9 +211,9 @@ function decided(
   });
 }
 
-/** Throws IN_PROGRESS while tokens made before a disabling are still being ended. */
+/** Throws IN_PROGRESS while tokens made before the account was disabled are still being ended. */
 function assertNothingLeft(draft: Draft, account: string): void {
   if (!draft.record(AFTERMATH, account)) return;
-  const message = 'Its tokens are still being ended: send the same request again in a moment';
+  const message = 'Its tokens are still being ended. Send the same request again in a moment';
   throw new Refusal('IN_PROGRESS', message);
 }

@@ -1,9 +1,11 @@
-/** Start of a credential of any kind inside a decision; the only place that bounds lifetimes. */
+/**
+ * Starts a credential of any kind inside a decision. This is the only place that bounds lifetimes.
+ */
 import type { CredentialInput } from '../../machines/identity/credential.ts';
 import type { Draft } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 
-/** Longest and usual lifetime of a key, ms (IDN-06). */
+/** Longest lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
 /** Lifetime of a key whose request names none, ms: 90 days. */
 export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
@@ -18,7 +20,7 @@ export interface MintedKey {
   readonly lastFour: string;
 }
 
-/** A credential to start. Its secret was made before; only the hash comes here. */
+/** A credential to start. Its secret was made earlier; only the hash is passed. */
 export interface NewCredential {
   readonly project: string;
   readonly kind: CredentialInput['kind'];
@@ -28,9 +30,9 @@ export interface NewCredential {
   readonly displayName: string;
   /** Resource name of its creator; default: the service. */
   readonly createdBy?: string;
-  /** For a collector: the one data center that it reports; for an agent: the one VM. */
+  /** For a collector: the one data center that it reports. For an agent: the one VM. */
   readonly datacenter?: string;
-  /** For a collector of `_system`: the projects that it writes into; absent: any. */
+  /** For a collector of `_system`: the projects that it writes into; absent = any. */
   readonly projects?: readonly string[];
   readonly vm?: string;
   /** Default 90 days; more than a year throws RangeError. */
@@ -38,7 +40,7 @@ export interface NewCredential {
 }
 
 /**
- * Adds a minted key to a decision, with the notice for the project's owners. Returns the end of its
+ * Adds a new key to a decision, with the notice for the project's owners. Returns the end of its
  * lifetime, Unix ms.
  */
 export function startCredential(
@@ -88,7 +90,7 @@ const KINDS: Readonly<Record<CredentialInput['kind'], string>> = {
   vm: 'agent key',
 };
 
-/** Description for people: kind, name and the last characters of the secret. */
+/** Description for users: kind, name and the last characters of the secret. */
 export function describeCredential({
   kind,
   displayName,

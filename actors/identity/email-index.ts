@@ -1,7 +1,8 @@
 /**
- * Repair of claimed addresses that an older version did not note. Of several people who joined by
- * invitations to one address it noted only the first, and showed the others without the mark that the
- * address is not proven. They are found by the invitations whose links made them; done once.
+ * Records claimed addresses that an older version did not record. If several people joined by
+ * invitations to one address, that version recorded only the first, and displayed the others
+ * without the mark that the address is unproven. They are found by the invitations whose links made
+ * them. Done once.
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsInTurns } from '../../streams/platform/operators.ts';
@@ -21,7 +22,7 @@ const SERVICE: Actor = { kind: 'service', name: 'service/people' };
 const DONE = { kind: 'claimIndex', id: 'complete' } as const;
 const PAGE = 500;
 
-/** Can be repeated, also after it was cut off. Throws what `Host.submit` throws. */
+/** Can be repeated, even after an interruption. Throws the errors of `Host.submit`. */
 export async function completeClaimIndex(
   host: Pick<Host, 'submit' | 'view' | 'projects' | 'findInstancesOf'>,
 ): Promise<void> {
@@ -58,7 +59,7 @@ async function claimOfInvitation(
   await noteName(host, person);
 }
 
-/** true for a person without a proven address and without a noted claim. */
+/** True for a person without a proven address and without a recorded claim. */
 function isUnmarked(view: Pick<Draft, 'instance' | 'record'>, person: string): boolean {
   const row = view.instance('person', person);
   if (row?.context.email !== '') return false;

@@ -1,6 +1,6 @@
 /**
  * First owner of a new service: a person who owns a project, and a sign-in link for them. A lost or
- * expired link is replaced at the next start, but only until anybody has signed in; after that the
+ * expired link is replaced at the next start, but only until the first sign-in. After that, the
  * operator makes links.
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -17,7 +17,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** What makes a person, a member and a link. */
+/** Makers of a person, a member and a link. */
 export interface FirstOwnerDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly people: Pick<People, 'linkFor'>;
@@ -28,12 +28,12 @@ export interface FirstOwnerDeps {
 
 const KIND = 'firstOwner';
 
-/** true when there has ever been a session. */
+/** True if there has ever been a session. */
 export function hasAnybodySignedIn(host: Pick<Host, 'view'>): boolean {
   return host.view(SYSTEM_PROJECT).instances('session', { limit: 1 }).items.length > 0;
 }
 
-/** true when the link can still be used. `hash`: hex SHA-256 of its token. */
+/** True if the link can still be used. `hash`: hex SHA-256 of its token. */
 export function isLinkOpen(
   host: Pick<Host, 'view'>,
   link: { readonly id: string; readonly hash: string; readonly nowMs: number },
@@ -43,7 +43,7 @@ export function isLinkOpen(
   return isSame && row?.value === 'issued' && link.nowMs < Number(row.context.expiresMs);
 }
 
-/** Makes the person, owner of `project`, if there is none yet, and a link for them in any case. */
+/** Makes the person who owns `project` if there is none yet, and always makes a link for them. */
 export async function firstOwnerLink(
   { host, people, members, newId }: FirstOwnerDeps,
   by: Actor,

@@ -1,8 +1,8 @@
 /**
  * Grants of identities: the upper bound of every key and token that acts for one, read for each
- * request and each decision. A service account has its own capabilities, a member those of their
- * role. The permission templates list grants for new service accounts. Below them the names and
- * ids by which identities are found.
+ * request and each decision. A service account has its own capabilities, a member has those of
+ * their role. Permission templates list grants for new service accounts. The end of the file has
+ * the names and ids by which identities are found.
  */
 
 import { createHash } from 'node:crypto';
@@ -32,7 +32,7 @@ export interface GrantedRows {
 
 const GONE: Grants = { state: 'gone', capabilities: [] };
 
-/** Present grants of the identity. */
+/** Current grants of the identity. */
 export function grantsOf(view: GrantedRows, owner: KeyOwner): Grants {
   const found = view.instance(owner.machine, owner.id);
   if (!found || found.final) return GONE;
@@ -64,26 +64,27 @@ export interface PermissionTemplate {
   readonly capabilities: readonly string[];
 }
 
-/** Templates by id. Changing one changes no account that was made from it. */
+/** Templates by id. A change of a template affects no account that was made from it. */
 export const PERMISSION_TEMPLATES: readonly PermissionTemplate[] = [
   {
     id: 'metrics-scraper',
     displayName: 'Metrics scraper',
     description:
-      'Reads metrics, alert rules and incidents. No change of a VM, no console, no identities.',
+      'Reads metrics, alert rules and incidents. Cannot change VMs, open consoles or manage identities.',
     capabilities: ['monitoring.read'],
   },
   {
     id: 'alert-manager',
     displayName: 'Alert manager',
     description:
-      'Reads what a metrics scraper reads, and saves alert rules and destinations. No change of a VM, no console, no identities.',
+      'Reads like a metrics scraper, and saves alert rules and destinations. Cannot change VMs, open consoles or manage identities.',
     capabilities: ['monitoring.read', 'monitoring.write'],
   },
 ];
 
-// Names and ids of identities. A member's id is derived from project and person, an enrolment's from
-// project and VM, so that both are found without a search. A key's owner is stored by resource name.
+// Names and ids of identities. A member's id is derived from project and person, an enrolment's
+// from project and VM, so that both are found without a search. A key's owner is stored by resource
+// name.
 
 /** Machine and id of the identity that a key acts for. */
 export interface KeyOwner {
@@ -112,7 +113,7 @@ export function memberIdOf(project: string, person: string): string {
   return idFrom('member', project, person);
 }
 
-/** Id of a VM's enrolment: letters and digits only, as its tokens need it, unlike ids of VMs. */
+/** Id of a VM's enrolment: letters and digits only, which its tokens require, unlike ids of VMs. */
 export function enrolmentIdOf(project: string, vm: string): string {
   return idFrom('enrolment', project, vm);
 }

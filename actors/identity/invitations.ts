@@ -1,6 +1,7 @@
 /**
- * Invitations: offered by an owner or the operator, and accepted once, by the holder of the link or
- * the proven owner of the address. One at a time for each address: a new one replaces the old.
+ * Invitations: made by an owner or the operator, and accepted once, by the holder of the link or
+ * the proven owner of the address. Each address has at most one open invitation; a new one replaces
+ * it.
  */
 import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -40,7 +41,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Open invitations of a project. */
+/** Maximum open invitations of a project. */
 export const INVITATIONS_MAX = 100;
 
 /** Record of the open invitation to an address, by the digest of the address. */
@@ -62,18 +63,18 @@ export interface Invite {
   readonly request?: RequestKey;
 }
 
-/** The open invitation, and its link where it was made by this request. */
+/** The open invitation, and its link if this request made it. */
 export interface Invited {
   readonly invitation: Instance<'invitation'>;
-  /** `svc_inv_...`; null when this answers a resent request, as it cannot be read again. */
+  /** `svc_inv_...`; null for a resent request, because it cannot be read again. */
   readonly token: string | null;
 }
 
-/** Invitations of all projects; each lives in its project's chain. */
+/** Invitations of all projects. Each one is in its project's chain. */
 export interface Invitations {
-  /** Throws a `Refusal`: INVALID_FIELD, INVALID_STATE (a member already), LIMIT_EXCEEDED. */
+  /** Throws a `Refusal`: INVALID_FIELD, INVALID_STATE (already a member), LIMIT_EXCEEDED. */
   invite(request: Invite): Promise<Invited>;
-  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (it was accepted). */
+  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (already accepted). */
   revoke(request: {
     readonly project: string;
     readonly by: Actor;
@@ -83,7 +84,7 @@ export interface Invitations {
   /** Open invitations to an address, in all projects. */
   openFor(email: string): readonly Instance<'invitation'>[];
   /**
-   * Makes a person a member; changes nothing when that person has accepted it before. Throws a
+   * Makes a person a member. Changes nothing if that person has already accepted it. Throws a
    * `Refusal`: CREDENTIAL_REVOKED, CREDENTIAL_EXPIRED, IDENTITY_DISABLED, LIMIT_EXCEEDED.
    */
   accept(request: {
@@ -97,9 +98,7 @@ export interface Invitations {
   noteName(person: string): Promise<void>;
 }
 
-/**
- * Wraps the host. Limits and the one open invitation for each address are checked in the decision.
- */
+/** Wraps the host. The decision checks the limits and the one open invitation per address. */
 export function createInvitations(deps: InvitationDeps): Invitations {
   const { host } = deps;
   return {
@@ -115,7 +114,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
           if (row.value === 'accepted') {
             throw new Refusal(
               'INVALID_STATE',
-              'The invitation was accepted already: remove the member instead',
+              'The invitation was already accepted. Remove the member instead',
             );
           }
           endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
@@ -145,14 +144,14 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       else if (draft.countInstances('invitation', { final: false }) >= INVITATIONS_MAX) {
         throw new Refusal(
           'LIMIT_EXCEEDED',
-          `${INVITATIONS_MAX} invitations are open already: revoke one first`,
+          `${INVITATIONS_MAX} invitations are already open. Revoke one first`,
           { limit: String(INVITATIONS_MAX) },
         );
       }
       const offer = { email, role, tokenHash: minted.hash, invitedBy: by.name };
       draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
       if (role === 'OWNER') {
-        const text = `${email} was invited to be an OWNER by ${shownActor(draft, by.name)}`;
+        const text = `${email} was invited as an OWNER by ${shownActor(draft, by.name)}`;
         noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
       }
       const body = { invitation: minted.id };
@@ -162,7 +161,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
   });
   const invitation = host.view(project).instance('invitation', answer.invitation);
   if (!invitation)
-    throw new Error(`Invitation ${answer.invitation} was committed and is not there`);
+    throw new Error(`The invitation ${answer.invitation} was committed but has no row`);
   return { invitation, token: answer.invitation === minted.id ? minted.text : null };
 }
 
@@ -173,7 +172,7 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
   if (member?.value !== 'active') return;
   throw new Refusal(
     'INVALID_STATE',
-    `${email} is a member already: change the member's role instead`,
+    `${email} is already a member. Change the member's role instead`,
   );
 }
 
@@ -221,7 +220,7 @@ async function accept(
   });
 }
 
-/** Ends an invitation, and frees its address for another one. */
+/** Ends an invitation, and releases its address for another one. */
 export function endInvitation(
   draft: Draft,
   row: Instance<'invitation'>,

@@ -1,8 +1,8 @@
 /**
- * Scoped keys. A request is compared with the owner's grants at the project's head, in the commit that
- * makes the key. The secret is minted before the decision and returned once, to the caller whose
- * request made the commit; a resent or concurrent copy of the request gets only the key's id. Commits
- * and stored answers hold the hash and the id.
+ * Scoped keys. A request is compared with the owner's grants at the project's head, in the commit
+ * that makes the key. The secret is made before the decision and returned once, to the caller whose
+ * request made the commit. A resent or concurrent copy of the request gets only the key's id.
+ * Commits and stored responses contain only the hash and the id.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
@@ -22,12 +22,12 @@ import { isKeyLive } from './key-state.ts';
 
 /** Longest overlap of a rotated key with its successor, ms (LIMIT-12). */
 const OVERLAP_MS_MAX = 24 * 3_600_000;
-/** Longest chain of successors that is followed; a day's overlaps make far fewer. */
+/** Maximum number of successors that are followed; a day's overlaps make far fewer. */
 const SUCCESSORS_MAX = 1_000;
 
 /** A key for a service account or a member, with no more than its owner's permissions. */
 export interface CreateKey extends IdentityChange {
-  /** In the change's project. */
+  /** Must be in the change's project. */
   readonly owner: KeyOwner;
   readonly displayName: string;
   readonly capabilities: readonly string[];
@@ -39,13 +39,13 @@ export interface CreateKey extends IdentityChange {
 export interface RotateKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly key: string;
-  /** How long the old key still works: 0 to 24 hours. */
+  /** Time for which the old key still works: 0 to 24 hours. */
   readonly overlapMs: number;
   /** Lifetime of the successor; undefined = 90 days. */
   readonly lifetimeMs: number | undefined;
 }
 
-/** Ends a key at once; `reason` is for people. */
+/** Ends a key at once; `reason` is for users. */
 export interface RevokeKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly key: string;
@@ -56,32 +56,32 @@ export interface RevokeKey extends IdentityChange {
 export interface IssuedKey {
   /** Id of the new key. */
   readonly key: string;
-  /** The key itself; null when this answers a resent request, as it cannot be read again. */
+  /** The key itself; null for a resent request, because it cannot be read again. */
   readonly secret: string | null;
   readonly sequence: number;
 }
 
 /**
- * Methods throw a `Refusal`: INVALID_FIELD, NOT_FOUND (no such owner or key), MISSING_CAPABILITY (the
- * owner does not have it), INVALID_STATE (the account is disabled; the key has ended, or has a live
- * successor), LIMIT_EXCEEDED, REQUEST_ID_REUSED; and what `Host.submit` throws.
+ * Methods throw a `Refusal`: INVALID_FIELD, NOT_FOUND (no such owner or key), MISSING_CAPABILITY
+ * (the owner does not have it), INVALID_STATE (the account is disabled; the key has ended, or has a
+ * live successor), LIMIT_EXCEEDED, REQUEST_ID_REUSED; and the errors of `Host.submit`.
  */
 export interface Keys {
   create(request: CreateKey): Promise<IssuedKey>;
-  /** Makes a successor with the same capabilities, as far as the owner still has them. */
+  /** Makes a successor with the same capabilities, except those that the owner no longer has. */
   rotate(request: RotateKey): Promise<IssuedKey>;
   /** Changes nothing for a key that has ended. */
   revoke(request: RevokeKey): Promise<Committed<{ readonly key: string }>>;
 }
 
-/** The host, and what makes secrets. */
+/** The host, and the maker of secrets. */
 export interface KeysDeps {
   readonly host: Pick<Host, 'submit'>;
   /** Makes a personal or service-account key. */
   readonly mint: (kind: 'pk' | 'sk') => MintedKey;
 }
 
-/** Wraps the host. Numbers of keys are checked in the decision that adds one. */
+/** Wraps the host. The decision that adds a key checks the number of keys. */
 export function createKeys(deps: KeysDeps): Keys {
   const quota = new KeyQuota();
   return {
@@ -116,7 +116,7 @@ async function rotateKey(deps: KeysDeps, quota: KeyQuota, rotation: RotateKey): 
   const { project, by, request, owner, key, overlapMs, lifetimeMs } = rotation;
   checkLifetime(lifetimeMs);
   if (!(overlapMs >= 0 && overlapMs <= OVERLAP_MS_MAX)) {
-    const message = `overlapSeconds is ${overlapMs / 1000}: 0 to ${OVERLAP_MS_MAX / 1000}`;
+    const message = `overlapSeconds is ${overlapMs / 1000}; it must be 0 to ${OVERLAP_MS_MAX / 1000}`;
     throw invalidField('overlapSeconds', message);
   }
   const minted = deps.mint(kindFor(owner));
@@ -162,7 +162,7 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
   });
 }
 
-/** Notifies a member whose key somebody else has revoked. */
+/** Notifies a member whose key was revoked by someone else. */
 function noteRevokedByOther(
   draft: Draft,
   owner: KeyOwner,
@@ -205,11 +205,11 @@ function credentialOf(
 
 function checkLifetime(lifetimeMs: number | undefined): void {
   if (lifetimeMs === undefined || (lifetimeMs > 0 && lifetimeMs <= KEY_LIFETIME_MS_MAX)) return;
-  const message = `lifetimeSeconds is ${lifetimeMs / 1000}: 1 to ${KEY_LIFETIME_MS_MAX / 1000}, or 0 for 90 days`;
+  const message = `lifetimeSeconds is ${lifetimeMs / 1000}; it must be 1 to ${KEY_LIFETIME_MS_MAX / 1000}, or 0 for 90 days`;
   throw invalidField('lifetimeSeconds', message);
 }
 
-/** Throws unless the owner has all of the capabilities at this moment. */
+/** Throws unless the owner currently has all of the capabilities. */
 function checkGrants(draft: Draft, owner: KeyOwner, capabilities: readonly string[]): void {
   const granted = assertActive(draft, owner);
   const missing = capabilities.find((capability) => !granted.includes(capability));
@@ -218,7 +218,7 @@ function checkGrants(draft: Draft, owner: KeyOwner, capabilities: readonly strin
   const has = granted.length === 0 ? 'nothing' : granted.join(' and ');
   throw new Refusal(
     'MISSING_CAPABILITY',
-    `${granter} grants ${has}: a key cannot have ${missing} before its owner has it`,
+    `${granter} grants ${has}. A key cannot have ${missing} until its owner has it`,
     { capability: missing },
   );
 }
@@ -228,7 +228,7 @@ function assertActive(draft: Draft, owner: KeyOwner): readonly string[] {
   const { state, capabilities } = grantsOf(draft, owner);
   if (state === 'active') return capabilities;
   if (state === 'gone') throw new Refusal('NOT_FOUND', `There is no ${ownerName(owner)}`);
-  throw new Refusal('INVALID_STATE', 'The service account is disabled: enable it first');
+  throw new Refusal('INVALID_STATE', 'The service account is disabled. Enable it first');
 }
 
 function ownedKey(draft: Draft, owner: KeyOwner, key: string): Instance<'credential'> {
@@ -240,13 +240,13 @@ function ownedKey(draft: Draft, owner: KeyOwner, key: string): Instance<'credent
 /** Throws INVALID_STATE unless the key is live and has no live successor. */
 function assertReplaceable(draft: Draft, key: Instance<'credential'>): void {
   if (!isKeyLive(key, draft.at)) {
-    throw new Refusal('INVALID_STATE', 'The key has ended and cannot be rotated: create a new one');
+    throw new Refusal('INVALID_STATE', 'The key has ended and cannot be rotated. Create a new one');
   }
   const live = liveSuccessor(draft, key);
   if (live === undefined) return;
   throw new Refusal(
     'INVALID_STATE',
-    `The key has been replaced by ${live.instance}: rotate that one, or revoke it first`,
+    `The key was replaced by ${live.instance}. Rotate that one, or revoke it first`,
     { successor: live.instance },
   );
 }
@@ -264,26 +264,26 @@ function liveSuccessor(
   return undefined;
 }
 
-/** Live keys of one member: people have a few, and one for each of their machines. */
+/** Maximum live keys of one member. People have a few, and one per machine. */
 export const MEMBER_KEYS_MAX = 100;
-/** Live keys of one service account: one for each machine of a large installation. */
+/** Maximum live keys of one service account: one per machine of a large installation. */
 export const ACCOUNT_KEYS_MAX = 200_000;
 
-/** From this many keys on a count is reused; below, it takes less than 0.1 ms. */
+/** From this many keys on, a count is reused. Fewer keys are counted in under 0.1 ms. */
 const REUSED_COUNT_MIN = 1_000;
-/** Decisions that may reuse one count. */
+/** Maximum decisions that may reuse one count. */
 const DECISIONS_MAX = 200;
 
 /**
- * Quota of live keys by owner, checked in the commit that makes one more; one instance for a process.
- * Counting takes longer with more keys (6.6 ms for 100,000, over the owner index), so that a large
- * count is reused for several decisions: for no more than the quota still allows, one key each.
+ * Quota of live keys by owner, checked in the commit that adds one; one instance per process.
+ * Counting takes longer with more keys (6.6 ms for 100,000, over the owner index), so a large count
+ * is reused for several decisions, at most as many as keys are left in the quota.
  */
 export class KeyQuota {
-  /** By owner's name: keys that may be made before the next count. */
+  /** Keys that may be made before the next count, by the owner's name. */
   readonly #left = new Map<string, number>();
 
-  /** Throws LIMIT_EXCEEDED when the owner has as many live keys as it may have. */
+  /** Throws LIMIT_EXCEEDED if the owner has the maximum number of live keys. */
   assertBelowMax(view: Pick<ProjectView, 'countInstances'>, owner: KeyOwner): void {
     const name = ownerName(owner);
     const left = this.#left.get(name) ?? 0;
@@ -302,7 +302,7 @@ function full({ machine }: KeyOwner, max: number): Refusal {
   const who = machine === 'membership' ? 'A member' : 'A service account';
   return new Refusal(
     'LIMIT_EXCEEDED',
-    `${who} has at most ${max} keys that work: revoke one first, or rotate one without an overlap`,
+    `${who} has at most ${max} live keys. Revoke one first, or rotate one without an overlap`,
     { limit: String(max) },
   );
 }

@@ -1,10 +1,11 @@
 /**
- * End of leaked secrets. The text of a secret is itself the proof: its holder could use it, so its
- * holder may end it. Each is found by the id in it, compared by digest, and ended at its project's
- * head, in one decision with the notice for the people concerned.
+ * Revokes leaked secrets. The text of a secret is itself the proof: its holder could use it, so its
+ * holder may revoke it. Each secret is found by its id, compared by digest, and ended at its
+ * project's head, in one decision with the notice for the people concerned.
  *
  *     key, access token, pairing code, enrolment token, invitation   their project
- *     session, sign-in link                                          _system, then the person's projects
+ *     session, sign-in link                                          _system, then the person's
+ *     projects
  */
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -27,7 +28,7 @@ declare module '../platform/host/rows.ts' {
 export type FoundSecret =
   | {
       readonly kind: 'key' | 'session' | 'link' | 'inv' | 'enrol' | 'pair';
-      /** Id in the text, of the row that the secret belongs to. */
+      /** Id in the text, of the secret's row. */
       readonly id: string;
       /** SHA-256 of the text, hex. */
       readonly hash: string;
@@ -51,7 +52,7 @@ const REASON = 'LEAKED';
 
 type LeakHost = Pick<Host, 'submit' | 'view' | 'findInstance' | 'findInstancesOf'>;
 
-/** Whose rows the secrets of each kind are kept in. */
+/** The machine that has the rows of each kind of secret. */
 interface MachineOf {
   readonly key: 'credential';
   readonly token: 'ciConnection';
@@ -62,10 +63,10 @@ interface MachineOf {
   readonly link: 'signInLink';
 }
 
-/** How one kind of secret is found and ended. */
+/** Finds and ends one kind of secret. */
 interface Ending<M extends MachineName> {
   readonly machine: M;
-  /** true when the row belongs to this very secret, which still gives access. */
+  /** True if the row belongs to exactly this secret and it still gives access. */
   isOpen(row: Instance<M>, found: FoundSecret, nowMs: number): boolean;
   /** Ends it in a decision of its project. */
   end(draft: Draft, row: Instance<M>, by: Actor): void;
@@ -73,8 +74,8 @@ interface Ending<M extends MachineName> {
 }
 
 /**
- * Ends a secret at once. Returns undefined, without a commit, for an unknown secret and for one that
- * gives no access any more. Throws what `Host.submit` throws.
+ * Ends a secret at once. Returns undefined, without a commit, for an unknown secret and for one
+ * that no longer gives access. Throws the errors of `Host.submit`.
  *
  * @param nowMs Unix ms
  */
@@ -83,7 +84,7 @@ export async function endLeaked(
   found: FoundSecret,
   { by, nowMs }: { readonly by: Actor; readonly nowMs: number },
 ): Promise<EndedSecret | undefined> {
-  // It is given only rows of its own machine.
+  // It receives only rows of its own machine.
   const ending: Ending<MachineOf[FoundSecret['kind']]> = ENDINGS[found.kind];
   const row =
     found.kind === 'token'
@@ -109,8 +110,8 @@ export async function endLeaked(
 const TO_NOTE = 'leakToNote';
 
 /**
- * Notifies the projects of people whose session or link leaked, also of leaks that a crash left. Throws
- * what `Host.submit` throws.
+ * Notifies the projects of people whose session or link leaked, including leaks that a crash left
+ * unreported. Throws the errors of `Host.submit`.
  */
 export async function noteLeaksOfPeople(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
@@ -123,7 +124,7 @@ export async function noteLeaksOfPeople(
     for (const { project, instance: member, value, context } of places) {
       if (value !== 'active') continue;
       const { displayName } = context;
-      const text = `${what} of ${displayName} (people/${person}) leaked, and was ended`;
+      const text = `${what} of ${displayName} (people/${person}) leaked and was ended`;
       await host.submit({
         project,
         by: SERVICE,
@@ -169,7 +170,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       const owner = parseOwner(key.owner);
       const member = owner?.machine === 'membership' ? owner.id : null;
       const what = `The ${describeCredential(key)} of ${shownOwner(draft, key.owner)}`;
-      noteLeak(draft, `${what} leaked, and was revoked`, member);
+      noteLeak(draft, `${what} leaked and was revoked`, member);
     },
     nameOf: ({ context, instance }) => `${context.owner}/keys/${instance}`,
   },
@@ -188,13 +189,13 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       });
       const name = ENDINGS.token.nameOf(row);
       const what = `An access token of the CI connection "${row.context.displayName}"`;
-      noteLeak(draft, `${what} (${name}) leaked: all of its tokens were ended`, null);
+      noteLeak(draft, `${what} (${name}) leaked. All of its tokens were ended`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/ciConnections/${instance}`,
   },
   pair: {
     machine: 'ciVerification',
-    // Also after the code was used: the observation that it made must not be approved.
+    // Also after the code was used, because the observation that it made must not be approved.
     isOpen: (row, found, nowMs) =>
       isHash(row.context.codeHash, found) && !row.final && nowMs < row.context.expiresMs,
     end(draft, row, by) {
@@ -227,7 +228,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
         by: by.name,
       });
       const name = ENDINGS.enrol.nameOf(row);
-      noteLeak(draft, `The enrolment token of ${name} leaked, and was withdrawn`, null);
+      noteLeak(draft, `The enrolment token of ${name} leaked and was withdrawn`, null);
     },
     nameOf: ({ project, context }) => `projects/${project}/vms/${context.vm}`,
   },
@@ -240,7 +241,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     end(draft, row, by) {
       endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
       const { email } = row.context;
-      noteLeak(draft, `The invitation of ${email} leaked, and was withdrawn`, null);
+      noteLeak(draft, `The invitation of ${email} leaked and was withdrawn`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/invitations/${instance}`,
   },

@@ -1,5 +1,5 @@
 /**
- * Projects and their members. Memberships and invitations live in their project's chain, so that
+ * Projects and their members. Memberships and invitations are in their project's chain, so that
  * limits, and the rule that one owner must remain, are decided without races.
  */
 import type { Role } from '../../machines/identity/membership.ts';
@@ -23,7 +23,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Projects that one person may make. */
+/** Maximum projects that one person may create. */
 export const PROJECTS_OF_PERSON_MAX = 100;
 /** Form of an id in resource names: lower-case letters, digits and dashes. */
 const PROJECT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -54,7 +54,7 @@ export interface Members {
     readonly request?: RequestKey;
   }): Promise<void>;
   /**
-   * Makes a project whose OWNER is `owner` (id of a person). Throws a `Refusal`: INVALID_STATE
+   * Creates a project whose OWNER is `owner` (id of a person). Throws a `Refusal`: INVALID_STATE
    * (it exists), INVALID_FIELD, LIMIT_EXCEEDED.
    */
   createProject(request: {
@@ -65,7 +65,7 @@ export interface Members {
     readonly request?: RequestKey;
   }): Promise<void>;
   /**
-   * Makes somebody a member, or changes their role; returns the member's id. Throws: NOT_FOUND,
+   * Makes a person a member, or changes their role. Returns the member's id. Throws: NOT_FOUND,
    * IDENTITY_DISABLED, LIMIT_EXCEEDED, INVALID_STATE (the last owner).
    */
   addMember(request: {
@@ -74,11 +74,14 @@ export interface Members {
     readonly person: string;
     readonly role: Role;
   }): Promise<string>;
-  /** The person's present memberships, in the order of the projects' ids. */
+  /** The person's current memberships, sorted by project id. */
   placesOf(person: string): readonly Place[];
   /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
   setRole(request: MemberChange & { readonly role: Role }): Promise<void>;
-  /** With the member's personal keys. Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
+  /**
+   * Also revokes the member's personal keys. Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last
+   * owner).
+   */
   removeMember(request: MemberChange & { readonly reason: string }): Promise<void>;
 }
 
@@ -122,7 +125,7 @@ export function createMembers(deps: InvitationDeps): Members {
           return {};
         },
       });
-      // For keys beyond one decision. A resent request must not touch a member who has returned.
+      // For keys beyond one decision. A resent request must not affect a member who has returned.
       const isGone = host.view(project).instance('membership', member)?.value === 'removed';
       if (isGone) await revokeAllKeys(host, { project, member, reason: 'MEMBER_REMOVED', by });
     },
@@ -133,13 +136,13 @@ export function createMembers(deps: InvitationDeps): Members {
 export interface ProjectBody {
   readonly displayName: string;
   readonly createdMs?: number;
-  /** Look-back of PromQL queries that name none; absent = Prometheus's own. */
+  /** Default look-back of PromQL queries; absent = that of Prometheus. */
   readonly promqlLookbackSeconds?: number;
 }
 
 /**
- * How long the newest observation may count as the present in PromQL, seconds. Below two sampling
- * intervals a series would flicker; above an hour nothing would ever look missing.
+ * Time for which the newest observation counts as the present in PromQL, seconds. Below two
+ * sampling intervals, a series would flicker; above an hour, nothing would ever appear missing.
  */
 const PROMQL_LOOKBACK_SECONDS = { min: 60, max: 3_600, default: 300 } as const;
 
@@ -163,7 +166,7 @@ async function setPromqlLookback(
 ): Promise<void> {
   const { min, max } = PROMQL_LOOKBACK_SECONDS;
   if (seconds !== 0 && !(Number.isInteger(seconds) && seconds >= min && seconds <= max)) {
-    const message = `promqlLookbackSeconds is ${seconds}: give ${min} to ${max}, or 0 for the default`;
+    const message = `promqlLookbackSeconds is ${seconds}; it must be ${min} to ${max}, or 0 for the default`;
     throw invalidField('promqlLookbackSeconds', message);
   }
   await host.submit({
@@ -171,7 +174,7 @@ async function setPromqlLookback(
     by,
     ...(request && { request }),
     decide(draft) {
-      // A project that samples have created has no record yet.
+      // A project that samples created has no record yet.
       const known = draft.record('project', project)?.body ?? { displayName: project };
       const { promqlLookbackSeconds: _, ...rest } = known;
       const body = seconds === 0 ? rest : { ...rest, promqlLookbackSeconds: seconds };
@@ -195,7 +198,7 @@ async function createProject(
     decide(draft) {
       assertFree(host, draft, project);
       const facts = owner === null ? undefined : factsOf(host, owner);
-      // Checked again, because a resent request may follow long after the reservation.
+      // Checked again, because a resent request may arrive long after the reservation.
       if (maker !== null) checkCount(ownedBy(host, maker));
       const body = { displayName: shownName(displayName, project), createdMs: draft.at };
       draft.putRecord({ kind: 'project', id: project, body });
@@ -205,9 +208,9 @@ async function createProject(
   });
 }
 
-/** Record of a person: projects that they are making. */
+/** Record of a person: the projects that they are creating. */
 const BEING_MADE = 'projectsBeingMade';
-/** How long an unfinished attempt counts, ms; making a project takes far less. */
+/** Time for which an unfinished attempt counts, ms. Creating a project takes far less. */
 const ATTEMPT_MS = 600_000;
 
 interface Attempt {
@@ -225,7 +228,7 @@ async function reserve(
   reservation: {
     readonly by: Actor;
     readonly project: string;
-    /** Person whose projects are counted; null for the operator, whose are not. */
+    /** Person whose projects are counted; null for the operator, who has no limit. */
     readonly maker: string | null;
     readonly request: RequestKey | undefined;
   },
@@ -258,23 +261,22 @@ function noteAttempt(host: Host, draft: Draft, person: string, project: string):
   draft.putRecord({ kind: BEING_MADE, id: person, body: { attempts } });
 }
 
-/** Throws for an existing project, also one without a record, which samples may have created. */
+/** Throws for an existing project, even one without a record, which samples may have created. */
 function assertFree(host: Host, view: Pick<ProjectView, 'record'>, project: string): void {
   if (!view.record('project', project) && !host.projects().includes(project)) return;
-  throw new Refusal('INVALID_STATE', `The project ${project} exists already`);
+  throw new Refusal('INVALID_STATE', `The project ${project} already exists`);
 }
 
 function checkProject(project: string, displayName: string): void {
   if (!PROJECT_ID.test(project)) {
-    const message =
-      'A project id has lower-case letters, digits and dashes, at most 63, and begins';
+    const message = 'A project id has at most 63 lower-case letters, digits and dashes, and begins';
     throw invalidField('projectId', `${message} with a letter or digit`);
   }
   if (!isOneLine(displayName)) {
     throw invalidField('displayName', `displayName ${NOT_ONE_LINE}`);
   }
   if (shownName(displayName, '') !== '') return;
-  throw new Refusal('INVALID_FIELD', 'displayName is missing: give the project a name', {
+  throw new Refusal('INVALID_FIELD', 'displayName is missing. Choose a name for the project', {
     field: 'displayName',
   });
 }
@@ -285,12 +287,12 @@ function ownedBy(host: Host, person: string): number {
 
 function checkCount(owned: number): void {
   if (owned < PROJECTS_OF_PERSON_MAX) return;
-  throw new Refusal('LIMIT_EXCEEDED', `You own ${PROJECTS_OF_PERSON_MAX} projects already`, {
+  throw new Refusal('LIMIT_EXCEEDED', `You already own ${PROJECTS_OF_PERSON_MAX} projects`, {
     limit: String(PROJECTS_OF_PERSON_MAX),
   });
 }
 
-/** The person's present memberships, in the order of the projects' ids. */
+/** The person's current memberships, sorted by project id. */
 function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] {
   return host.findInstancesOf('membership', person).flatMap((row) => {
     if (row.value !== 'active') return [];

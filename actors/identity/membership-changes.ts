@@ -1,6 +1,6 @@
 /**
  * Changes of memberships inside a decision of their project: joining, changing the role, leaving. A
- * project keeps at least one owner. Leaving revokes the member's personal keys.
+ * project always keeps at least one owner. Leaving revokes the member's personal keys.
  */
 import type { Role } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -9,12 +9,14 @@ import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts
 import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './grants.ts';
 
-/** Memberships of a project, those of people who left included. */
+/** Maximum memberships of a project, including those of people who left. */
 export const MEMBERS_MAX = 1_000;
-/** Keys revoked by one decision; the next one revokes the rest, which has no grants any more. */
+/**
+ * Maximum keys revoked by one decision. The next one revokes the rest, which no longer have grants.
+ */
 export const KEYS_A_DECISION = 200;
 
-/** Facts about a person that a membership keeps. */
+/** Facts about a person that a membership stores. */
 export interface MemberFacts {
   readonly person: string;
   readonly displayName: string;
@@ -28,7 +30,10 @@ export function higher(one: Role, other: Role): Role {
   return RANK[one] >= RANK[other] ? one : other;
 }
 
-/** Makes somebody a member, new, returning or present; returns the id. Throws LIMIT_EXCEEDED. */
+/**
+ * Makes a person a member, whether new, returning or current. Returns the id. Throws
+ * LIMIT_EXCEEDED.
+ */
 export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): string {
   const { project, at } = draft;
   const id = memberIdOf(project, facts.person);
@@ -55,7 +60,7 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
 
 type Named = Pick<MemberFacts, 'displayName' | 'email'>;
 
-/** true when an active membership has another name or address than the person. */
+/** True if an active membership has another name or address than the person. */
 export function isOutdated(row: Instance<'membership'>, { displayName, email }: Named): boolean {
   const before = row.context;
   const isSame = before.displayName === displayName && before.email === email;
@@ -76,22 +81,22 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
   if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
   if (role === 'OWNER') noteNewOwner(draft, id, by);
-  else if (before.context.role === 'OWNER') noteLostOwner(draft, id, `became ${role}`, by);
+  else if (before.context.role === 'OWNER') noteLostOwner(draft, id, `was made ${role}`, by);
 }
 
-/** Notifies the other owners; a project's first owner has none. */
+/** Notifies the other owners. A project's first owner has none. */
 function noteNewOwner(draft: Draft, id: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member || !hasOtherOwner(draft, id)) return;
-  const text = `${shownMember(member)} became an OWNER, by ${shownActor(draft, by.name)}`;
+  const text = `${shownMember(member)} was made an OWNER by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
-/** Notifies the remaining owners and the former one, who still sees the changes until now. */
+/** Notifies the remaining owners and the former one, who still sees the changes up to now. */
 function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member) return;
-  const text = `${shownMember(member)} was an OWNER and ${what}, by ${shownActor(draft, by.name)}`;
+  const text = `${shownMember(member)}, an OWNER, ${what} by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
   keepFormerOwner(draft, id);
 }
@@ -111,10 +116,10 @@ export function leave(draft: Draft, id: string, reason: string, by: Actor): void
   if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
   revokeKeys(draft, id, 'MEMBER_REMOVED', by);
-  if (before.context.role === 'OWNER') noteLostOwner(draft, id, 'is not a member any more', by);
+  if (before.context.role === 'OWNER') noteLostOwner(draft, id, 'was removed', by);
 }
 
-/** Revokes up to 200 personal keys of a member; returns how many. */
+/** Revokes up to 200 personal keys of a member. Returns the number of revoked keys. */
 export function revokeKeys(draft: Draft, member: string, reason: string, by: Actor): number {
   const owner = ownerName({ project: draft.project, machine: 'membership', id: member });
   const live = draft.instances('credential', { final: false, owner, limit: KEYS_A_DECISION });
@@ -142,6 +147,6 @@ function assertAnotherOwner(view: Pick<ProjectView, 'instances'>, id: string): v
   if (hasOtherOwner(view, id)) return;
   throw new Refusal(
     'INVALID_STATE',
-    'The project would have no OWNER left: make somebody else an OWNER first',
+    'The project would have no OWNER left. Make another member an OWNER first',
   );
 }

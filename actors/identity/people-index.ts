@@ -1,12 +1,12 @@
 /**
  * Index of people by account at an identity provider, and by address. Its records in `_system` are
- * keyed by digest and written in the decision that makes or changes the person, so that two concurrent
- * sign-ins cannot become two people.
+ * keyed by digest and written in the decision that makes or changes the person, so that two
+ * concurrent sign-ins cannot become two people.
  *
- * An address is *verified* when an identity provider, an emailed link or the operator vouches for it,
- * and *claimed* when only an invitation names it, since the holder of its link need not own it. At
- * most one person has an address verified. Any number may claim it, and each is shown with the mark
- * that it is not proven.
+ * An address is *verified* when an identity provider, an emailed link or the operator vouches for
+ * it. It is *claimed* when only an invitation names it, because the holder of its link need not own
+ * the address. At most one person has an address verified. Any number of people may claim it, and
+ * each is displayed with the mark that it is unproven.
  */
 import { createHash } from 'node:crypto';
 import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
@@ -23,7 +23,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Accounts of identity providers that one person may have. */
+/** Maximum accounts of identity providers that one person may have. */
 const IDENTITIES_MAX = 10;
 /** RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 const EMAIL_LENGTH_MAX = 254;
@@ -35,8 +35,8 @@ const BY_EMAIL = 'personOfEmail';
 const BY_CLAIM = 'personOfClaim';
 const CLAIM_OF = 'claimOfPerson';
 /**
- * Claimants listed for an address; each costs an invitation and its acceptance. A further claimant is
- * marked too, but found by the address only after another one is gone.
+ * Maximum claimants listed for an address; each costs an invitation and its acceptance. A further
+ * claimant is marked too, but is found by the address only after another one is removed.
  */
 const CLAIMANTS_MAX = 100;
 
@@ -53,7 +53,7 @@ export function parseEmail(field: string, text: string): string {
   });
 }
 
-/** Like `parseEmail`, for an address from a third party; '' when it is not valid. */
+/** Like `parseEmail`, for an address from a third party; '' if it is not valid. */
 export function emailOrNone(text: string): string {
   const email = text.trim().toLowerCase();
   return isEmail(email) ? email : '';
@@ -63,19 +63,19 @@ function isEmail(text: string): boolean {
   return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text) && isOneLine(text);
 }
 
-/** A displayable name: one line, not too long; `otherwise` when nothing is left. */
+/** A displayable name: one line, not too long; `otherwise` if nothing is left. */
 export function shownName(text: string, otherwise: string): string {
   const name = oneLine(text, DISPLAY_NAME_LENGTH_MAX);
   return name === '' ? otherwise : name;
 }
 
-/** Key of an address in records: a digest, since lists of records show their keys. */
+/** Key of an address in records. It is a digest, because lists of records show their keys. */
 export function emailKey(email: string): string {
   return digest(['email', email]);
 }
 
 /**
- * Id of the person whom an account at an identity provider is linked with; undefined: nobody yet.
+ * Id of the person linked with an account at an identity provider; undefined if there is none yet.
  */
 export function personByIdentity(
   view: Records,
@@ -94,26 +94,26 @@ export function personByClaim(view: Records, email: string): string | undefined 
   return claimantsOf(view, email)[0];
 }
 
-/** All who claim an address, in the order of their claims. */
+/** All people who claim an address, in the order of their claims. */
 export function claimantsOf(view: Records, email: string): readonly string[] {
   const body = email === '' ? undefined : view.record(BY_CLAIM, emailKey(email))?.body;
-  // An older version wrote only the first.
+  // An older version recorded only the first.
   const others = Array.isArray(body?.others) ? body.others.map(String) : [];
   return typeof body?.person === 'string' ? [body.person, ...others] : [];
 }
 
-/** The address that a person claims; undefined when there is none, or it is verified. */
+/** The address that a person claims; undefined if there is none, or it is verified. */
 export function claimOf(view: Records, person: string): string | undefined {
   const email = view.record(CLAIM_OF, person)?.body.email;
   return typeof email === 'string' ? email : undefined;
 }
 
-/** The claimed address, shown with the mark that it is not proven; '' = none. */
+/** The claimed address, displayed with the mark that it is unproven; '' = none. */
 export function unprovenEmailOf(view: Records, person: string, verifiedEmail: string): string {
   return verifiedEmail === '' ? (claimOf(view, person) ?? '') : '';
 }
 
-/** Id of the person that an invitation's link makes; the same at each attempt. */
+/** Id of the person that an invitation's link makes; the same for each attempt. */
 export function invitedPersonId(invitation: string): string {
   return createHash('sha256').update(`invited ${invitation}`).digest('hex').slice(0, 26);
 }
@@ -133,8 +133,9 @@ interface NameAndEmail {
 }
 
 /**
- * Name and address that memberships keep. A person who joined by an invitation is shown with the
- * invited address and the mark that it is not proven, so that an owner sees whose invitation it was.
+ * Name and address that memberships store. A person who joined by an invitation is displayed with
+ * the invited address and the mark that it is unproven, so that an owner sees whose invitation it
+ * was.
  */
 export function memberFactsOf(
   view: Records,
@@ -152,7 +153,7 @@ export function assertActive(view: Pick<ProjectView, 'instance'>, person: string
   if (row.value === 'active') return row.context;
   throw new Refusal(
     'IDENTITY_DISABLED',
-    'The person is locked out: ask the operator for the reason',
+    'The person is locked out. Ask the operator for the reason',
   );
 }
 
@@ -165,7 +166,7 @@ export interface NewPerson {
   readonly identity?: LinkedIdentity;
 }
 
-/** Address and account must not belong to anybody yet. */
+/** Address and account must not belong to another person. */
 export function startPerson(draft: Draft, { id, identity, ...about }: NewPerson): void {
   draft.start('person', id, { at: draft.at, ...about, identity: identity ?? null });
   if (about.email !== '') put(draft, BY_EMAIL, emailKey(about.email), id);
@@ -185,7 +186,7 @@ export function linkIdentity(draft: Draft, person: string, identity: LinkedIdent
   putIdentity(draft, person, identity);
 }
 
-/** Notes the address of an invitation as claimed, whoever else claims or owns it. */
+/** Records the address of an invitation as claimed, whoever else claims or owns it. */
 export function claimEmail(draft: Draft, person: string, email: string): void {
   if (personByEmail(draft, email) === person || claimOf(draft, person) === email) return;
   dropClaim(draft, person);
@@ -211,8 +212,8 @@ function putClaimants(draft: Draft, email: string, claimants: readonly string[])
 }
 
 /**
- * Gives a person a name and a verified address; '' = unchanged. An address of another person stays
- * theirs.
+ * Gives a person a name and a verified address; '' = unchanged. An address of another person is not
+ * moved.
  */
 export function rename(
   draft: Draft,
@@ -248,7 +249,7 @@ function personIn(view: Records, kind: PersonIndex, id: string): string | undefi
   return view.record(kind, id)?.body.person;
 }
 
-/** Of JSON, which keeps the parts apart whatever they contain. */
+/** Digest of JSON, which separates the parts whatever they contain. */
 function digest(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

@@ -1,8 +1,8 @@
 /**
- * One-time links by which a person signs in. A link is used in the decision that begins the session,
- * so that of two concurrent uses only one succeeds. Only the hash of a token is stored. A code for the
- * command line ends with the session that confirmed it: its making and its use both check that this
- * session is live.
+ * One-time links by which a person signs in. A link is used in the decision that starts the
+ * session, so that only one of two concurrent uses succeeds. Only the hash of a token is stored. A
+ * code for the command line ends with the session that confirmed it: both its creation and its use
+ * check that this session is live.
  */
 import { createHash } from 'node:crypto';
 import type { SignInMethod } from '../../machines/identity/session.ts';
@@ -33,14 +33,14 @@ type Purpose = SignInLinkInput['purpose'];
 
 const MINUTE_MS = 60_000;
 
-/** How long an unused link works, ms. */
+/** Lifetime of an unused link, ms. */
 const LINK_MS: Readonly<Record<Purpose, number>> = {
   operator: 30 * MINUTE_MS,
   email: 15 * MINUTE_MS,
   cli: 2 * MINUTE_MS,
   'first-start': 7 * 24 * 60 * MINUTE_MS,
 };
-/** Unused emailed links of a person; beyond them no further mail is sent. */
+/** Maximum unused emailed links of a person. Beyond it, no further mail is sent. */
 const EMAIL_LINKS_MAX = 5;
 /** Base64url of a SHA-256, without padding (RFC 7636, section 4.2, S256). */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
@@ -54,7 +54,7 @@ const METHOD: Readonly<Record<Purpose, SignInMethod>> = {
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
 
-/** A link that was made now; its token is nowhere else. */
+/** A link that was just made; its token is stored nowhere else. */
 export interface IssuedLink {
   /** Id of the link. */
   readonly link: string;
@@ -63,31 +63,33 @@ export interface IssuedLink {
   readonly expiresMs: number;
 }
 
-/** A link whose token may have been returned before; null then. */
+/** A link whose token may have been returned earlier; it is null then. */
 export type RequestedLink = Omit<IssuedLink, 'token'> & { readonly token: string | null };
 
 /** Confirmation of a code for the command line. */
 export interface CliConfirmation {
   /** S256 code challenge of RFC 7636: 43 characters. */
   readonly challenge: string;
-  /** Id of the person's session that confirms the code, which ends with it. */
+  /** Id of the person's session that confirms the code. The code ends with it. */
   readonly session: string;
 }
 
-/** One-time links. Each is good for one use, within 2 minutes to 7 days by its purpose. */
+/** One-time links. Each can be used once, within 2 minutes to 7 days depending on its purpose. */
 export interface Links {
   /**
-   * A one-time link for the person of an address; `undefined` when nobody active has it. Callers must
-   * not reveal which of the two it was.
+   * A one-time link for the person with an address; `undefined` if no active person has it. Callers
+   * must not reveal which of the two it was.
    */
   linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
   /**
    * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
    * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
-   * is over), HUMAN_OPERATION (it is a command line's itself).
+   * has ended), HUMAN_OPERATION (the confirming session belongs to a command line).
    */
   linkFor(by: Actor, person: string, purpose: Purpose, cli?: CliConfirmation): Promise<IssuedLink>;
-  /** A link requested by an operator; `token` is null for a resent request. Throws like `linkFor`. */
+  /**
+   * A link requested by an operator; `token` is null for a resent request. Throws like `linkFor`.
+   */
   linkOnRequest(by: Actor, person: string, request: RequestKey): Promise<RequestedLink>;
 }
 
@@ -98,7 +100,7 @@ export interface LinksDeps {
   readonly secrets: SignInSecrets;
 }
 
-/** Wraps the host; links live in the chain of `_system`. */
+/** Wraps the host. Links are in the chain of `_system`. */
 export function createLinks(deps: LinksDeps): Links {
   const { host } = deps;
   return {
@@ -126,7 +128,7 @@ export function createLinks(deps: LinksDeps): Links {
   };
 }
 
-/** Adds a link to a decision of `_system`; returns its end, Unix ms. */
+/** Adds a link to a decision of `_system`. Returns its end, Unix ms. */
 function startLink(
   draft: Draft,
   link: { id: string; hash: string; person: string; purpose: Purpose; cli: CliConfirmation | null },
@@ -153,10 +155,10 @@ interface LinkRequest {
   readonly request?: RequestKey;
 }
 
-/** Token of a link that was requested without a request id. */
+/** Token of a link that was made without a request id. */
 function newToken({ link, token }: RequestedLink): string {
   if (token !== null) return token;
-  throw new Error(`Link ${link} without a request id has no token`);
+  throw new Error(`The link ${link} was made without a request id but has no token`);
 }
 
 async function issue(
@@ -165,7 +167,7 @@ async function issue(
 ): Promise<RequestedLink> {
   const cli = purpose === 'cli' ? given : null;
   if (cli === undefined || (cli && !CHALLENGE.test(cli.challenge))) {
-    const message = 'challenge is not an S256 code challenge of RFC 7636: 43 characters';
+    const message = 'challenge is not an S256 code challenge of RFC 7636 with 43 characters';
     throw invalidField('challenge', message);
   }
   const { id, text, hash } = secrets.mint('link');
@@ -182,7 +184,7 @@ async function issue(
   return { ...answer, token: answer.link === id ? text : null };
 }
 
-/** A link as its holder shows it; `verifier` is PKCE's, for the command line. */
+/** A link presented by its holder; `verifier` is PKCE's, for the command line. */
 export interface UseOfLink {
   readonly link: string;
   readonly token: string;
@@ -190,15 +192,15 @@ export interface UseOfLink {
   readonly verifier?: string | undefined;
 }
 
-/** Result of using a link; `provenEmail`: '' = it proves no address. */
+/** Result of using a link; `provenEmail` is '' if it proves no address. */
 type UsedLink = StartedSession & { readonly provenEmail: string };
 
-/** Uses the link and begins its session, or does neither. */
+/** Uses the link and starts its session, or does neither. */
 export async function signInByOwnLink(
   { host, secrets }: Pick<LinksDeps, 'host' | 'secrets'>,
   use: UseOfLink,
 ): Promise<UsedLink> {
-  // Checked before the decision, since a token's digest never changes: guesses cost no commit.
+  // Checked before the decision, because a token's digest never changes. So guesses cost no commit.
   const shown = host.view(SYSTEM_PROJECT).instance('signInLink', use.link);
   const isToken = sameDigest(contextOf(shown)?.tokenHash, secrets.hash(use.token));
   if (!shown || !isToken) throw unknownLink();
@@ -227,7 +229,9 @@ export async function signInByOwnLink(
   return { session: session.id, secret: session.text, ...answer };
 }
 
-/** The use of an emailed link proves the address: a claimed one becomes verified, for them alone. */
+/**
+ * Using an emailed link proves the address: a claimed one becomes verified, for this person alone.
+ */
 function proveEmail(draft: Draft, person: string): string {
   const { displayName, email } = assertActive(draft, person);
   const claimed = claimOf(draft, person);
@@ -236,12 +240,12 @@ function proveEmail(draft: Draft, person: string): string {
   return claimed;
 }
 
-/** Record: a person whose personal keys are still to be ended, since the address was proven. */
+/** Record of a person whose personal keys must still be ended, because the address was proven. */
 export const KEYS_TO_END = 'keysToEnd';
 
 /**
- * Gives the person who joined by an invitation to the owner of its address. The holder of that link may
- * have been somebody else, so that everything begun until then ends.
+ * Gives the person who joined by an invitation to the owner of its address. The holder of that link
+ * may have been someone else, so everything that was started until then ends.
  */
 export function adopt(
   draft: Draft,
@@ -250,7 +254,7 @@ export function adopt(
 ): void {
   rename(draft, person, owner);
   endSignIns(draft, person, 'ADDRESS_VERIFIED');
-  // Keys are in the chains of projects: the sign-in ends them before it answers.
+  // Keys are in the chains of projects. The sign-in ends them before it responds.
   draft.putRecord({ kind: KEYS_TO_END, id: person, body: {} });
 }
 
@@ -262,10 +266,13 @@ function assertUnused(row: Instance<'signInLink'>, atMs: number): void {
     });
   }
   if (row.value === 'issued' && atMs < (contextOf(row)?.expiresMs ?? 0)) return;
-  throw new Refusal('CREDENTIAL_EXPIRED', 'The link has expired: ask for a new one');
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The link has expired. Request a new one');
 }
 
-/** RFC 7636, section 4.6. A wrong verifier does not use up the link, which lives for two minutes. */
+/**
+ * RFC 7636, section 4.6. A wrong verifier does not use up the link, which expires after two
+ * minutes.
+ */
 function checkVerifier(challenge: string | null, verifier: string | undefined): void {
   if (challenge === null) return;
   const expected = createHash('sha256').update(challenge).digest('hex');
@@ -276,11 +283,11 @@ function checkVerifier(challenge: string | null, verifier: string | undefined): 
   throw new Refusal('MALFORMED_CREDENTIAL', 'The code was not made for this command line');
 }
 
-/** The refusal of a text that is no link of this service. */
+/** The refusal of a text that is not a link of this service. */
 export function unknownLink(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The link is not one of this service: check that it was copied whole',
+    'The link was not issued by this service. Check that you copied all of it',
   );
 }
 

@@ -1,8 +1,8 @@
 /**
- * Sign-in by a one-time link, by the link of an invitation, or by an account at an identity provider.
- * The session begins in the decision that uses the link, or that makes or finds the person. Joining a
- * project is a commit in that project's chain, made before (link of an invitation) or after (verified
- * address), and safe to repeat.
+ * Sign-in by a one-time link, by the link of an invitation, or by an account at an identity
+ * provider. The session starts in the decision that uses the link, or that makes or finds the
+ * person. Joining a project is a commit in that project's chain, before the session (link of an
+ * invitation) or after it (verified address), and is safe to repeat.
  *
  *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
  *     verified address:  person and session (_system) -> accepted, member (project)
@@ -38,10 +38,10 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** An invitation whose link has begun a session. */
+/** An invitation whose link has started a session. */
 const INVITATION_USED = 'invitationUsed';
 
-/** Identity for which an identity provider has vouched. */
+/** Identity that an identity provider vouches for. */
 export interface VouchedIdentity {
   readonly issuer: string;
   readonly subject: string;
@@ -56,23 +56,23 @@ interface LinkRequest {
   readonly agent: string;
   /** For links of purpose `cli` (RFC 7636). */
   readonly verifier?: string;
-  /** Person who is signed in already, and who then accepts an invitation. */
+  /** Person who is already signed in, and who then accepts an invitation. */
   readonly person?: string;
 }
 
-/** Every way in which a person's session begins. */
+/** All ways to start a person's session. */
 export interface SignIns {
   /**
-   * Signs in the holder of a one-time link or of an invitation (and makes them a person and a member).
-   * Throws a `Refusal`: MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED, CREDENTIAL_REVOKED (used or
-   * withdrawn), IDENTITY_DISABLED; INVALID_STATE: a person with the invited address exists, and has
-   * to sign in before opening the invitation.
+   * Signs in the holder of a one-time link or of an invitation (and makes them a person and a
+   * member). Throws a `Refusal`: MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED, CREDENTIAL_REVOKED (used
+   * or withdrawn), IDENTITY_DISABLED; INVALID_STATE: a person with the invited address exists, and
+   * must sign in before opening the invitation.
    */
   signInByLink(request: LinkRequest): Promise<StartedSession>;
   /**
-   * Signs in an account of the identity provider: a linked one; else the person of that verified
-   * address; else a new person, if an open invitation names that verified address. Throws a
-   * `Refusal`: GRANT_REMOVED (the account is unknown), IDENTITY_DISABLED.
+   * Signs in an account of the identity provider: a linked one; otherwise the person with that
+   * verified address; otherwise a new person, if an open invitation names that verified address.
+   * Throws a `Refusal`: GRANT_REMOVED (the account is unknown), IDENTITY_DISABLED.
    */
   signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
 }
@@ -84,8 +84,8 @@ export interface SignInsDeps extends SessionsDeps {
 }
 
 /**
- * Wraps the host. Joining projects follows the session's begin, so that a crash between both is
- * made up for at the next sign-in.
+ * Wraps the host. Joining projects follows the start of the session. If a crash separates the two,
+ * the next sign-in completes it.
  */
 export function createSignIns(deps: SignInsDeps): SignIns {
   return {
@@ -123,7 +123,7 @@ async function signInByInvitation(
     decide(draft) {
       assertActive(draft, person);
       assertOpen(draft, row, draft.at);
-      // Joining was another commit: the owner of the address may have signed in since.
+      // Joining was another commit, so the owner of the address may have signed in since.
       if (presenter === undefined && isSomebody(draft, person, row)) throw usedInvitation('USED');
       draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
       const about = { person, method: 'link' as const, agent };
@@ -133,7 +133,7 @@ async function signInByInvitation(
   return { session: session.id, person, secret: session.text, expiresMs: answer };
 }
 
-/** A link begins one session, also when an earlier attempt ended between two commits. */
+/** A link starts one session, even if an earlier attempt ended between two commits. */
 function assertOpen(
   system: Pick<Draft, 'record'>,
   row: Instance<'invitation'>,
@@ -142,16 +142,16 @@ function assertOpen(
   const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
   if (isUsed || row.value === 'revoked') throw usedInvitation(isUsed ? 'USED' : 'REVOKED');
   if (row.value !== 'expired' && atMs < row.context.expiresMs) return;
-  throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation has expired: ask for a new one');
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation has expired. Request a new one');
 }
 
 /**
- * The person who accepts the invitation: the one who is signed in, or a new one. The inviter knows the
- * link, so it proves no address, and signs in nobody who existed before: otherwise any reader of the
- * invitation could become that person for a week. For a new person the operator's word counts as
- * proof of the address. An acceptance that was cut off before its session continues, for the person
- * who is signed in or the one that this link has made (`id`). After any other acceptance the link is
- * useless, because it would sign in somebody else.
+ * The person who accepts the invitation: the signed-in one, or a new one. The inviter knows the
+ * link, so it proves no address and signs in no existing person; otherwise any reader of the
+ * invitation could become that person for a week. For a new person, the operator's word counts as
+ * proof of the address. An acceptance that was interrupted before its session continues, for the
+ * signed-in person or the one that this link has made (`id`). After any other acceptance the link
+ * is useless, because it would sign in someone else.
  */
 async function personOfInvitation(
   { host }: SignInsDeps,
@@ -185,8 +185,8 @@ async function personOfInvitation(
 }
 
 /**
- * true when somebody has proven to be the person that the invitation's link made, or has got a session
- * or a sign-in link as that person. From then on the invitation's link signs in nobody.
+ * True if someone has proven to be the person that the invitation's link made, or has got a session
+ * or a sign-in link as that person. From then on, the invitation's link signs in no one.
  */
 function isSomebody(
   system: Pick<Draft, 'instance' | 'record'>,
@@ -198,20 +198,20 @@ function isSomebody(
   return email !== '' && !isByOperator(invitation.context.invitedBy);
 }
 
-/** true for an operator's invitation, whose address counts as proven. */
+/** True for an operator's invitation, whose address counts as proven. */
 export function isByOperator(invitedBy: string): boolean {
   return invitedBy.startsWith('operator/');
 }
 
 function usedInvitation(cause: 'USED' | 'REVOKED'): Refusal {
-  const message = 'The invitation was accepted or withdrawn: sign in, or ask for a new one';
+  const message = 'The invitation was accepted or withdrawn. Sign in, or request a new one';
   return new Refusal('CREDENTIAL_REVOKED', message, { cause });
 }
 
 function knownAlready(): Refusal {
   return new Refusal(
     'INVALID_STATE',
-    'A person with the invited address exists: sign in with that address, or by another link, then open the invitation again',
+    'A person with the invited address exists. Sign in with that address or by another link, then open the invitation again',
   );
 }
 
@@ -243,7 +243,7 @@ async function signInByIdentity(
   return { session: session.id, secret: session.text, ...answer };
 }
 
-/** The person of an account. `fresh`: id for a new person, if one may be made. */
+/** The person of an account. `fresh` is the id for a new person, if one may be made. */
 function recognise(
   draft: Draft,
   account: LinkedIdentity & { readonly displayName: string; readonly email: string },
@@ -270,7 +270,7 @@ function recognise(
   return fresh;
 }
 
-/** The person of a verified address. `isClaimed`: until now the address was only claimed. */
+/** The person with a verified address. `isClaimed`: until now, the address was only claimed. */
 function knownByAddress(
   view: Pick<Draft, 'record'>,
   email: string,
@@ -281,7 +281,10 @@ function knownByAddress(
   return claimant === undefined ? undefined : { person: claimant, isClaimed: true };
 }
 
-/** true when an account of that issuer is linked: an address may have gone to somebody else since. */
+/**
+ * True if an account of that issuer is linked, because the address may have been given to someone
+ * else since.
+ */
 function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdentity): boolean {
   return identities.some((identity) => identity.issuer === issuer);
 }
@@ -289,14 +292,14 @@ function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdenti
 function unknownPerson(): Refusal {
   return new Refusal(
     'GRANT_REMOVED',
-    'This account is not known here: ask an owner of your project for an invitation',
+    'This account is not known here. Ask an owner of your project for an invitation',
   );
 }
 
 /**
- * Consequences of a sign-in for projects: keys of an earlier holder end, open invitations to the
- * verified address are accepted, and a new name is passed on. A failure is retried at the next
- * sign-in. It fails this one only if keys could not be ended, so that nobody else keeps access.
+ * Effects of a sign-in on projects: keys of an earlier holder end, open invitations to the verified
+ * address are accepted, and a new name is propagated. A failure is retried at the next sign-in. It
+ * fails this sign-in only if keys could not be ended, so that no one else keeps access.
  */
 async function afterSignIn(deps: SignInsDeps, person: string, email: string): Promise<void> {
   const { invitations, onFault } = deps;
@@ -312,7 +315,7 @@ async function afterSignIn(deps: SignInsDeps, person: string, email: string): Pr
   }
   await invitations
     .noteName(person)
-    .catch((error: unknown) => onFault('A new name could not be passed on', error));
+    .catch((error: unknown) => onFault('A new name could not be propagated', error));
 }
 
 async function endKeysOfBefore({ host, invitations }: SignInsDeps, person: string): Promise<void> {

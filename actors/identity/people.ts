@@ -1,6 +1,6 @@
 /**
- * People: their sign-in, and the operator's changes of them. All of it lives in `_system`; memberships
- * say what a person may do in a project (`members.ts`).
+ * People: their sign-in, and changes of them by the operator. All of it is stored in `_system`;
+ * memberships define what a person may do in a project (`members.ts`).
  */
 import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -12,7 +12,7 @@ import { createSignIns, type SignIns, type SignInsDeps } from './people-sign-in.
 import { createSessions, type Sessions } from './sessions.ts';
 import { endSignIns } from './sign-ins.ts';
 
-/** Everything that is done with people, by themselves and by the operator. */
+/** All operations on people, by themselves and by the operator. */
 export interface People extends SignIns, Links, Sessions {
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
@@ -23,8 +23,8 @@ export interface People extends SignIns, Links, Sessions {
     request?: RequestKey,
   ): Promise<string>;
   /**
-   * Locks a person out and ends their sessions and links, or lets them in again (`reason` null).
-   * Returns the number of ended sessions. Throws NOT_FOUND.
+   * Locks a person and ends their sessions and links, or unlocks them (`reason` null). Returns the
+   * number of ended sessions. Throws NOT_FOUND.
    */
   setPersonDisabled(
     by: Actor,
@@ -36,7 +36,7 @@ export interface People extends SignIns, Links, Sessions {
 
 export type PeopleDeps = SignInsDeps;
 
-/** Puts the parts together; they share one host and one form of secrets. */
+/** Assembles the parts, which share one host and one form of secrets. */
 export function createPeople(deps: PeopleDeps): People {
   const { host } = deps;
   return {
@@ -72,7 +72,9 @@ async function ensurePerson(
   return answer.person;
 }
 
-/** Ends sessions and links. Personal keys are refused meanwhile, but not revoked. */
+/**
+ * Ends sessions and links. Personal keys are rejected while the person is locked, but not revoked.
+ */
 async function setDisabled(
   { host }: PeopleDeps,
   { by, request }: { readonly by: Actor; readonly request: RequestKey | undefined },
@@ -98,7 +100,7 @@ async function setDisabled(
   return answer.sessions;
 }
 
-/** A person in the projection; undefined when there is none. */
+/** A person in the projection; undefined if there is none. */
 export function personOf(host: Pick<Host, 'view'>, person: string): PersonContext | undefined {
   const row = host.view(SYSTEM_PROJECT).instance('person', person);
   return row?.context;

@@ -1,9 +1,9 @@
 /**
- * Start of a new generation by the operator, after a backup was restored and its service started. All
- * short-lived secrets end, because they may have ended or been used after the backup: sessions, links,
- * invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and are listed. Each
- * project records its progress in the commit of each batch, so that a further call finishes what a
- * crash has cut short.
+ * Starts a new generation, by the operator, after a backup was restored and its service started.
+ * All short-lived secrets end, because they may have ended or been used after the backup: sessions,
+ * links, invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and are
+ * listed. Each project records its progress in the commit of each batch, so that a further call
+ * finishes what a crash interrupted.
  */
 
 import type { MachineName } from '../../machines/audit/registry.ts';
@@ -43,7 +43,7 @@ type Ending = keyof typeof ENDINGS;
 
 const ORDER = Object.keys(ENDINGS) as readonly Ending[];
 
-/** Number of ended instances; for connections, of those whose tokens ended. */
+/** Number of ended instances; for connections, the number whose tokens ended. */
 export type EndedCounts = Readonly<Record<Ending, number>>;
 
 /** The record in `_system`. Times in Unix ms. */
@@ -55,7 +55,7 @@ interface Generation {
   readonly doneMs: number | null;
 }
 
-/** In `_system` the generation; in each project, `_system` too, how far it is. */
+/** In `_system`, the generation; in each project, including `_system`, its progress. */
 type RestorationBody = Partial<Generation> & { readonly progress?: Progress | null };
 
 /** The record in each project. */
@@ -63,12 +63,12 @@ interface Progress {
   readonly generation: number;
   /** Index in `ORDER`; its length = done. */
   readonly place: number;
-  /** Position in the list of that machine; null = its beginning. */
+  /** Position in the list of that machine; null = the start. */
   readonly after: string | null;
   readonly ended: EndedCounts;
 }
 
-/** A credential that works now, and may have ended after the backup. */
+/** A credential that works now, but may have ended after the backup. */
 export interface RevivedCredential {
   /** Personal key, key of a service account, collector, agent, or CI trust. */
   readonly kind: CredentialContext['kind'] | 'ci';
@@ -87,14 +87,14 @@ export interface RevivedCredential {
 
 interface Done {
   readonly generation: number;
-  /** When it began, and when everything had ended, Unix ms. */
+  /** Time of the start, and time when everything had ended, Unix ms. */
   readonly atMs: number;
   readonly doneMs: number;
 }
 
-/** What a call has ended, and the credentials that the operator should look at. */
+/** What a call ended, and the credentials that the operator should review. */
 export interface Restoration extends Done {
-  /** In all projects, also before a crash. */
+  /** In all projects, including those ended before a crash. */
   readonly ended: EndedCounts;
   readonly credentials: readonly RevivedCredential[];
 }
@@ -102,8 +102,8 @@ export interface Restoration extends Done {
 type Deps = Pick<Host, 'submit' | 'view' | 'projects'>;
 
 /**
- * Begins a generation, or finishes an unfinished one. A resent request that was finished changes
- * nothing. Rejects with what `Host.submit` throws.
+ * Starts a generation, or finishes an unfinished one. A resent request that was finished changes
+ * nothing. Rejects with the errors of `Host.submit`.
  */
 export async function restored(
   host: Deps,
@@ -115,7 +115,7 @@ export async function restored(
     request,
     decide: (draft) => begin(draft, by),
   });
-  // Not the answer's generation: this may be a request resent much later.
+  // Not the generation of the response, because this may be a request resent much later.
   const generation = generationOf(host.view(SYSTEM_PROJECT))?.generation ?? 0;
   const ended = emptyCounts();
   for (const project of [...host.projects()].sort()) {
@@ -130,7 +130,7 @@ export async function restored(
   return { ...done, ended, credentials: workingCredentials(host, done.doneMs) };
 }
 
-/** When the last generation began, Unix ms; undefined when no backup was ever restored. */
+/** Time when the last generation started, Unix ms; undefined if no backup was ever restored. */
 export function lastRestoredMs(host: Pick<Host, 'view'>): number | undefined {
   return generationOf(host.view(SYSTEM_PROJECT))?.atMs;
 }
@@ -147,7 +147,7 @@ function begin(draft: Draft, by: Actor): { generation: number } {
 function finish(draft: Draft, generation: number): Done {
   const record = generationOf(draft);
   if (record?.generation !== generation) {
-    throw new Refusal('INVALID_STATE', 'Another restoration began meanwhile: run it again');
+    throw new Refusal('INVALID_STATE', 'Another restoration began meanwhile. Run it again');
   }
   const doneMs = record.doneMs ?? draft.at;
   if (record.doneMs === null) putBody(draft, { doneMs });
@@ -173,7 +173,7 @@ async function endIn(
   }
 }
 
-/** One batch. */
+/** Runs one batch. */
 function advance(draft: Draft, progress: Progress, by: string): Progress {
   const batch = new StepBatch();
   const ended = { ...progress.ended };
@@ -197,7 +197,7 @@ function advance(draft: Draft, progress: Progress, by: string): Progress {
   }
 }
 
-/** `_system` is a project too: its record holds the generation and its own progress. */
+/** `_system` is a project too. Its record has both the generation and its own progress. */
 function putBody(draft: Draft, change: RestorationBody): void {
   const before = draft.record(KIND, ID)?.body ?? {};
   draft.putRecord({ kind: KIND, id: ID, body: { ...before, ...change } });
@@ -228,7 +228,7 @@ function emptyCounts(): Record<Ending, number> {
   };
 }
 
-/** In the order of the projects' names, and oldest first in each. */
+/** Sorted by project name, and oldest first in each. */
 function workingCredentials(host: Deps, nowMs: number): RevivedCredential[] {
   return [...host.projects()].sort().flatMap((project) => [
     ...live(host, project, 'credential')

@@ -1,6 +1,6 @@
 /**
- * The revocation barrier: a change that narrows access is answered when every live member has applied
- * it, or the one that has not refuses every credential by itself. No revocation is
+ * The revocation barrier: a change that narrows access is answered only when every live member has
+ * applied it, or when a member that has not rejects every credential by itself. No revocation is
  * acknowledged while another member would still accept the key.
  */
 import type { MachineName, MachineTypes } from '../../machines/audit/registry.ts';
@@ -15,7 +15,7 @@ import type { RunningHost } from '../platform/host/host.ts';
 
 type EventNames = { readonly [M in MachineName]?: readonly MachineTypes[M]['event']['type'][] };
 
-/** Events after which somebody may do less. What time ends, every member ends by its own clock. */
+/** Events that may reduce someone's access. Each member applies expiry by its own clock. */
 const NARROWING: EventNames = {
   credential: ['revoked', 'rotated'],
   session: ['ended'],
@@ -34,7 +34,7 @@ const narrowing = new Set(
   ),
 );
 
-/** May somebody do less after this commit than before it? */
+/** True if the commit may reduce someone's access. */
 export function narrowsAccess({ decisions }: Pick<Commit, 'decisions'>): boolean {
   return decisions.some(narrows);
 }
@@ -43,14 +43,15 @@ function narrows({ steps }: Decision): boolean {
   return steps.some(({ machine, event }) => narrowing.has(`${machine} ${event.type}`));
 }
 
-/** Commits remembered, so that an exact resend waits as the first request did. */
+/** Maximum commits remembered, so that an exact resend waits as the first request did. */
 const NARROWED_MAX = 1_000;
-/** Longest wait for other members, ms: a silent one is dead after 5 s. */
+/** Maximum wait for other members, ms. A silent member counts as dead after 5 s. */
 const WAIT_MS = 10_000;
 
 /**
- * The host, whose `submit` waits for the other members, and refuses while this one may not decide: its
- * clock is wrong, or a revocation may have passed it by. Alone there is nobody to wait for.
+ * The host, whose `submit` waits for the other members. It refuses while this member may not
+ * decide, because its clock is wrong or it may have missed a revocation. A single process has no
+ * members to wait for.
  */
 export function withRevocationBarrier(
   host: RunningHost,
@@ -63,7 +64,7 @@ export function withRevocationBarrier(
   },
 ): RunningHost {
   if (member.isAlone) return host;
-  /** Who decided it, by the place of the commit. */
+  /** The actors who decided it, by the position of the commit. */
   const narrowed = new BoundedCache<number, readonly Actor[]>(NARROWED_MAX);
   host.onApplied(({ commit, sequence }) => {
     if (!narrowsAccess(commit)) return;
@@ -71,7 +72,7 @@ export function withRevocationBarrier(
       sequence,
       commit.decisions.filter(narrows).map(({ by }) => by),
     );
-    // Another member waits for this one to say so.
+    // Another member waits for this announcement.
     member.announce();
   });
   const assertMayDecide = (): void => {
@@ -85,7 +86,7 @@ export function withRevocationBarrier(
       const committed = await host.submit({
         ...submission,
         decide(draft) {
-          // It may have waited long, or lost races, and the clock be another one by now.
+          // The submission may have waited long or lost races, and the clock may have changed.
           assertMayDecide();
           return submission.decide(draft);
         },
@@ -101,9 +102,9 @@ export function withRevocationBarrier(
 }
 
 /**
- * True when this submission's answer reports to somebody that access was narrowed. A part of the service
- * whose own decision only shares the commit goes on: otherwise outcomes of deliveries would not be
- * recorded while a member is cut off, and another member would send them again.
+ * True if this submission's response reports to a caller that access was narrowed. A part of the
+ * service whose own decision only shares the commit continues. Otherwise, outcomes of deliveries
+ * would not be recorded while a member is cut off, and another member would send them again.
  */
 function isAnswered(by: Actor, narrowers: readonly Actor[]): boolean {
   if (by.kind !== 'service') return narrowers.length > 0;

@@ -1,16 +1,17 @@
 /**
- * Sessions: begun by a sign-in's decision, read from the projection on each request (so that an end
- * takes effect on the next one), and ended when they were idle or an old secret appears again. The
- * last-seen time is off the commit path and may be lost; a secret's rotation is committed hourly, so
- * a loss shortens the idle time by no more than an hour.
+ * Sessions. A sign-in's decision starts one. It is read from the projection on each request, so
+ * that its end takes effect on the next one. It ends when it was idle, or when an old secret is
+ * used again. The last-seen time is not committed and may be lost. A secret's rotation is committed
+ * hourly, so a loss shortens the idle time by at most an hour.
  *
- * A rotated secret works until the new one is used, and a minute more. Meanwhile its holder gets
- * another new one on request, and the unused one is given up. So a lost answer signs nobody out, and a
- * theft is found: of two holders of one secret at most one has the newest. The first to use it ends
- * the previous secret for the other; using that one later, or at any time one that was given up, ends
- * the session (SECRET_REUSED). All given-up secrets are remembered, so that a session gives up 16 at
- * most: after that, lost answers bring no further secret, and the present one goes on working. A
- * holder who never uses a new secret is out when an idle session would be. Older secrets are unknown.
+ * A rotated secret works until the new one is used, and one minute more. Until then, its holder
+ * gets another new secret on request, and the unused one is given up. So a lost response signs no
+ * one out, and a theft is detected: of two holders of one secret, at most one has the newest. The
+ * first to use it ends the previous secret for the other. Using that one later, or one that was
+ * given up at any time, ends the session (SECRET_REUSED). All given-up secrets are remembered, so a
+ * session gives up at most 16. After that, lost responses bring no further secret, and the current
+ * one continues to work. A holder who never uses a new secret is signed out when an idle session
+ * would be. Older secrets are unknown.
  */
 import {
   canRotateSecret,
@@ -28,24 +29,27 @@ import { endSignIns, noteSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Absolute end of a session after its begin, ms. */
+/** Maximum lifetime of a session, ms: 7 days. */
 export const SESSION_MS = 7 * DAY_MS;
-/** Longest life of a command line's session, ms: 30 days, whatever its use. */
+/** Maximum lifetime of a command line's session, ms: 30 days, whatever its use. */
 export const CLI_SESSION_MS = 30 * DAY_MS;
-/** Idle time after which a session is over, ms. */
+/** Idle time after which a session ends, ms. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 /** Time without use that ends a command line's session, ms: 7 days. */
 export const CLI_SESSION_IDLE_MS = 7 * DAY_MS;
 /** Age at which a secret rotates with the next request, ms. */
 export const ROTATE_AFTER_MS = HOUR_MS;
-/** How long the previous secret works once the new one was used, ms, for requests under way. */
+/**
+ * Time for which the previous secret works after the first use of the new one, ms, for requests in
+ * progress.
+ */
 export const ROTATION_GRACE_MS = 60_000;
-/** Stored part of a User-Agent, which may be much longer. */
+/** Stored characters of a User-Agent, which may be much longer. */
 const AGENT_LENGTH_MAX = 200;
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sessions' };
 
-/** A session that has just begun, or has a new secret. */
+/** A session that has just started, or has a new secret. */
 export interface StartedSession {
   readonly session: string;
   readonly person: string;
@@ -55,17 +59,17 @@ export interface StartedSession {
   readonly expiresMs: number;
 }
 
-/** A session whose secret was shown, and which is neither over nor idle. */
+/** A session whose secret was presented, and which has neither ended nor become idle. */
 export interface LiveSession {
   readonly session: string;
   readonly person: string;
   readonly method: SignInMethod;
   readonly expiresMs: number;
-  /** true: its secret is old enough to rotate with this request. */
+  /** True if its secret is old enough to rotate with this request. */
   readonly isRotationDue: boolean;
 }
 
-/** A session as its person sees it. Times are Unix ms. */
+/** A session as displayed to its person. Times are Unix ms. */
 export interface ListedSession {
   readonly session: string;
   readonly method: SignInMethod;
@@ -79,31 +83,32 @@ export interface ListedSession {
 
 /** Sessions of people, in browsers and command lines. */
 export interface Sessions {
-  /** The session of a cookie's secret; notes that it was seen. Throws a `Refusal`, as a key does. */
+  /** The session of a cookie's secret. Records that it was seen. Throws a `Refusal`, like a key. */
   sessionOf(secret: string): LiveSession;
   /**
-   * Rotates the secret; the previous one works for another minute once the new one is used.
-   * Concurrent requests get the same new secret. Throws a `Refusal`: IN_PROGRESS when it has just
-   * been rotated by another request, whose answer sets the right cookie.
+   * Rotates the secret; the previous one works for another minute after the first use of the new
+   * one. Concurrent requests get the same new secret. Throws a `Refusal` IN_PROGRESS if another
+   * request has just rotated it; the response to that request sets the right cookie.
    */
   rotate(session: string): Promise<StartedSession>;
   /**
-   * Also ends the unused codes for the command line that it confirmed. The sessions that it confirmed
-   * end only for SECRET_REUSED: a browser that signs out leaves the command line signed in.
+   * Also ends the unused codes for the command line that it confirmed. The sessions that it
+   * confirmed end only for SECRET_REUSED: signing out of a browser leaves the command line signed
+   * in.
    */
   endSession(session: string, reason: string): Promise<void>;
-  /** Live sessions of a person, oldest first; 50 at most. */
+  /** Live sessions of a person, oldest first; at most 50. */
   sessionsOf(person: string): readonly ListedSession[];
   /**
-   * Ends one of the caller's own sessions, with the codes and the sessions that it confirmed. Changes
-   * nothing when it is over. Throws a `Refusal`: NOT_FOUND.
+   * Ends one of the caller's own sessions, with the codes and the sessions that it confirmed.
+   * Changes nothing if it has ended. Throws a `Refusal`: NOT_FOUND.
    */
   endOwnSession(request: {
     readonly person: string;
     readonly session: string;
     readonly request: RequestKey;
   }): Promise<void>;
-  /** Ends every session and every unused link of a person; returns the number of sessions. */
+  /** Ends every session and every unused link of a person. Returns the number of sessions. */
   endAllSessions(
     person: string,
     reason: string,
@@ -111,7 +116,7 @@ export interface Sessions {
   ): Promise<number>;
 }
 
-/** The host, the form of secrets, and where last-seen times are kept. */
+/** The host, the form of secrets, and the store of last-seen times. */
 export interface SessionsDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -121,11 +126,11 @@ export interface SessionsDeps {
     note(session: string): void;
     of(session: string): number | undefined;
   };
-  /** Called when work that no caller waits for has failed. */
+  /** Called when work without a waiting caller has failed. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** A session to begin in a decision. */
+/** A session to start in a decision. */
 export interface NewSession {
   readonly id: string;
   readonly hash: string;
@@ -136,7 +141,7 @@ export interface NewSession {
   readonly confirmedBy?: string;
 }
 
-/** Adds a session to a decision of `_system`; returns its absolute end, Unix ms. */
+/** Adds a session to a decision of `_system`. Returns its absolute end, Unix ms. */
 export function startSession(draft: Draft, { id, agent, ...about }: NewSession): number {
   const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
   noteSignIn(draft, about.person, 'session', id);
@@ -149,18 +154,16 @@ export function startSession(draft: Draft, { id, agent, ...about }: NewSession):
   return expiresMs;
 }
 
-/**
- * Wraps the host. Rotations under way are held in memory, so that there is one for each process.
- */
+/** Wraps the host. Rotations in progress are held in memory, so there must be one per process. */
 export function createSessions(deps: SessionsDeps): Sessions {
   const { host } = deps;
-  /** Rotations under way, so that concurrent requests get one new secret. */
+  /** Rotations in progress, so that concurrent requests get one new secret. */
   const rotations = new Map<string, Promise<StartedSession>>();
   const ending = new Set<string>();
-  /** First uses of new secrets being noted; a further rotation waits for them. */
+  /** First uses of new secrets that are being recorded. A further rotation waits for them. */
   const sights = new Map<string, Promise<void>>();
 
-  /** Not awaited: the request that found the reason is refused for the same reason. */
+  /** Not awaited, because the request that found the reason is refused for the same reason. */
   const endSoon = (id: string, reason: string): void => {
     if (ending.has(id)) return;
     ending.add(id);
@@ -173,7 +176,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
     const sight = noteSecretSeen(deps, id, hash);
     sights.set(id, sight);
     sight
-      .catch((error: unknown) => deps.onFault('A new secret could not be noted as seen', error))
+      .catch((error: unknown) =>
+        deps.onFault('The first use of a new secret could not be recorded', error),
+      )
       .finally(() => sights.delete(id));
   };
   return {
@@ -229,12 +234,15 @@ function sessionOf(
   const row = id === undefined ? undefined : view.instance('session', id);
   const context = row?.context;
   const digest = secrets.hash(secret);
-  // Also compared for an unknown session, so that the duration is the same.
+  // An unknown session is compared too, so that the duration is the same.
   const isCurrent = sameDigest(context?.hash, digest);
   const isPrevious = sameDigest(context?.previous?.hash, digest);
   const isGivenUp = context?.givenUp.some((hash) => sameDigest(hash, digest)) === true;
   if (!row || !context || !(isCurrent || isPrevious || isGivenUp)) {
-    throw new Refusal('MALFORMED_CREDENTIAL', 'The session is not one of this service: sign in');
+    throw new Refusal(
+      'MALFORMED_CREDENTIAL',
+      'The session was not issued by this service. Sign in',
+    );
   }
   const nowMs = clock.now();
   assertLive(row, nowMs);
@@ -246,7 +254,7 @@ function sessionOf(
   const idleMs = nowMs - Math.max(rotatedMs, lastSeen.of(row.instance) ?? 0);
   if (idleMs >= idleMaxMs(method)) {
     act.endSoon(row.instance, 'IDLE');
-    throw new Refusal('CREDENTIAL_EXPIRED', 'The session was idle for too long: sign in again');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The session was idle for too long. Sign in again');
   }
   assertActive(view, person);
   lastSeen.note(row.instance);
@@ -260,8 +268,8 @@ function sessionOf(
 
 /**
  * Throws unless the session may confirm a sign-in of the command line: CREDENTIAL_REVOKED or
- * CREDENTIAL_EXPIRED unless it is the person's and goes on, HUMAN_OPERATION when it was itself begun
- * so. Otherwise a stolen secret would renew itself for ever.
+ * CREDENTIAL_EXPIRED unless it belongs to the person and is live, HUMAN_OPERATION if it belongs to
+ * a command line itself. Otherwise a stolen secret could renew itself forever.
  */
 export function assertMayConfirm(draft: Draft, id: string, person: string): void {
   const row = draft.instance('session', id);
@@ -270,7 +278,7 @@ export function assertMayConfirm(draft: Draft, id: string, person: string): void
   if (row.context.method !== 'cli') return;
   throw new Refusal(
     'HUMAN_OPERATION',
-    'The session of a command line cannot confirm another sign-in: sign in by a link, by mail or at the identity provider',
+    'The session of a command line cannot confirm another sign-in. Sign in by a link, by mail or at the identity provider',
   );
 }
 
@@ -278,14 +286,14 @@ function assertLive(row: Instance<'session'>, nowMs: number): void {
   const { expiresMs, endedReason } = row.context;
   if (row.value === 'ended') throw over(endedReason ?? 'SIGNED_OUT');
   if (row.value === 'active' && nowMs < expiresMs) return;
-  throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The session has expired. Sign in again');
 }
 
 function idleMaxMs(method: SignInMethod): number {
   return method === 'cli' ? CLI_SESSION_IDLE_MS : SESSION_IDLE_MS;
 }
 
-/** Notes that the new secret was used, unless another one has replaced it since. */
+/** Records that the new secret was used, unless another one has replaced it since. */
 async function noteSecretSeen({ host }: SessionsDeps, id: string, hash: string): Promise<void> {
   await host.submit({
     project: SYSTEM_PROJECT,
@@ -309,19 +317,23 @@ async function rotate({ host, secrets }: SessionsDeps, session: string): Promise
       assertLive(row, draft.at);
       const { person, method, rotatedMs, expiresMs, previous } = row.context;
       assertActive(draft, person);
-      // The last new secret was never used: its answer was lost.
+      // The last new secret was never used, because its response was lost.
       const dueMs = previous?.isNewUnseen ? ROTATION_GRACE_MS : ROTATE_AFTER_MS;
       if (draft.at - rotatedMs < dueMs) {
-        // Another request, or another node, was faster: its secret is the one to use.
+        // Another request, or another node, was faster. Its secret is the one to use.
         throw new Refusal(
           'IN_PROGRESS',
           'The secret of the session has just been rotated by another request',
         );
       }
       if (!canRotateSecret(row.context)) {
-        throw new Refusal('LIMIT_EXCEEDED', 'None of the last new secrets was used: use one', {
-          limit: String(GIVEN_UP_MAX),
-        });
+        throw new Refusal(
+          'LIMIT_EXCEEDED',
+          'None of the last new secrets was used. Use one of them',
+          {
+            limit: String(GIVEN_UP_MAX),
+          },
+        );
       }
       const event = { type: 'rotated', at: draft.at, hash: minted.hash } as const;
       draft.send('session', session, { ...event, graceMs: idleMaxMs(method) });
@@ -338,21 +350,21 @@ async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor
     decide(draft) {
       const row = draft.instance('session', id);
       if (!row) return false;
-      // A thief may have begun further sessions with it.
+      // A thief may have started further sessions with it.
       return (reason === 'SECRET_REUSED' ? endWithConfirmed : endIn)(draft, row, reason);
     },
   });
 }
 
-/** Ends a session and its codes in a decision of `_system`; false when it was over. */
+/** Ends a session and its codes in a decision of `_system`; false if it had ended. */
 function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   revokeLinks(draft, row.context.person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }
 
 /**
- * Ends a session that somebody revokes, and the sessions of command lines that it confirmed: whoever
- * held it may have begun those. There is no chain of them, see `assertMayConfirm`.
+ * Ends a session that a user revokes, and the sessions of command lines that it confirmed, because
+ * a thief may have started those. These confirm no further ones, see `assertMayConfirm`.
  */
 export function endWithConfirmed(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   if (!endIn(draft, row, reason)) return false;
@@ -381,11 +393,11 @@ function actorOf(row: Instance<'session'>): Actor {
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  SECRET_REUSED: ': an old secret of it was used',
-  CONFIRMER_ENDED: ' with the one that confirmed it',
+  SECRET_REUSED: ': an old secret was used again',
+  CONFIRMER_ENDED: ' with the session that confirmed it',
 };
 
 function over(cause: string): Refusal {
-  const message = `The session was ended${WHY[cause] ?? ''}: sign in again`;
+  const message = `The session was ended${WHY[cause] ?? ''}. Sign in again`;
   return new Refusal('CREDENTIAL_REVOKED', message, { cause });
 }

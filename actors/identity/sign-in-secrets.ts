@@ -1,12 +1,12 @@
-/** Port that makes and parses secrets of sign-in, whose form is defined in `src/platform/keys.ts`. */
+/** Port that makes and parses secrets of sign-in. `src/platform/keys.ts` defines their form. */
 import { timingSafeEqual } from 'node:crypto';
 
 /** Sign-in link, invitation, session. */
 export type SignInSecretKind = 'link' | 'inv' | 'session';
 
-/** Makes, recognises and hashes secrets. Nothing of a secret but its hash is ever stored. */
+/** Makes, recognises and hashes secrets. Only the hash of a secret is ever stored. */
 export interface SignInSecrets {
-  /** A new secret with 256 random bits. `id`: of an existing row that it belongs to. */
+  /** A new secret with 256 random bits. `id` is that of an existing row that it belongs to. */
   mint(
     kind: SignInSecretKind,
     id?: string,
@@ -17,7 +17,7 @@ export interface SignInSecrets {
   hash(text: string): string;
 }
 
-/** Compares two hex SHA-256 in constant time. A stored value of another length differs. */
+/** Compares two hex SHA-256 in constant time. A stored value of another length is different. */
 export function sameDigest(stored: unknown, digest: string): boolean {
   const text = (typeof stored === 'string' ? stored : '').padEnd(64, '-').slice(0, 64);
   return timingSafeEqual(Buffer.from(text), Buffer.from(digest));

@@ -1,6 +1,6 @@
 /**
- * Open sessions and sign-in links of a person, in one record, so that all of them end in one decision.
- * Both are bounded: a further one ends the oldest.
+ * Open sessions and sign-in links of a person, in one record, so that one decision can end all of
+ * them. Both are bounded: a further one ends the oldest.
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
@@ -10,9 +10,9 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Sessions of one person at a time. */
+/** Maximum sessions of one person at a time. */
 export const SESSIONS_MAX = 50;
-/** Unused sign-in links of one person at a time. */
+/** Maximum unused sign-in links of one person at a time. */
 export const LINKS_MAX = 10;
 
 const KIND = 'signIns';
@@ -24,7 +24,7 @@ export interface SignIns {
   readonly links: readonly string[];
 }
 
-/** Those that are still open. */
+/** Sessions and links that are still open. */
 export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person: string): SignIns {
   const body = view.record(KIND, person)?.body;
   const open = (machine: 'session' | 'signInLink', ids: readonly string[] = []) =>
@@ -32,12 +32,14 @@ export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person
   return { sessions: open('session', body?.sessions), links: open('signInLink', body?.links) };
 }
 
-/** true when the person ever had a session or a sign-in link. */
+/** True if the person ever had a session or a sign-in link. */
 export function hasSignIns(view: Pick<ProjectView, 'record'>, person: string): boolean {
   return view.record(KIND, person) !== undefined;
 }
 
-/** Revokes the unused links of a person in a decision of `_system`: all, or those of one session. */
+/**
+ * Revokes the unused links of a person in a decision of `_system`: all, or those of one session.
+ */
 export function revokeLinks(
   draft: Draft,
   person: string,
@@ -59,7 +61,7 @@ export function endSignIns(draft: Draft, person: string, reason: string): number
   return sessions.length;
 }
 
-/** Notes a session or link that the same decision starts; beyond the bound the oldest end. */
+/** Records a session or link that the same decision starts. Beyond the bound, the oldest ends. */
 export function noteSignIn(
   draft: Draft,
   person: string,

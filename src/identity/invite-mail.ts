@@ -1,7 +1,7 @@
 /**
- * Mail of invitations, for services with a mail server. Owners of projects choose its recipients, so
- * it is limited for each address and each project. Beyond the limit an invitation is still made, and
- * the inviter passes its link on.
+ * Mails invitations, for services with a mail server. Owners of projects choose the recipients, so
+ * mails are limited per address and per project. Beyond the limit, an invitation is still made, and
+ * the inviter passes on its link.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -10,9 +10,9 @@ import { invitationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import type { InviteMail } from './api/members.ts';
 
-/** Mails to one address, whoever invites. */
+/** Mails to one address, from all inviters. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
-/** Mails for one project: a team at once, then one a minute. */
+/** Mails of one project: a team at once, then one per minute. */
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export function inviteMail({

@@ -1,5 +1,5 @@
 /**
- * The identity room, opened: people and their sign-in, service accounts and keys, access tokens, the
+ * Opens the identity room: people and their sign-in, service accounts and keys, access tokens, the
  * authenticator, reports of leaked secrets, and the repairs that run in the background.
  */
 import type { FastifyInstance } from 'fastify';
@@ -29,7 +29,9 @@ import { inviteMail } from './invite-mail.ts';
 import { openSignIn, type SignInOptions } from './open-sign-in.ts';
 import { readSessionCookie } from './sign-in/session-cookie.ts';
 
-/** A member that has not heard from the others for so long does not authenticate, ms: one lease. */
+/**
+ * A member that hears nothing from the others for this long stops authenticating, ms: one lease.
+ */
 const KEY_LEAD_MS = 6_000;
 
 export interface IdentityOptions extends Omit<SignInOptions, 'people'> {
@@ -39,7 +41,7 @@ export interface IdentityOptions extends Omit<SignInOptions, 'people'> {
   readonly secrets: Pick<SecretStore, 'get' | 'update' | 'lastUsed' | 'isShared'>;
 }
 
-/** Closed by `closers`. Throws like `openSignIn` and `openAccessTokens`. */
+/** `closers` closes it. Throws like `openSignIn` and `openAccessTokens`. */
 export async function openIdentity(options: IdentityOptions) {
   const { host, clock, log, closers, secrets, origin } = options;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
@@ -81,9 +83,9 @@ export async function openIdentity(options: IdentityOptions) {
   };
 }
 
-/** Counts and logs failures of changes that no caller waits for. */
+/** Counts and logs failures of changes that have no waiting caller. */
 function reportFaults({ metrics, log }: IdentityOptions): (what: string, error: unknown) => void {
-  const faults = metrics.counter('svc_people_faults_total', 'Changes of people that failed');
+  const faults = metrics.counter('svc_people_faults_total', 'Failed changes of people');
   return (what, error) => {
     faults.inc();
     log.error({ err: error, part: 'people' }, what);
@@ -121,27 +123,27 @@ function createSignInSecrets({
   };
 }
 
-/** Between two runs of a repair, ms; it also runs as soon as this member begins to act. */
+/** Interval between two runs of a repair, ms. It also runs as soon as this member starts to act. */
 const REPAIR_EVERY_MS = 10 * 60_000;
 
 interface RepairOptions<H> {
   readonly host: H;
-  /** The member that acts for `_system` repairs for all. */
+  /** The member that acts for `_system` runs the repairs for all. */
   readonly ownership: Pick<Ownership, 'owns' | 'onChange'>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Revokes the keys and connections that a crash or an outage left of deleted accounts. They give no
- * access, but are listed as if they did. Returns a function that stops it.
+ * Revokes the keys and connections of deleted accounts that a crash or an outage left behind. They
+ * give no access, but lists show them as if they did. Returns a function that stops it.
  */
 export function keepFinishingAccounts(
   options: RepairOptions<Pick<Host, 'submit' | 'view' | 'projects'>>,
 ): () => Promise<void> {
   return keepRepairing(options, {
     repair: () => finishLeftovers(options.host),
-    onFault: 'Ends of service accounts are not complete yet',
+    onFault: 'Cleaning up deleted service accounts is not complete yet',
   });
 }
 
@@ -151,7 +153,7 @@ function keepMarkingClaims(
 ): () => Promise<void> {
   return keepRepairing(options, {
     repair: () => completeClaimIndex(options.host),
-    onFault: 'Marks of unproven addresses are not complete yet',
+    onFault: 'Marking unproven addresses is not complete yet',
   });
 }
 
@@ -161,7 +163,7 @@ function keepNotingLeaks(
 ): () => Promise<void> {
   return keepRepairing(options, {
     repair: () => noteLeaksOfPeople(options.host),
-    onFault: 'Projects were not notified of a leaked session yet',
+    onFault: 'Notifying projects of leaked sessions is not complete yet',
   });
 }
 

@@ -1,7 +1,7 @@
 /**
- * Sign-in of people, opened from the settings: the identity provider and the mail server if they are
- * configured, the routes, and the session cookie. Neither provider nor mail server is called at the
- * start, so that the service runs while they are away.
+ * Sign-in of people, opened from the settings: the identity provider and the mail server if they
+ * are configured, the routes, and the session cookie. Neither the provider nor the mail server is
+ * called at the start, so that the service runs while they are unavailable.
  */
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
@@ -26,7 +26,7 @@ export interface SignInOptions {
   >;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Origin for clients, known once the server listens. */
+  /** Origin for clients, known when the server listens. */
   readonly origin: () => string;
   readonly clock: Clock;
   readonly random: Random;
@@ -36,14 +36,14 @@ export interface SignInOptions {
 }
 
 export interface SignIn {
-  /** To be called for every answer to a request with a session. */
+  /** To be called for every response to a request with a session. */
   readonly rotateCookie: RotateCookie;
-  /** undefined: no mail server is configured. */
+  /** undefined if no mail server is configured. */
   readonly mail: MailQueue | undefined;
   addRoutes(app: FastifyInstance): Promise<void>;
 }
 
-/** Throws `ConfigError` when the client secret cannot be read. */
+/** Throws `ConfigError` if the client secret cannot be read. */
 export function openSignIn(options: SignInOptions): SignIn {
   const { deriveKey, clock } = options;
   const rotateCookie = createRotateCookie(options);
@@ -82,7 +82,7 @@ function openProvider(options: SignInOptions): IdentityProvider | undefined {
   });
 }
 
-/** Throws `ConfigError` when the file is unreadable or empty. */
+/** Throws `ConfigError` if the file is unreadable or empty. */
 export function readClientSecret(file: string): string {
   let secret: string;
   try {

@@ -75,8 +75,8 @@ t.test('owners are notified when an account gains permissions', async (t) => {
   await accounts.enable({ ...change, account });
   await edit(undefined, ['monitoring.read', 'monitoring.write']);
   t.match(noted(), [
-    /^The service account Other .* was enabled again, by /,
-    /may now also monitoring\.write, by /,
+    /^The service account Other .* was enabled again by /,
+    /was granted monitoring\.write by /,
   ]);
   t.equal(noted().length, 2);
 });
@@ -143,7 +143,11 @@ t.test(
     };
     await settled();
     await stop();
-    t.same(warned, ['Ends of service accounts are not complete yet'], 'a fault is logged');
+    t.same(
+      warned,
+      ['Cleaning up deleted service accounts is not complete yet'],
+      'a fault is logged',
+    );
     t.ok(liveKeys() > 0);
 
     const commits: string[] = [];

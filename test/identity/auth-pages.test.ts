@@ -58,7 +58,7 @@ t.test('sign-in is disabled if cookies would be sent in the clear', async (t) =>
   const browser = new Browser(world);
   const answer = await browser.post('/auth/link', { token });
   t.equal(answer.status, 403);
-  t.match(answer.text, /use https/);
+  t.match(answer.text, /Use https/);
   t.same(answer.headers.getSetCookie(), []);
   for (const [origin, keeps] of [
     ['https://a.b', true],
@@ -128,12 +128,12 @@ t.test('the signed-in user accepts an invitation, after a notice that says so', 
   const ada = await world.person('ada@example.com');
   const browser = new Browser(world);
   await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-  t.match((await browser.get('/auth/link')).text, /Somebody is signed in here/);
+  t.match((await browser.get('/auth/link')).text, /Someone is already signed in here/);
   const { token } = await invite('ada.at.work@example.com');
   t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
   t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
   const other = new Browser(world);
-  t.notMatch((await other.get('/auth/link')).text, /Somebody is signed in here/);
+  t.notMatch((await other.get('/auth/link')).text, /Someone is already signed in here/);
   const { token: second } = await invite('bob@example.com');
   t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
   t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
@@ -194,7 +194,7 @@ t.test(
     const away = await browser.post('/auth/link', { token: 'x' });
     t.equal(away.status, 503);
     t.equal(away.headers.get('retry-after'), '1');
-    t.match(away.text, /The service cannot store anything at the moment: try again/);
+    t.match(away.text, /The service cannot store anything at the moment. Try again/);
     error = new Error('planted-host failed');
     for (const answer of [
       await browser.post('/auth/link', { token: 'x' }),
@@ -244,7 +244,7 @@ t.test(
     t.equal(world.people.sessionOf(JSON.parse(answer.text).session.secret).method, 'cli');
     const again = await program.post('/auth/cli', asked);
     t.equal(again.status, 403, 'it cannot renew itself');
-    t.match(again.text, /cannot confirm another sign-in: sign in by a link/);
+    t.match(again.text, /cannot confirm another sign-in. Sign in by a link/);
   },
 );
 

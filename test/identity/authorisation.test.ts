@@ -305,7 +305,7 @@ t.test('API-21: a session requires its cookie and the service’s Origin', async
     t.equal(await world.callAs(method, headers), expected, name);
   }
   const refused = await world.call('ListAlertRules', {}, { key: null, headers: { cookie } });
-  t.match(refused.body.message, /counts only with the header "Origin: http:\/\/127/);
+  t.match(refused.body.message, /requires the header "Origin: http:\/\/127/);
 });
 
 /**

@@ -148,7 +148,7 @@ t.test('a callback in a browser that began no sign-in is rejected (login CSRF)',
   const victim = new Browser(world);
   const without = await victim.get(pathOf(callback));
   t.equal(without.status, 400);
-  t.match(without.text, /begin again/);
+  t.match(without.text, /Start again/);
 
   // Their own sign-in is in progress: the attacker's code with the victim's state.
   const own = await goToProvider(world, victim);
@@ -296,7 +296,7 @@ t.test('cancelling at the provider is reported without the provider’s text', a
   url.searchParams.set('error_description', '<script>alert(1)</script>');
   const answer = await browser.get(pathOf(url.href));
   t.equal(answer.status, 403);
-  t.match(answer.text, /did not let you sign in/);
+  t.match(answer.text, /rejected the sign-in/);
   t.notMatch(answer.text, /script>alert/);
 });
 
@@ -322,7 +322,7 @@ t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
   await world.provider.stop();
   const late = await browser.get(pathOf(callback));
   t.equal(late.status, 503);
-  t.match(late.text, /gives no usable answer/);
+  t.match(late.text, /sent no usable response/);
   t.equal((await browser.get('/auth/login')).status, 303, 'its endpoints are known already');
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   t.equal((await browser.post('/auth/link', { token })).status, 303);

@@ -272,7 +272,7 @@ t.test('no secret rotates while its first use cannot be recorded', async (t) => 
   t.equal(world.people.sessionOf(second.secret).isRotationDue, true);
   await t.rejects(world.people.rotate(first.session), /gives no answer/);
   t.equal(world.people.sessionOf(second.secret).isRotationDue, true, 'it stays');
-  t.match(world.faults, [/could not be noted/]);
+  t.match(world.faults, [/could not be recorded/]);
   const third = await world.people.rotate(first.session);
   t.not(third.secret, second.secret);
 });

@@ -178,7 +178,7 @@ t.test('a session begun by a code confirms no other code', async (t) => {
   const { world, ann, browser, confirm } = await startConfirmed(t);
   const derived = await world.use(await confirm(browser), { verifier: 'v'.repeat(43) });
   const refusal = await confirm(derived).catch((error: unknown) => error);
-  t.match(refusal, { reason: 'HUMAN_OPERATION', message: /sign in by a link, by mail or at/ });
+  t.match(refusal, { reason: 'HUMAN_OPERATION', message: /Sign in by a link, by mail or at/ });
   t.same(await outcomeOf(() => confirm(browser)), 'accepted');
   t.equal(world.people.sessionsOf(ann).length, 2);
 });

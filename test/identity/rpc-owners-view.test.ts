@@ -103,7 +103,7 @@ t.test('owners are notified of a new key and a new owner, others are not', async
   const added = (await notices())[0].text;
   t.ok(
     added.includes(
-      `Ada (people/${editor.person}) became an OWNER, by Ada (people/${owner.person})`,
+      `Ada (people/${editor.person}) was made an OWNER by Ada (people/${owner.person})`,
     ),
   );
 });

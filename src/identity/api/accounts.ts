@@ -1,4 +1,4 @@
-/** Methods of `AutomationService` for service accounts, and their permission templates. */
+/** Methods of `AutomationService` for service accounts and their permission templates. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts.ts';
 import { ownerName, PERMISSION_TEMPLATES } from '../../../actors/identity/grants.ts';
@@ -121,7 +121,7 @@ function endMethods({
   };
 }
 
-/** The account to change, and who changes it. */
+/** The account to change, and the actor who changes it. */
 function accountOf(context: HandlerContext, name: string) {
   const { project, id } = parseName('name', name, 'serviceAccounts');
   return { project: within(context, project), account: id, by: actorOf(context) };
@@ -135,7 +135,7 @@ function changedMessage(
   return accountMessage(host, committedRow(host, project, answer.account));
 }
 
-/** The row after a commit; also a deleted one, for a resent request. */
+/** The row after a commit. For a resent request, it may be a deleted one. */
 function committedRow(
   host: AccountsDeps['host'],
   project: string,
@@ -143,7 +143,7 @@ function committedRow(
 ): Instance<'serviceAccount'> {
   const row = host.view(project).instance('serviceAccount', id);
   if (row) return row;
-  throw new Error(`The service account ${id} was committed and is not there`);
+  throw new Error(`The service account ${id} was committed but has no row`);
 }
 
 const STATES: Readonly<Record<string, ServiceAccount_State>> = {
@@ -175,7 +175,7 @@ function accountMessage(
   };
 }
 
-/** Connections of one account that are counted; accounts have a handful. */
+/** Maximum connections of one account that are counted. Accounts have a handful. */
 const CONNECTIONS_COUNTED_MAX = 1_000;
 
 function enabledConnections(view: ReturnType<Host['view']>, account: string): number {

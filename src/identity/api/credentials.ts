@@ -1,7 +1,7 @@
 /**
- * `ListCredentials`: one list of everything that can enter a project without a sign-in. Keys of every
- * kind come first, oldest first, then CI connections. Collectors of the whole service belong to the
- * operator and to no project.
+ * `ListCredentials`: one list of everything that can access a project without a sign-in. Keys of
+ * every kind come first, oldest first, then CI connections. Collectors of the whole service belong
+ * to the operator and to no project.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
@@ -108,7 +108,7 @@ const STATES = {
   expired: State.EXPIRED,
 } as const;
 
-/** Owner of a credential, as shown. */
+/** Owner of a credential, as displayed. */
 interface ShownOwner {
   readonly ownerName: string;
   readonly ownerDisplayName: string;
@@ -187,7 +187,10 @@ class CredentialMessages {
     return isIn ? granted : { state: 'disabled', capabilities: [] };
   }
 
-  /** Grants of a collector's or agent's key, which has no owner: an agent's works while its VM is enrolled by it. */
+  /**
+   * Grants of a collector's or agent's key, which has no owner. An agent's key works while it is
+   * the one that enrolled its VM.
+   */
   #own(row: Instance<'credential'>, { kind, vm, capabilities }: CredentialContext): Grants {
     const view = this.#deps.host.view(this.#project);
     const enrolment =

@@ -1,7 +1,7 @@
 /**
- * Methods of `AutomationService` for keys: owners of the project manage the keys of service accounts,
- * a member manages their own personal keys. A secret is only in the answer to the request that made
- * it.
+ * Methods of `AutomationService` for keys. Owners of the project manage the keys of service
+ * accounts; a member manages their own personal keys. Only the response to the request that made a
+ * secret contains it.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import {
@@ -109,7 +109,7 @@ function assertMayManage(context: HandlerContext, owner: KeyOwner): KeyOwner {
   return owner;
 }
 
-/** ms; undefined = the default one. Negative ones are refused later. */
+/** ms; undefined = the default lifetime. Negative lifetimes are rejected later. */
 function lifetimeOf(seconds: number): number | undefined {
   return seconds === 0 ? undefined : seconds * 1000;
 }
@@ -128,7 +128,7 @@ function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance<'cre
   throw new Refusal('NOT_FOUND', `There is no ${ownerName(owner)}/keys/${key}`);
 }
 
-/** Oldest first; ended keys only on request. */
+/** Oldest first. Ended keys are listed only on request. */
 async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerContext) {
   const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
   if (isEveryAccount(owner)) return await listKeysOfAccounts(deps, owner, request, context);

@@ -38,7 +38,7 @@ export interface InvitationMail {
   readonly invitedBy: string;
 }
 
-/** Queues a mail; false when it cannot be sent. */
+/** Queues a mail; false if it cannot be sent. */
 export type InviteMail = (mail: InvitationMail) => boolean;
 
 export interface MemberDeps {
@@ -47,7 +47,7 @@ export interface MemberDeps {
   readonly members: Members;
   /** Origin under which people reach the service. */
   readonly publicUrl: () => string;
-  /** Absent: the service sends no mail. */
+  /** Absent if the service sends no mail. */
   readonly inviteMail?: InviteMail;
 }
 
@@ -146,11 +146,11 @@ async function revokeInvitation(
     request: requestKeyOf(context, RevokeInvitationRequestSchema, request),
   });
   const row = host.view(project).instance('invitation', id);
-  if (!row) throw new Error(`Invitation ${id} was revoked and is not there`);
+  if (!row) throw new Error(`The invitation ${id} was revoked but has no row`);
   return invitationMessage(host, row, clock.now());
 }
 
-/** An OWNER can remove anybody; everybody can remove themselves. */
+/** An OWNER can remove any member. Every member can remove themselves. */
 async function removeMember(
   { members }: MemberDeps,
   request: RemoveMemberRequest,

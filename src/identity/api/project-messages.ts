@@ -27,7 +27,7 @@ export function roleOf(role: Role): RoleName {
   if (role === Role.VIEWER) return 'VIEWER';
   if (role === Role.EDITOR) return 'EDITOR';
   if (role === Role.OWNER) return 'OWNER';
-  throw invalidField('role', 'role is missing: VIEWER, EDITOR or OWNER');
+  throw invalidField('role', 'role is missing: send VIEWER, EDITOR or OWNER');
 }
 
 /** The project as one of its members sees it. */
@@ -46,7 +46,9 @@ export function projectMessage(
   };
 }
 
-/** Name and creation time; for a project of an older version the time of its first recorded event. */
+/**
+ * Name and creation time. For a project of an older version, the time of its first recorded event.
+ */
 export function projectFacts(
   host: Pick<Host, 'view'>,
   project: string,
@@ -72,7 +74,7 @@ export function memberMessage(
   };
 }
 
-/** @param nowMs decides whether it has expired, also before its timer has fired */
+/** @param nowMs decides whether it has expired, even before its timer fires */
 export function invitationMessage(
   host: Pick<Host, 'view'>,
   row: Instance<'invitation'>,

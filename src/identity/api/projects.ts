@@ -1,6 +1,6 @@
 /**
- * Methods of `ProjectService` for the caller and their projects. For people only; each method declares
- * who may call it, and `within` decides.
+ * Methods of `ProjectService` for the caller and their projects, for people only. Each method
+ * declares who may call it, and `within` decides.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { type People, personOf as personIn } from '../../../actors/identity/people.ts';
@@ -32,7 +32,7 @@ import type { serviceInfoOf } from './service-info.ts';
 
 export interface ProjectDeps extends MemberDeps {
   readonly people: People;
-  /** Who may create projects. */
+  /** The people who may create projects. */
   readonly projectCreation: 'operator' | 'people';
   readonly serviceInfo: ReturnType<typeof serviceInfoOf>;
 }
@@ -79,7 +79,10 @@ async function updateProject(
   if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
   const { promqlLookbackSeconds } = request;
   if (promqlLookbackSeconds === undefined) {
-    throw invalidField('promqlLookbackSeconds', 'Nothing is to change: give promqlLookbackSeconds');
+    throw invalidField(
+      'promqlLookbackSeconds',
+      'The request changes nothing: send promqlLookbackSeconds',
+    );
   }
   await members.setPromqlLookback({
     project,
@@ -94,7 +97,7 @@ function getSelf({ host }: ProjectDeps, context: HandlerContext) {
   const { person, session, name } = personOf(context);
   const known = personIn(host, person);
   const row = host.view(SYSTEM_PROJECT).instance('session', session);
-  if (!known || !row) throw new Error(`${name} is signed in and is not there`);
+  if (!known || !row) throw new Error(`${name} is signed in but has no row`);
   const { method, expiresMs } = row.context;
   const { displayName, email } = known;
   const sessionExpiresUnix = unixSeconds(expiresMs);
@@ -127,10 +130,10 @@ async function endSession(
   const { person } = personOf(context);
   const [, of, session] = SESSION.exec(request.name) ?? [];
   if (of === undefined || session === undefined) {
-    const message = 'name is not the name of a session: send one like people/.../sessions/...';
+    const message = 'name is not the name of a session. Send one like people/.../sessions/...';
     throw invalidField('name', message);
   }
-  if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not one of yours');
+  if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not yours');
   await people.endOwnSession({ person, session, request: key });
   return {};
 }
@@ -148,7 +151,7 @@ async function signOutEverywhere(
   return { sessions: await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE', options) };
 }
 
-/** In the order of their ids. The token holds the last id, so that the list may change in between. */
+/** Sorted by id. The token holds the last id, so that the list may change between pages. */
 async function listProjects(
   { host, members }: ProjectDeps,
   request: ListProjectsRequest,
@@ -174,7 +177,7 @@ async function createProject(
   if (projectCreation !== 'people') {
     throw new Refusal(
       'INVALID_STATE',
-      'Only the operator creates projects here: ask for "svc admin project create"',
+      'Only the operator creates projects here. Ask for "svc admin project create"',
     );
   }
   const { projectId: project, displayName } = request;
@@ -186,7 +189,6 @@ async function createProject(
     request: requestKeyOf(context, CreateProjectRequestSchema, request),
   });
   const place = members.placesOf(person).find((each) => each.project === project);
-  if (!place)
-    throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project any more');
+  if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are no longer a member of this project');
   return projectMessage(host, place);
 }

@@ -1,4 +1,6 @@
-/** `GetServiceInfo` of `ProjectService`: how this service is set up, as far as people need to know. */
+/**
+ * `GetServiceInfo` of `ProjectService`: the setup of this service, as far as users need to know it.
+ */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { SAMPLING_INTERVAL_MS } from '../../../streams/telemetry/metrics/derive-columns.ts';
 import type { ServiceInfoSchema } from '../../gen/svc/project/v1/project_pb.ts';
@@ -10,7 +12,10 @@ export type InfoSettings = Pick<
   'smtpUrl' | 'ciIssuers' | 'expandedDatacenters' | 'projectCreation'
 >;
 
-/** No address of a mail server, no key: only what a page asks before it offers something. */
+/**
+ * Contains no address of a mail server and no key, only the facts that a page needs to decide what
+ * to offer.
+ */
 export function serviceInfoOf(settings: InfoSettings): MessageInitShape<typeof ServiceInfoSchema> {
   return {
     version: programVersion,

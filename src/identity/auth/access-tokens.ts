@@ -1,9 +1,9 @@
 /**
- * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service. The first key
- * is made for the first token, is sealed in the secret store, and is replaced after 90 days; a
- * replaced key verifies until its last token has expired. Members share the keys: each is made by one
- * of them, and signs only once all of them verify by it. A token proves only for which connection it
- * was made: whether that connection may still act is resolved on each request.
+ * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service. The first
+ * key is made for the first token, is sealed in the secret store, and is replaced after 90 days. A
+ * replaced key verifies until its last token has expired. Members share the keys: one member makes
+ * each key, and it signs only when all members verify by it. A token proves only which connection
+ * it was made for. Whether that connection may still act is resolved on each request.
  */
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
@@ -40,17 +40,17 @@ export interface AccessTokensOptions {
   readonly secrets: Pick<SecretStore, 'get' | 'update'>;
   readonly clock: Clock;
   /**
-   * How long a key is published before it signs, ms: a member that has not heard of it by then acts no
-   * more. Default 0: there are no other members, and a key is made when it is needed.
+   * Time between the publication and the first use of a key, ms. A member that has not learned of
+   * it by then no longer acts. Default 0: there are no other members, and a key is made on demand.
    */
   readonly leadMs?: number;
-  /** Public URL of the service, `iss` of every token. A function, because it is known late. */
+  /** Public URL of the service, the `iss` of every token. A function, because it is known late. */
   readonly issuer: () => string;
   /** Verified tokens in the cache; default 10,000, about 4 MB. */
   readonly cachedMax?: number;
 }
 
-/** Media type of RFC 9068, section 2.1, which keeps tokens of other purposes out. */
+/** Media type of RFC 9068, section 2.1, which rejects tokens of other purposes. */
 const TYP = 'at+jwt';
 const ALGORITHM = 'EdDSA';
 /** Our tokens have about 600 characters. */
@@ -85,7 +85,7 @@ export async function openAccessTokens(options: AccessTokensOptions): Promise<Ac
     },
     verify: async (text) => {
       const digest = hash('sha256', text, 'base64url');
-      // A changed public URL ends the tokens issued under the old one, also cached ones.
+      // A change of the public URL ends the tokens issued under the old one, cached ones too.
       const known = verified.get(digest);
       if (known && known.issuer === issuer()) return inTime(known.claims, clock);
       if (text.length > LENGTH_MAX) throw malformed();
@@ -132,7 +132,7 @@ async function keyOf(kid: string | undefined, keys: SigningKeys): Promise<Crypto
   return key.publicKey;
 }
 
-/** The signature proves that we made it, so a wrong type comes from another version of ours. */
+/** The signature proves that this service made it, so a wrong type comes from another version. */
 function claimsOf(payload: JWTPayload): AccessTokenClaims {
   const { jti, sub, aud, exp, token_epoch: tokenEpoch } = payload;
   if (typeof aud !== 'string' || !aud.startsWith(PROJECTS) || typeof sub !== 'string') {
@@ -146,7 +146,7 @@ function claimsOf(payload: JWTPayload): AccessTokenClaims {
 }
 
 function inTime(claims: AccessTokenClaims, clock: Clock): AccessTokenClaims {
-  // Compared as jose does: in whole seconds, the end excluded.
+  // Compared like jose does: in whole seconds, the end excluded.
   if (seconds(clock.now()) * 1000 >= claims.expiresMs) throw expired();
   return claims;
 }
@@ -158,23 +158,23 @@ function seconds(ms: number): number {
 function expired(): Refusal {
   return new Refusal(
     'CREDENTIAL_EXPIRED',
-    'The 15 minutes of the access token are over: exchange a fresh identity token',
+    'The access token has expired after its 15 minutes. Exchange a fresh identity token',
   );
 }
 
-/** Alike for every fault: which part of a forged token was wrong helps only its forger. */
+/** The same for every fault: the detail would help only forgers. */
 function malformed(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The access token is not one of this service: exchange a fresh identity token',
+    'The access token was not issued by this service. Exchange a fresh identity token',
   );
 }
 
-/** Seconds. Keys change every 90 days, but in one process a new one signs at once. */
+/** Seconds. Keys change every 90 days, but in a single process a new one signs at once. */
 const CACHE_SECONDS = 300;
 
 /**
- * Adds `/.well-known/jwks.json`: the public keys of access tokens (RFC 7517), with which anybody can
+ * Adds `/.well-known/jwks.json`: the public keys of access tokens (RFC 7517), by which anyone can
  * verify one. Empty until the first token is made.
  */
 export function addJwksRoute(app: FastifyInstance, tokens: Pick<AccessTokens, 'jwks'>): void {
@@ -202,41 +202,42 @@ interface SigningKeysOptions {
   readonly secrets: Pick<SecretStore, 'get' | 'update'>;
   readonly clock: Clock;
   readonly leadMs: number;
-  /** Lifetime of the tokens, ms: a key verifies for this long after it stopped signing. */
+  /** Lifetime of the tokens, ms. A key verifies for this long after it stopped signing. */
   readonly tokensLiveMs: number;
 }
 
-/** How long a key signs, ms: 90 days. */
+/** Time for which a key signs, ms: 90 days. */
 export const SIGNING_KEY_MS = 90 * 86_400_000;
-/** Added to the tokens' lifetime, ms, because clocks of two nodes may differ. */
+/** Added to the tokens' lifetime, ms, because the clocks of two nodes may differ. */
 const MARGIN_MS = 60_000;
 const STORED = { id: 'access-tokens', purpose: 'signing-keys' } as const;
 
-/** Stored form, sealed because `jwk` has the private part while the key signs. */
+/** Stored form. It is sealed, because `jwk` includes the private part while the key signs. */
 interface StoredKey {
   readonly jwk: JWK;
   /** Unix ms. */
   readonly createdMs: number;
-  /** When it stopped signing, Unix ms; null = it signs. */
+  /** Time when it stopped signing, Unix ms; null while it signs. */
   readonly retiredMs: number | null;
 }
 
 interface KeptKey extends VerifyingKey {
   readonly stored: StoredKey;
-  /** null once it has stopped signing. */
+  /** null after it stopped signing. */
   readonly privateKey: CryptoKey | null;
 }
 
 /**
  * Ed25519 keys of access tokens: one that signs, and the public parts of earlier ones that still
- * verify. They are sealed in the secret store as one value, which changes by compare-and-set, so that
- * a crash leaves the old set or the new one, and of two members that replace a key at once one does.
+ * verify. They are sealed in the secret store as one value, which changes by compare-and-set. So a
+ * crash leaves either the old set or the new one, and only one of two members that replace a key at
+ * once succeeds.
  */
 class SigningKeys {
   readonly #options: SigningKeysOptions;
   #stored: Uint8Array | undefined;
   #keys: readonly KeptKey[] = [];
-  /** Elapsed time at which a key was first seen here, by key id. */
+  /** Elapsed time when this member first saw a key, by key id. */
   readonly #seenMs = new Map<string, number>();
   #making: Promise<void> | undefined;
 
@@ -244,13 +245,15 @@ class SigningKeys {
     this.#options = options;
   }
 
-  /** Where members share the keys, makes one early. Throws `SealBroken`, and what `update` throws. */
+  /**
+   * Makes a key early if members share the keys. Throws `SealBroken`, and the errors of `update`.
+   */
   async open(): Promise<void> {
     await this.#load();
     if (this.#options.leadMs > 0 && !this.#newest()) await this.#make();
   }
 
-  /** The key to sign with, in the store. Made when there is none or it is too old. */
+  /** The key to sign with, in the store. It is made if none exists or if it is too old. */
   async signing(): Promise<SigningKey> {
     const { clock } = this.#options;
     while (true) {
@@ -267,13 +270,15 @@ class SigningKeys {
     }
   }
 
-  /** Every key whose tokens may still live, newest first. Empty before the first is made. */
+  /**
+   * Every key whose tokens may not have expired, newest first. Empty before the first key is made.
+   */
   async verifying(): Promise<readonly VerifyingKey[]> {
     await this.#load();
     return this.#keys.filter((key) => this.#lives(key.stored));
   }
 
-  /** The key with this id; looks for what another member has made only when it is unknown. */
+  /** The key with this id. Reads the keys of other members only if the id is unknown. */
   async find(kid: string | undefined): Promise<VerifyingKey | undefined> {
     const isIt = (key: KeptKey): boolean => key.kid === kid && this.#lives(key.stored);
     return this.#keys.find(isIt) ?? (await this.verifying()).find((key) => key.kid === kid);
@@ -288,7 +293,7 @@ class SigningKeys {
     return retiredMs === null || clock.now() < retiredMs + tokensLiveMs + MARGIN_MS;
   }
 
-  /** Until every other member has the key or acts no more, ms. */
+  /** Time until every other member has the key or no longer acts, ms. */
   #leadLeftMs({ kid, stored }: KeptKey): number {
     const { clock, leadMs } = this.#options;
     if (clock.now() >= stored.createdMs + leadMs + MARGIN_MS) return 0;
@@ -296,7 +301,7 @@ class SigningKeys {
     return Math.max(0, seenMs + leadMs - clock.elapsed());
   }
 
-  /** One key for all that ask at once, here and on other members. */
+  /** Makes one key for all concurrent callers, here and on other members. */
   #make(): Promise<void> {
     this.#making ??= this.#add().finally(() => {
       this.#making = undefined;
@@ -314,7 +319,7 @@ class SigningKeys {
     });
   }
 
-  /** The keys before a new one: they sign until it may. */
+  /** The keys before a new one. They sign until the new one may. */
   #leave(keys: readonly StoredKey[], nowMs: number): readonly StoredKey[] {
     return this.#options.leadMs > 0 ? keys : keys.map((key) => retired(key, nowMs));
   }
@@ -383,7 +388,7 @@ async function asKey(stored: StoredKey): Promise<KeptKey> {
   return { kid, stored, privateKey, publicKey, publicJwk };
 }
 
-/** From `nowMs` on the key only verifies, which needs no private part. */
+/** From `nowMs` on, the key only verifies, which needs no private part. */
 function retired({ jwk, createdMs, retiredMs }: StoredKey, nowMs: number): StoredKey {
   return { jwk: publicPart(jwk), createdMs, retiredMs: retiredMs ?? nowMs };
 }

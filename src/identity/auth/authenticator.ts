@@ -1,8 +1,8 @@
 /**
- * Authenticator of requests by key, access token or session. Verified secrets are cached by their
- * digest, because what they prove never changes. What they may do is read on each request from rows
- * that applied commits keep fresh, so that a revocation takes effect on the next request. Lifetimes
- * are also checked on each request, and do not depend on a timer.
+ * Authenticator of requests by key, access token or session. Verified secrets are cached by digest,
+ * because what they prove never changes. Their permissions are read on each request from rows that
+ * applied commits keep fresh, so that a revocation takes effect on the next request. Lifetimes are
+ * also checked on each request and do not depend on a timer.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { AccessTokenClaims } from '../../../actors/ci/exchange.ts';
@@ -44,16 +44,16 @@ export interface SessionPorts {
 export interface AuthenticatorOptions {
   readonly host: Pick<Host, 'findInstance' | 'onApplied' | 'view'>;
   readonly clock: Clock;
-  /** Called with the id of each accepted credential; for an access token, its connection's. */
+  /** Called with the id of each accepted credential; for an access token, its connection's id. */
   readonly noteUse: (credential: string) => void;
-  /** Absent: access tokens are not accepted. */
+  /** Absent if access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
-  /** Why this process cannot vouch for any credential now. Absent: it always can. */
+  /** The reason why this process cannot vouch for any credential now. Absent if it always can. */
   readonly refusal?: () => string | undefined;
 }
 
-/** Verified keys in the cache, about 300 bytes each; bounded because anybody may hold many. */
+/** Maximum verified keys in the cache, about 300 bytes each. Anyone may hold many keys. */
 const SECRETS_MAX = 20_000;
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
@@ -71,7 +71,7 @@ export function createAuthenticator(
   const verifier = new Verifier(options, rows);
   const revalidate = <P extends Principal>(principal: P): P => {
     assertVouching(options);
-    // Resolves to the kind of principal that it was called with.
+    // The kind of the resolved principal is that of the given one.
     return resolvePrincipal(rows, principal, clock.now()) as P;
   };
   return {
@@ -133,12 +133,12 @@ class Verifier {
     return principal;
   }
 
-  /** Answers alike for every unknown key, so that nobody learns which ids exist. */
+  /** Answers the same for every unknown key, so that callers cannot learn which ids exist. */
   #verifyKey(text: string, digest: string): KnownKey {
     const parsed = parseKey(text);
     const found = parsed && this.#rows.findCredential(parsed.id);
     const stored = String(found?.context.hash ?? '').padEnd(64, '0');
-    // Also compared for an unknown id, so that the duration is the same.
+    // An unknown id is compared too, so that the duration is the same.
     const isSame = timingSafeEqual(Buffer.from(digest), Buffer.from(stored.slice(0, 64)));
     if (!found || !isSame) throw unknownKey();
     const known = { project: found.project, id: found.instance };
@@ -152,7 +152,7 @@ class Verifier {
     const claims = await tokens?.verify(text);
     if (!claims) throw unknownKey();
     const principal = resolveToken(this.#rows, claims, clock.now());
-    // Tokens live for minutes: owners want to know when the connection was used.
+    // Tokens live for minutes, so owners want to know when the connection was used.
     noteUse(claims.connection);
     return principal;
   }
@@ -165,11 +165,11 @@ class Verifier {
     assertVouching(this.#options);
     const own = origin();
     const secret = readCookie(cookie, own);
-    // Other cookies of the host identify nobody.
+    // Other cookies of the host identify no one.
     if (secret === undefined) throw nothingShown();
     if (shownOrigin !== own) {
       const seen = shownOrigin === undefined ? 'none' : `"${shownOrigin.slice(0, 100)}"`;
-      const message = `A session counts only with the header "Origin: ${own}", not with ${seen}`;
+      const message = `A session requires the header "Origin: ${own}", not ${seen}`;
       throw new Refusal('MISSING_CREDENTIAL', message);
     }
     const live = people.sessionOf(secret);
@@ -193,7 +193,7 @@ function resolvePrincipal(rows: IdentityRows, principal: Principal, nowMs: numbe
   return resolveKey(rows, row, nowMs);
 }
 
-/** The one bearer of a header. Throws a `Refusal`: MISSING_CREDENTIAL, MALFORMED_CREDENTIAL. */
+/** The bearer token of a header. Throws a `Refusal`: MISSING_CREDENTIAL, MALFORMED_CREDENTIAL. */
 function bearerOf(authorization: string | undefined): string {
   if (authorization === undefined || authorization === '') {
     throw nothingShown();
@@ -202,7 +202,7 @@ function bearerOf(authorization: string | undefined): string {
   if (text === undefined) {
     throw new Refusal(
       'MALFORMED_CREDENTIAL',
-      'The Authorization header is not "Bearer <key>", with one key and nothing after it',
+      'The Authorization header must be "Bearer <key>" with one key and nothing after it',
     );
   }
   return text;
@@ -216,16 +216,16 @@ function nothingShown(): Refusal {
 }
 
 function unknownKey(): Refusal {
-  const message = 'The key is not one of this service: check that it was copied whole';
+  const message = 'The key was not issued by this service. Check that you copied all of it';
   return new Refusal('MALFORMED_CREDENTIAL', message);
 }
 
-// Principals from rows: a key within its owner's grants, an access token within its
-// connection and service account, a session within its person's memberships. Everything that can end
-// access is checked here, on each request, in one order: the secret itself, its owner, its remaining
+// Principals from rows: a key within its owner's grants, an access token within its connection and
+// service account, a session within its person's memberships. Everything that can end access is
+// checked here on each request, in this order: the secret itself, its owner, its remaining
 // capabilities.
 
-/** Principal of a key of any kind. Throws a `Refusal` when the key gives no access now. */
+/** Principal of a key of any kind. Throws a `Refusal` if the key gives no access now. */
 function resolveKey(
   rows: IdentityRows,
   key: Instance<'credential'>,
@@ -252,7 +252,7 @@ function resolveKey(
   };
 }
 
-/** Principal of a verified access token. Throws a `Refusal` when it gives no access now. */
+/** Principal of a verified access token. Throws a `Refusal` if it gives no access now. */
 export function resolveToken(
   rows: IdentityRows,
   claims: AccessTokenClaims,
@@ -260,7 +260,7 @@ export function resolveToken(
 ): CredentialPrincipal {
   const { project, connection: id, token, tokenEpoch, expiresMs } = claims;
   if (nowMs >= expiresMs) {
-    throw new Refusal('CREDENTIAL_EXPIRED', 'The access token has ended: exchange again');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The access token has expired. Exchange again');
   }
   const connection = rows.find('ciConnection', project, id);
   if (!connection || connection.value === 'deleted') {
@@ -271,7 +271,7 @@ export function resolveToken(
   }
   const account = String(connection.context.serviceAccount);
   const granted = accountGrants(rows, { project, machine: 'serviceAccount', id: account });
-  // After the states: another exchange does not help while something is disabled.
+  // Checked after the states, because another exchange does not help while something is disabled.
   if (connection.context.tokenEpoch !== tokenEpoch) {
     const message =
       'The CI connection, or its service account, changed after the access token was made: ' +
@@ -292,7 +292,7 @@ export function resolveToken(
   };
 }
 
-/** Principal of a person's session. Throws a `Refusal` when session or person may not act. */
+/** Principal of a person's session. Throws a `Refusal` if the session or the person may not act. */
 function resolveSession(
   rows: IdentityRows,
   { session, person }: { readonly session: string; readonly person: string },
@@ -301,10 +301,10 @@ function resolveSession(
   const row = rows.find('session', SYSTEM_PROJECT, session);
   const expiresMs = Number(row?.context.expiresMs);
   if (row?.value === 'expired' || nowMs >= expiresMs) {
-    throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The session has expired. Sign in again');
   }
   if (row?.value !== 'active') {
-    throw new Refusal('CREDENTIAL_REVOKED', 'The session was ended: sign in again');
+    throw new Refusal('CREDENTIAL_REVOKED', 'The session was ended. Sign in again');
   }
   assertPersonActive(rows, person);
   return {
@@ -322,29 +322,29 @@ function resolveSession(
   };
 }
 
-/** When the key itself ends, Unix ms. */
+/** Returns the time when the key itself ends, Unix ms. */
 function assertKeyInForce({ value, context }: Instance<'credential'>, nowMs: number): number {
   const isLive = value === 'active' || value === 'rotating';
   const expiresMs = Number(context.expiresMs);
   if (value === 'expired' || (isLive && nowMs >= expiresMs)) {
-    throw new Refusal('CREDENTIAL_EXPIRED', 'The lifetime of the key has ended: use a new one');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The key has expired. Use a new one');
   }
   const { overlapEndsMs } = context;
   const endsMs = typeof overlapEndsMs === 'number' ? Math.min(expiresMs, overlapEndsMs) : expiresMs;
   if (isLive && nowMs < endsMs) return endsMs;
-  throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked or replaced: use its successor');
+  throw new Refusal('CREDENTIAL_REVOKED', 'The key was revoked or replaced. Use its successor');
 }
 
-/** Grants of a key's owner. Throws a `Refusal` when the owner does not exist any more. */
+/** Grants of a key's owner. Throws a `Refusal` if the owner no longer exists. */
 function ownerGrants(rows: IdentityRows, key: Instance<'credential'>): readonly string[] {
   const owner = parseOwner(String(key.context.owner));
   if (!owner || owner.project !== key.project) {
-    throw new Refusal('GRANT_REMOVED', 'The key acts for nobody: make one for a service account');
+    throw new Refusal('GRANT_REMOVED', 'The key has no owner. Make one for a service account');
   }
   if (owner.machine === 'serviceAccount') return accountGrants(rows, owner);
   const { state, capabilities } = grantsOf(rows.of(owner.project), owner);
   if (state !== 'active') {
-    const message = 'The owner of this personal key is not a member of the project any more';
+    const message = 'The owner of this personal key is no longer a member of the project';
     throw new Refusal('GRANT_REMOVED', message);
   }
   const member = rows.find('membership', owner.project, owner.id);
@@ -363,11 +363,11 @@ function accountGrants(rows: IdentityRows, account: KeyOwner): readonly string[]
 
 function assertPersonActive(rows: IdentityRows, person: string): void {
   if (rows.find('person', SYSTEM_PROJECT, person)?.value === 'active') return;
-  throw new Refusal('IDENTITY_DISABLED', 'An operator has locked this person out');
+  throw new Refusal('IDENTITY_DISABLED', 'The operator has locked this person out');
 }
 
 /**
- * An agent's key works while it is the key of its VM's expanded monitoring, also while the VM is
+ * An agent's key works while it is the key of its VM's expanded monitoring, even while the VM is
  * offered to another agent that has not enrolled yet.
  */
 function assertEnrolled(
@@ -376,7 +376,7 @@ function assertEnrolled(
 ): void {
   const enrolment = rows.find('enrolment', project, enrolmentIdOf(project, String(context.vm)));
   if (enrolment?.context.credential === instance) return;
-  throw new Refusal('GRANT_REMOVED', 'Expanded monitoring of this VM is off, or by another agent');
+  throw new Refusal('GRANT_REMOVED', 'Expanded monitoring is off, or has another agent');
 }
 
 function bounded(own: readonly string[], granted: readonly string[]) {
@@ -390,18 +390,18 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** Returns when access ends, Unix ms; throws a `Refusal` once it has ended. */
+/** Returns the time when access ends, Unix ms. Throws a `Refusal` once it has ended. */
 export type AccessCheck = () => number;
 
 interface Watch {
   readonly check: AccessCheck;
   readonly onLost: (why: Refusal) => void;
-  /** Rows that the last check has read: only their changes can change its result. */
+  /** Rows that the last check read. Only their changes can change its result. */
   rows: ReadonlySet<RowKey>;
   endsMs: number;
 }
 
-/** Half of the second within which an open answer must end (API-17). */
+/** Half of the second within which an open response must end (API-17). */
 const TICK_MS = 500;
 
 class Watches {
@@ -409,7 +409,7 @@ class Watches {
   readonly #identities: IdentityRows;
   readonly #watches = new Set<Watch>();
   readonly #byRow = new Map<RowKey, Set<Watch>>();
-  /** No later than the earliest end of all. */
+  /** No later than the earliest end of all checks. */
   #nextEndMs = Number.POSITIVE_INFINITY;
   #cancelTick: CancelWakeUp | undefined;
 
@@ -418,7 +418,7 @@ class Watches {
     this.#identities = options.identities;
   }
 
-  /** Calls `onLost` once, when `check` throws, now or later. Returns a function that ends the watch. */
+  /** Calls `onLost` once, when `check` throws, now or later. Returns a function that stops it. */
   add(check: AccessCheck, onLost: (why: Refusal) => void): () => void {
     const watch: Watch = { check, onLost, rows: new Set(), endsMs: 0 };
     this.#watches.add(watch);
@@ -427,7 +427,7 @@ class Watches {
     return () => this.#remove(watch);
   }
 
-  /** To be called with the rows that a commit has changed. */
+  /** To be called with the rows that a commit changed. */
   changed(rows: ReadonlySet<RowKey>): void {
     if (this.#watches.size === 0) return;
     const affected = new Set<Watch>();
@@ -478,7 +478,7 @@ class Watches {
     watch.rows = new Set();
   }
 
-  /** Ticks, rather than one wake-up at the end, because calendar time may jump. */
+  /** Ticks instead of one wake-up at the end, because calendar time may jump. */
   #tickLater(): CancelWakeUp {
     return this.#clock.wakeAfter(TICK_MS, () => {
       this.#cancelTick = undefined;
@@ -498,16 +498,16 @@ class Watches {
   }
 }
 
-/** Any other error leaves the access unknown, so that the answer ends too. */
+/** Any other error leaves the access unknown, so the response ends too. */
 function asRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  return new Refusal('NOT_READY', 'Access could not be checked: send the request again');
+  return new Refusal('NOT_READY', 'Access could not be checked. Send the request again');
 }
 
-// The cache of identity rows, each kept until a commit changes it. A request reads several (key, account,
-// member, person), and reading them from SQLite would cost more than the rest of its authentication.
-// Commits are applied and reported in one turn of the event loop, so that no reader sees a row older
-// than the last applied commit.
+// The cache of identity rows. Each row is kept until a commit changes it. A request reads several
+// rows (key, account, member, person), and reading them from SQLite would cost more than the rest
+// of its authentication. Commits are applied and reported in one turn of the event loop, so that no
+// reader sees a row older than the last applied commit.
 
 /** Machines on whose rows access depends. */
 type AccessMachine =
@@ -529,7 +529,7 @@ const ACCESS_MACHINES: ReadonlySet<string> = new Set<AccessMachine>([
   'session',
 ]);
 
-/** Rows in the cache, about 1 KB each; bounded because anybody may hold many keys. */
+/** Maximum rows in the cache, about 1 KB each. Bounded, because anyone may hold many keys. */
 const ROWS_MAX = 20_000;
 
 /** Identifies a row among those of all machines and projects. */
@@ -544,7 +544,7 @@ export class IdentityRows {
     this.#host = host;
   }
 
-  /** The present row. Missing rows are not cached. */
+  /** The current row. Missing rows are not cached. */
   find<M extends AccessMachine>(machine: M, project: string, id: string): Instance<M> | undefined {
     const key = rowKey(machine, project, id);
     this.#noted?.add(key);

@@ -1,6 +1,6 @@
 /**
- * Last-used times of credentials: kept in memory on each request, written in one batch every five
- * minutes. A kill loses the last minutes; in exchange no request waits for a disk.
+ * Last-used times of credentials, updated in memory on each request and written in one batch every
+ * five minutes. A kill loses the last minutes, but no request waits for a disk.
  */
 import type { LastUsedStore } from '../../../sqlite/platform/secrets/secret-store.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
@@ -34,7 +34,7 @@ export function createLastUsed(options: {
       store.record([...noted].map(([credential, atMs]) => ({ credential, atMs })));
       noted.clear();
     } catch (error) {
-      // Kept in memory, so that the next flush writes them.
+      // The times stay in memory, so the next flush writes them.
       log.warn({ err: error }, 'The last-used times of keys could not be written');
     }
   };

@@ -1,12 +1,12 @@
 /**
- * Reports of leaked secrets. Each text is recognised by its form, and the secret is ended. Two kinds are
- * not recognised: a webhook's signing secret has no form of its own, and the link that confirms a
- * mail recipient lets nobody in.
+ * Reports of leaked secrets. Each text is recognised by its form, and the secret is revoked. Two
+ * kinds are not recognised: a webhook's signing secret has no form of its own, and the link that
+ * confirms a mail recipient gives no access.
  *
- * `POST /v1/leaked-keys` takes reports from anybody, above all from repository scanners. It needs no
- * credential, because the text is the proof. The answer says of each text only whether it was ended
- * now; unknown, expired and miscopied texts are answered alike. Texts are in the body, which no log
- * and no proxy keeps.
+ * Anyone may send reports to `POST /v1/leaked-keys`, above all repository scanners. It needs no
+ * credential, because the text is the proof. The response says of each text only whether it was
+ * revoked now. Unknown, expired and miscopied texts get the same answer. Texts are in the body,
+ * which no log and no proxy stores.
  *
  *     {"key": "svc_pk_..."}   {"keys": [...]}   [{"token": "svc_pk_..."}, ...]
  *     -> {"results": [{"revoked": true}, ...]}
@@ -25,13 +25,13 @@ import type { Metrics } from '../../platform/metrics.ts';
 import { addStrictHeaders, sendErrors } from '../sign-in/answers.ts';
 import type { AccessTokens } from './access-tokens.ts';
 
-/** Texts of one report: as many keys as fit into 24 KiB, enough for a scanner's batch. */
+/** Maximum texts in one report: as many keys as fit into 24 KiB, enough for a scanner's batch. */
 const LEAKED_TEXTS_MAX = 256;
 
 export interface LeakReports {
   /**
-   * Ends the secret of each text at once. Returns for each text, in order, what was ended;
-   * undefined = nothing that lets anybody in. Rejects with what `Host.submit` rejects with.
+   * Revokes the secret of each text at once. Returns for each text, in order, what was ended;
+   * undefined = nothing that gives access. Rejects with the errors of `Host.submit`.
    */
   report(by: Actor, texts: readonly string[]): Promise<readonly (EndedSecret | undefined)[]>;
 }
@@ -73,7 +73,7 @@ async function recognise(
       const { project, connection, tokenEpoch } = await tokens.verify(text);
       return { kind: 'token', project, connection, tokenEpoch };
     } catch (error) {
-      // An expired or foreign token lets nobody in.
+      // An expired or foreign token gives no access.
       if (error instanceof Refusal) return undefined;
       throw error;
     }
@@ -110,7 +110,7 @@ export async function addLeakedKeysRoute(
   const { leaks, anonymousLimits, log, metrics } = deps;
   const refusals = metrics.counter(
     'svc_leak_report_refusals_total',
-    'Reports of leaked secrets that were refused',
+    'Rejected reports of leaked secrets',
     ['cause'],
   );
   await app.register(async (scope) => {
@@ -121,8 +121,8 @@ export async function addLeakedKeysRoute(
       '/v1/leaked-keys',
       {
         bodyLimit: ANONYMOUS_BODY_BYTES_MAX,
-        // Before the body is read. A report that ends nothing counts against the limit; one that ends a
-        // secret is refunded.
+        // Runs before the body is read. A report that ends nothing counts against the limit; one
+        // that ends a secret is refunded.
         onRequest: async (request) => {
           admitted.set(request, anonymousLimits.admit(request.ip));
         },
@@ -142,13 +142,16 @@ function textsIn(body: unknown): string[] {
   const items: unknown[] = Array.isArray(list) ? list : [fieldOf(body, 'key')];
   const texts = items.map((item) => (typeof item === 'string' ? item : fieldOf(item, 'token')));
   if (texts.length === 0 || texts.length > LEAKED_TEXTS_MAX) {
-    throw invalidField('keys', `A report has ${texts.length} texts: 1 to ${LEAKED_TEXTS_MAX}`);
+    throw invalidField(
+      'keys',
+      `The report has ${texts.length} texts; it must have 1 to ${LEAKED_TEXTS_MAX}`,
+    );
   }
   return texts.map((text) => {
     if (typeof text !== 'string' || text.length > TEXT_CHARS_MAX) {
       throw invalidField(
         'keys',
-        'The body is not {"key": "..."}, {"keys": [...]} or [{"token": "..."}]',
+        'The body must be {"key": "..."}, {"keys": [...]} or [{"token": "..."}]',
       );
     }
     return text;

@@ -1,8 +1,8 @@
 /**
- * Answers of the sign-in routes: strict headers on all of them, pages for browsers, Connect's JSON
- * errors for programs, and a sentence for every refusal. The referrer policy hides the browser's
- * address from other sites; forms need `same-origin`, since with `no-referrer` browsers send
- * `Origin: null`.
+ * Responses of the sign-in routes: strict headers on all of them, pages for browsers, Connect's
+ * JSON errors for programs, and a sentence for every refusal. The referrer policy hides the
+ * browser's address from other sites. Forms need `same-origin`, because browsers send `Origin:
+ * null` with `no-referrer`.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -15,7 +15,7 @@ import { type Page, sentencePage } from './pages.ts';
 import { START_PATH, withReturn } from './request-fields.ts';
 import { CrossSite, isJson } from './same-site.ts';
 
-/** Called with the cause of each refusal, one of a closed set. */
+/** Called with the cause of each refusal, from a closed set. */
 export type NoteRefused = (cause: string) => void;
 
 export function addStrictHeaders(scope: FastifyInstance): void {
@@ -51,14 +51,16 @@ export function sendSentence(
 
 const returnPaths = new WeakMap<FastifyRequest, string>();
 
-/** Keeps the path for the sign-in that a refusal of this request offers. */
+/** Remembers the path for the sign-in that a refusal of this request offers. */
 export function keepReturnPath(request: FastifyRequest, returnPath: string): void {
   returnPaths.set(request, returnPath);
 }
 
 type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;
 
-/** Turns every error of these routes into an answer. The cause of an unexpected one is only logged. */
+/**
+ * Turns every error of these routes into a response. The cause of an unexpected one is only logged.
+ */
 export function sendErrors(
   scope: FastifyInstance,
   log: Log,
@@ -74,13 +76,13 @@ export function sendErrors(
     const refusal = error instanceof Refusal ? error : refusalOf(error);
     if (refusal) {
       noteRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
-      // Fastify's own status is more precise than the catalogue's: 413, 415.
+      // Fastify's own status (413, 415) is more precise than the catalogue's.
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
       return answerRefusal(request, reply, { refusal, status });
     }
     noteRefused('failed');
-    log.error({ err: error, requestId: request.id, part }, 'A request of a page failed');
-    const sentence = `The service failed; its log has the cause under request id ${request.id}`;
+    log.error({ err: error, requestId: request.id, part }, 'A page request failed');
+    const sentence = `The service failed. Its log has the cause under request id ${request.id}`;
     if (!asksForJson(request)) return sendSentence(reply, 500, { title: 'Failed', sentence });
     return sendRefusal(reply, new Refusal('INTERNAL', sentence));
   });
@@ -89,7 +91,7 @@ export function sendErrors(
 /** Refusal for an unavailable stream, or for fastify's error about a body, whose text may quote it. */
 function refusalOf(error: FastifyError | StreamUnavailable): Refusal | undefined {
   if (error instanceof StreamUnavailable) {
-    return new Refusal('NOT_READY', 'The service cannot store anything at the moment: try again');
+    return new Refusal('NOT_READY', 'The service cannot store anything at the moment. Try again');
   }
   const { statusCode = 500 } = error;
   if (statusCode < 400 || statusCode >= 500) return undefined;
@@ -98,7 +100,7 @@ function refusalOf(error: FastifyError | StreamUnavailable): Refusal | undefined
   return new Refusal(statusCode === 415 ? 'UNSUPPORTED_MEDIA_TYPE' : 'INVALID_FIELD', message);
 }
 
-/** 403 rather than 401 for another site's request, which no sign-in would help. */
+/** 403 rather than 401 for a request from another site, because signing in would not help. */
 function statusOf(refusal: Refusal): number {
   return refusal instanceof CrossSite ? 403 : httpStatusOf(refusal.reason);
 }
@@ -119,15 +121,15 @@ function answerRefusal(
 function sendProviderFault(reply: FastifyReply, { fault }: SignInFailed): FastifyReply {
   if (fault === 'away') {
     reply.header('retry-after', '5');
-    const sentence = 'The identity provider gives no usable answer: try again in a minute';
+    const sentence = 'The identity provider sent no usable response. Try again in a minute';
     return sendSentence(reply, 503, { title: 'Not now', sentence, offersSignIn: true });
   }
   if (fault === 'denied') {
-    const sentence = 'The identity provider did not let you sign in, or you cancelled it';
+    const sentence = 'The identity provider rejected the sign-in, or you cancelled it';
     return sendSentence(reply, 403, { title: 'Not signed in', sentence, offersSignIn: true });
   }
   const sentence =
-    'The answer of the identity provider does not belong to this sign-in: begin again';
+    'The response of the identity provider does not belong to this sign-in. Start again';
   return sendSentence(reply, 400, { title: 'Not signed in', sentence, offersSignIn: true });
 }
 

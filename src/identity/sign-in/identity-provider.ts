@@ -1,8 +1,8 @@
 /**
  * Identity provider of people over OpenID Connect, by openid-client: authorization code with PKCE,
  * state and nonce, and an ID token whose signature is verified with the provider's keys. Endpoints
- * are discovered at the first sign-in, not at the start: while the provider is away the service runs
- * and sessions stay valid; only new sign-ins at it are refused.
+ * are discovered at the first sign-in, not at the start. While the provider is unavailable, the
+ * service runs and sessions stay valid; only new sign-ins by the provider are rejected.
  */
 import * as oidc from 'openid-client';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
@@ -12,16 +12,16 @@ import type { LoginState } from './login-state.ts';
 
 /** Kind of a failed sign-in at the provider. */
 export type ProviderFault =
-  /** No valid answer, or it refuses this service. A later attempt may succeed. */
+  /** No valid response, or the provider rejects this service. A later attempt may succeed. */
   | 'away'
-  /** The provider, or the person there, said no. */
+  /** The provider or the user declined. */
   | 'denied'
-  /** The answer is not valid, or not of the sign-in that was begun. */
+  /** The response is not valid, or does not belong to this sign-in. */
   | 'invalid';
 
 export class SignInFailed extends Error {
   readonly fault: ProviderFault;
-  /** For the log: codes of openid-client and OAuth, never a token or an answer. */
+  /** Codes of openid-client and OAuth for the log, never a token or a response. */
   readonly detail: string;
   constructor(fault: ProviderFault, detail: string) {
     super(`Sign-in at the identity provider: ${fault} (${detail})`);
@@ -34,13 +34,13 @@ export class SignInFailed extends Error {
 type BegunLogin = Pick<LoginState, 'state' | 'nonce' | 'verifier'>;
 
 export interface IdentityProvider {
-  /** Host of the issuer, for people. */
+  /** Host of the issuer, as displayed to users. */
   readonly label: string;
-  /** Returns the address to send the browser to. Rejects with `SignInFailed`, within 5 s. */
+  /** Returns the address to redirect the browser to. Rejects with `SignInFailed` within 5 s. */
   begin(login: BegunLogin & { readonly redirectUri: string }): Promise<URL>;
   /**
-   * Returns the identity of the person who came back. Rejects with `SignInFailed`, within 15 s.
-   * @param callback the whole address that the browser was sent to
+   * Returns the identity of the returning person. Rejects with `SignInFailed` within 15 s.
+   * @param callback the whole address that the browser was redirected to
    */
   finish(callback: URL, login: BegunLogin): Promise<VouchedIdentity>;
 }
@@ -48,17 +48,20 @@ export interface IdentityProvider {
 export interface IdentityProviderOptions {
   readonly issuer: string;
   readonly clientId: string;
-  /** undefined: a public client. */
+  /** undefined for a public client. */
   readonly clientSecret: string | undefined;
   readonly clock: Pick<Clock, 'elapsed'>;
-  /** For each request to the provider. Default: 5. */
+  /** Timeout of each request to the provider, seconds. Default: 5. */
   readonly answerSecondsMax?: number;
 }
 
 const ANSWER_SECONDS_MAX = 5;
-/** Endpoints seldom change; when they cannot be read again, the known ones stay in use. */
+/** Endpoints seldom change. If they cannot be read again, the known ones stay in use. */
 const KNOWN_FOR_MS = 3_600_000;
-/** Between two attempts while the provider is away; sign-ins in between fail at once. */
+/**
+ * Interval between two attempts while the provider is unavailable, ms. Sign-ins in between fail at
+ * once.
+ */
 const RETRY_MS = 2_000;
 const SCOPE = 'openid email profile';
 
@@ -103,14 +106,14 @@ const ANSWER_BYTES_MAX = 512 * 1024;
 class AnswerTooLarge extends Error {
   readonly code = 'ANSWER_TOO_LARGE';
   constructor() {
-    super(`The answer has more than ${ANSWER_BYTES_MAX} bytes`);
+    super(`The response has more than ${ANSWER_BYTES_MAX} bytes`);
     this.name = 'AnswerTooLarge';
   }
 }
 
 /**
- * Fetch for openid-client with a bound on the size of an answer; the request's signal bounds its time.
- * Rejects with `AnswerTooLarge`, and as fetch does. Follows no redirects.
+ * Fetch for openid-client with a bound on the size of a response; the request's signal bounds its
+ * time. Rejects with `AnswerTooLarge`, and with the errors of fetch. Follows no redirects.
  */
 const boundedFetch: oidc.CustomFetch = async (url, options) => {
   const { method, headers, body, signal } = options;
@@ -125,7 +128,7 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLarge();
     chunks.push(chunk);
   }
@@ -134,7 +137,7 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
   return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers: received });
 };
 
-/** The provider's endpoints, read on demand, by one request at a time. */
+/** The provider's endpoints, read on demand by one request at a time. */
 class Discovery {
   readonly #options: IdentityProviderOptions;
   #config: oidc.Configuration | undefined;
@@ -174,7 +177,7 @@ class Discovery {
           timeout: answerSecondsMax ?? ANSWER_SECONDS_MAX,
           execute: [
             oidc.enableNonRepudiationChecks,
-            // The settings allow http for loopback only.
+            // The settings allow http only for loopback.
             ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : []),
           ],
         },
@@ -191,7 +194,10 @@ class Discovery {
   }
 }
 
-/** By the method that the provider supports; OpenID Connect Discovery, section 3, has the default. */
+/**
+ * By the method that the provider supports. OpenID Connect Discovery, section 3, defines the
+ * default.
+ */
 function authenticationOf(secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
@@ -207,8 +213,9 @@ function hasProfile(claims: Claims): boolean {
 }
 
 /**
- * Claims of an ID token without an address, completed from the profile. Address and `email_verified`
- * are taken from one answer, since a mix would vouch for an address that nobody verified.
+ * Claims of an ID token without an address, completed from the profile. Address and
+ * `email_verified` are taken from one response, because a mix would vouch for an address that was
+ * never verified.
  */
 function withProfile(claims: Claims, profile: Claims): Claims {
   const { email, email_verified } = profile.email === undefined ? claims : profile;
@@ -217,7 +224,7 @@ function withProfile(claims: Claims, profile: Claims): Claims {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Many providers return the address only here; {} when there is no such endpoint. */
+/** Many providers return the address only here; {} if there is no such endpoint. */
 async function profileOf(
   config: oidc.Configuration,
   accessToken: string,
@@ -237,7 +244,7 @@ function identityOf(issuer: string, subject: string, claims: Claims): VouchedIde
     issuer,
     subject,
     email,
-    // Only `true` itself: the text "false" is truthy.
+    // Only `true` itself counts, because the text "false" is truthy.
     isEmailVerified: email !== '' && claims.email_verified === true,
     displayName: (name ?? subject)
       .replaceAll(/\p{C}+/gu, ' ')
@@ -248,7 +255,7 @@ function identityOf(issuer: string, subject: string, claims: Claims): VouchedIde
 
 /** Errors of the token endpoint that concern only this sign-in (RFC 6749, section 5.2). */
 const ABOUT_THE_CODE = ['invalid_grant', 'invalid_request'];
-/** Codes of openid-client for a missing answer, or one with an unexpected status. */
+/** Codes of openid-client for a missing response, or one with an unexpected status. */
 const AWAY_CODES = ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'];
 
 function failureOf(error: unknown): SignInFailed {
@@ -262,7 +269,7 @@ function failureOf(error: unknown): SignInFailed {
   return new SignInFailed(isAway ? 'away' : 'invalid', detail);
 }
 
-/** Only codes: messages and causes may hold the provider's answer. */
+/** Codes only, because messages and causes may contain the provider's response. */
 function detailOf(error: unknown): string {
   const { name, error: oauth } = error as { name?: unknown; error?: unknown };
   const cause = (error as { cause?: unknown }).cause;

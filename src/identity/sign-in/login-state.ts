@@ -1,18 +1,18 @@
 /**
- * State of a sign-in between the redirect to the identity provider and the return from it. The browser
- * keeps it in a sealed cookie, so that the service keeps nothing for those who never come back, and
+ * State of a sign-in between the redirect to the identity provider and the return from it. The
+ * browser keeps it in a sealed cookie. So the service stores nothing for abandoned sign-ins, and
  * only the browser that began a sign-in can finish it (RFC 9700, section 4.7).
  */
 import { EncryptJWT, errors, jwtDecrypt } from 'jose';
 
 export interface LoginState {
-  /** Comes back in the URL (RFC 6749, section 4.1.1). */
+  /** Returned in the URL (RFC 6749, section 4.1.1). */
   readonly state: string;
-  /** Comes back in the ID token. */
+  /** Returned in the ID token. */
   readonly nonce: string;
   /** PKCE's (RFC 7636). */
   readonly verifier: string;
-  /** Local path to go to afterwards. */
+  /** Local path to open afterwards. */
   readonly returnPath: string;
 }
 
@@ -24,11 +24,11 @@ const TEXT_CLAIMS = ['state', 'nonce', 'verifier', 'returnPath'] as const;
 
 export interface LoginStates {
   seal(state: LoginState): Promise<string>;
-  /** undefined when it was not sealed here, was changed, or is too old. */
+  /** undefined if it was not sealed here, was changed, or is too old. */
   open(sealed: string): Promise<LoginState | undefined>;
 }
 
-/** @param key 32 bytes, used for nothing else */
+/** @param key 32 bytes, used for this purpose only */
 export function createLoginStates(key: Uint8Array, clock: { now(): number }): LoginStates {
   return {
     seal(state) {

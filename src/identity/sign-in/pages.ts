@@ -1,7 +1,7 @@
 /**
- * Pages of sign-in: HTML that works without a script; on the link page a script only reads the token
- * from the address's fragment. Nothing is fetched and no other site is named. Style and script are
- * allowed by their digests (CSP level 3, section 2.3.1).
+ * Pages of sign-in: HTML that works without a script. On the link page, a script only reads the
+ * token from the address's fragment. The pages fetch nothing and name no other site. Style and
+ * script are allowed by their digests (CSP level 3, section 2.3.1).
  */
 import { hash } from 'node:crypto';
 import { withReturn } from './request-fields.ts';
@@ -9,7 +9,7 @@ import { withReturn } from './request-fields.ts';
 export interface Page {
   readonly html: string;
   readonly contentSecurityPolicy: string;
-  /** true when it has a form, whose request must carry an Origin. */
+  /** true if it has a form, whose request must carry an Origin. */
   readonly hasForm: boolean;
 }
 
@@ -27,7 +27,7 @@ button, a.button { display: inline-block; margin-top: .75rem; padding: .5rem 1re
 
 /**
  * Fills the field `token` from the address's fragment and hides `typed`. Removes the token from the
- * address bar and the history; the path to return to stays, for a reload.
+ * address bar and the history. The return path stays, for a reload.
  */
 export const LINK_SCRIPT = `
 const token = location.hash.slice(1);
@@ -38,14 +38,17 @@ if (token) {
 }
 `;
 
-/** Content of a page, and the addresses that its forms may lead to. */
+/** Content of a page, and the addresses to which its forms may lead. */
 interface Content {
   /** Plain text. */
   readonly title: string;
   /** HTML, in which text from elsewhere is `escaped`. */
   readonly body: string;
   readonly script?: string;
-  /** In addition to this service. Browsers also apply form-action to the redirect after a form. */
+  /**
+   * In addition to this service, because browsers also apply form-action to the redirect after a
+   * form.
+   */
   readonly formTarget?: string;
 }
 
@@ -70,23 +73,23 @@ ${hidden('return', returnPath)}<label for="email">Email address</label>
   }
   const link = escaped(withReturn('/auth/link', returnPath));
   parts.push(
-    `<p>With a link from the start of the service or from an operator (<code>svc admin login-link</code>), open that link, or <a href="${link}">enter it here</a>.</p>`,
+    `<p>If you have a link, from the start of the service or from an operator (<code>svc admin login-link</code>), open it, or <a href="${link}">enter it here</a>.</p>`,
   );
   return page({ title: 'Sign in', body: parts.join('\n') });
 }
 
 export function linkPage(options: {
-  /** Shows a warning, because that person would accept an invitation. */
+  /** Displays a warning, because the signed-in person would accept an invitation. */
   readonly isSignedIn: boolean;
   readonly returnPath: string;
 }): Page {
   const { isSignedIn, returnPath } = options;
   const already =
-    '<p>Somebody is signed in here. An invitation is accepted by that person: if it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
+    '<p>Someone is already signed in here and would accept an invitation. If it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
   return page({
     title: 'Sign in with a link',
     script: LINK_SCRIPT,
-    body: `${isSignedIn ? already : ''}<p>Go on only if you asked for this link, or got it from somebody you trust.</p>
+    body: `${isSignedIn ? already : ''}<p>Continue only if you requested this link, or got it from someone you trust.</p>
 <form method="post" action="/auth/link">
 ${hidden('return', returnPath)}<div id="typed"><label for="token">The link, or the part of it after #</label>
 <input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="1500" required></div>
@@ -106,7 +109,7 @@ export function cliPage({ port, state, challenge }: CliRequest): Page {
   return page({
     title: 'Sign in the command line',
     formTarget: `http://127.0.0.1:${port}`,
-    body: `<p><code>svc login</code> on this computer (port ${port}) asks to act as you. Go on only if you have just started it.</p>
+    body: `<p><code>svc login</code> on this computer (port ${port}) requests to act as you. Continue only if you have just started it.</p>
 <form method="post" action="/auth/cli">
 ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', challenge)}<button>Sign in the command line</button>
 </form>`,
@@ -117,17 +120,17 @@ export function signedInPage(): Page {
   return page({
     title: 'You are signed in',
     body: `<form method="post" action="/auth/logout">
-<label><input type="checkbox" name="everywhere"> everywhere, on all computers</label>
+<label><input type="checkbox" name="everywhere"> on all my computers</label>
 <button>Sign out</button>
 </form>`,
   });
 }
 
-/** A page with a title, a sentence, and the way to sign in when it helps. */
+/** A page with a title, a sentence, and a link to sign in if that helps. */
 export function sentencePage(options: {
   readonly title: string;
   readonly sentence: string;
-  /** Where the offered sign-in begins; undefined: none is offered, because it would not help. */
+  /** Path of the offered sign-in; undefined if none is offered, because it would not help. */
   readonly signInPath?: string;
 }): Page {
   const { title, sentence, signInPath } = options;
@@ -136,7 +139,7 @@ export function sentencePage(options: {
   return page({ title, body: `<p>${escaped(sentence)}.</p>${offer}` });
 }
 
-/** A whole page, in the one style of the service. */
+/** A whole page in the style of the service. */
 export function page({ title, body, script, formTarget }: Content): Page {
   const hasForm = body.includes('<form');
   const targets = `'self'${formTarget === undefined ? '' : ` ${formTarget}`}`;

@@ -1,6 +1,6 @@
 /**
- * Fields of a sign-in request: a form or JSON with known fields only, each once, each text or a
- * switch, and the path to return to. Unknown fields are refused, never ignored.
+ * Fields of a sign-in request: a form or JSON with known fields only, each sent once, each a text
+ * or a switch, and the return path. Unknown fields are rejected, never ignored.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
@@ -11,7 +11,7 @@ const BODY_BYTES_MAX = 8 * 1024;
 
 const TYPES = ['application/x-www-form-urlencoded', 'application/json'] as const;
 
-/** Accepts bodies of the two types only, as text, up to `BODY_BYTES_MAX`. */
+/** Accepts only bodies of the two types, as text, up to `BODY_BYTES_MAX`. */
 export function readSmallBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const options = { parseAs: 'string', bodyLimit: BODY_BYTES_MAX } as const;
@@ -28,7 +28,8 @@ export function fieldsOf<N extends string>(
   const fields: Partial<Record<N, string | true>> = {};
   for (const [name, value] of entries) {
     const field = known.find((one) => one === name);
-    if (field === undefined) throw invalid('', `A field is not one of ${known.join(', ')}`);
+    if (field === undefined)
+      throw invalid('', `The request has an unknown field. Known are ${known.join(', ')}`);
     if (fields[field] !== undefined) throw invalid(field, `${field} was sent more than once`);
     if (value === false) continue;
     if (value !== true && typeof value !== 'string') {
@@ -74,10 +75,10 @@ function invalid(field: string, message: string): Refusal {
 
 const PATH_CHARS_MAX = 1024;
 
-/** Printable ASCII after one slash; `//` and `/\` begin an address. */
+/** Printable ASCII after one slash, because `//` and `/\` begin an address. */
 const LOCAL = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
-/** Return path of those who gave none: the dashboard. */
+/** Default return path: the dashboard. */
 export const START_PATH = '/';
 
 /**
@@ -87,7 +88,7 @@ export const START_PATH = '/';
 export function validateReturnPath(given: unknown): string {
   if (given === undefined || given === '') return START_PATH;
   if (typeof given === 'string' && isReturnPath(given)) return given;
-  const message = 'return must be a path of this service that begins with one slash';
+  const message = 'return must be a path of this service that begins with exactly one slash';
   throw invalidField('return', message);
 }
 
@@ -95,7 +96,7 @@ export function isReturnPath(text: string): boolean {
   return text.length <= PATH_CHARS_MAX && LOCAL.test(text);
 }
 
-/** The address of a page that comes before a return, such as `/auth/sign-in?return=%2Fprojects`. */
+/** The address of a page with a return path, such as `/auth/sign-in?return=%2Fprojects`. */
 export function withReturn(path: string, returnPath: string): string {
   return returnPath === START_PATH
     ? path
@@ -103,7 +104,7 @@ export function withReturn(path: string, returnPath: string): string {
 }
 
 /**
- * The whole address for a Location header. Browsers resolve a mere path again, and `/.//host` would
+ * The whole address for a Location header. Browsers resolve a mere path again, so `/.//host` would
  * become another address.
  */
 export function locationOf(origin: string, path: string): string {

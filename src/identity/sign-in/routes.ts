@@ -1,6 +1,6 @@
 /**
  * Sign-in of people over HTTP, below `/auth`: at the identity provider, by a one-time link, by a
- * mailed link, and for the command line. No address that this service receives holds a secret: a
+ * mailed link, and for the command line. No address that this service receives contains a secret: a
  * link's token is in the fragment, and is sent in a body.
  *
  *     GET sign-in -> GET login -> provider -> GET callback -> session
@@ -68,11 +68,9 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
 function shareOf(deps: AuthRoutesDeps): AuthScope {
   const { metrics, clock } = deps;
   const signedIn = metrics.counter('svc_sign_ins_total', 'Sessions begun', ['by']);
-  const refused = metrics.counter(
-    'svc_sign_in_refusals_total',
-    'Requests to sign in that were refused',
-    ['cause'],
-  );
+  const refused = metrics.counter('svc_sign_in_refusals_total', 'Rejected requests to sign in', [
+    'cause',
+  ]);
   return {
     ...deps,
     visitors: createVisitors(deps),
@@ -85,11 +83,14 @@ function shareOf(deps: AuthRoutesDeps): AuthScope {
   };
 }
 
-/** Before a body is read: refuses origins whose cookies others can read, and changes by other sites. */
+/**
+ * Runs before a body is read. Rejects origins whose cookies others can read, and changes by other
+ * sites.
+ */
 function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
   scope.addHook('onRequest', async (request, reply): Promise<FastifyReply | undefined> => {
     if (!keepsCookies(origin())) {
-      const sentence = `Nobody can sign in at ${origin()}: use https, or an address of this machine`;
+      const sentence = `Sign-in does not work at ${origin()}. Use https, or an address of this machine`;
       return sendSentence(reply, 403, { title: 'Not here', sentence });
     }
     if (request.method === 'POST') assertSameSite(request, origin());
@@ -132,9 +133,9 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
 }
 
 const CALLBACK_PATH = '/auth/callback';
-/** Many people may share an address; each sign-in is one request to the provider. */
+/** Many people may share an address. Each sign-in is one request to the provider. */
 const CALLBACKS = { burst: 20, refillMs: 3_000 };
-/** In each of state, nonce and verifier. */
+/** Bytes in each of state, nonce and verifier. */
 const RANDOM_BYTES = 32;
 
 /**
@@ -167,16 +168,16 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
 
   async function callback(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (!provider) {
-      const sentence = 'This service has no identity provider: sign in with a link';
+      const sentence = 'This service has no identity provider. Sign in with a link';
       return sendSentence(reply, 404, { title: 'Not here', sentence });
     }
-    // Refuses two cookies before the code is used up.
+    // Rejects a request with two cookies before the code is used up.
     visitors.personOf(request);
     const sealed = readCookie(request.headers.cookie, cookieName(origin(), 'login'));
     // Used once, whatever the outcome.
     reply.header('set-cookie', clearCookie(origin(), 'login'));
     const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
-    if (!begun) throw new SignInFailed('invalid', 'no sign-in was begun in this browser');
+    if (!begun) throw new SignInFailed('invalid', 'no sign-in was started in this browser');
     keepReturnPath(request, begun.returnPath);
     const identity = await provider.finish(new URL(request.url, origin()), begun);
     const started = await shared.people.signInByIdentity(identity, agentOf(request));
@@ -189,16 +190,16 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
 
 const LINKS = { burst: 20, refillMs: 6_000 };
 const EMAIL_REQUESTS = { burst: 5, refillMs: 60_000 };
-/** Mails to one address, whoever requests them, so that nobody's mailbox is filled. */
+/** Mails to one address, from all requesters, so that no mailbox is flooded. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
 const TOKEN_CHARS_MAX = 200;
 
 type LinkPageRequest = { Querystring: { return?: unknown } };
 
 /**
- * Sign-in by a one-time link, and the mail that carries one. Opening a link has no effect: mail
- * scanners open every link, and only people press buttons. A request for a mail is answered before
- * its address is looked up.
+ * Sign-in by a one-time link, and the mail that carries one. Opening a link has no effect, because
+ * mail scanners open every link and only people press buttons. A request for a mail is answered
+ * before its address is looked up.
  */
 function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const { people, visitors, origin, limited } = shared;
@@ -239,7 +240,7 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
   addEmailRoute(scope, shared);
 }
 
-/** People enter the whole link as well as what stands behind its `#`. */
+/** People enter the whole link as well as the part after its `#`. */
 function tokenIn(entered: string): string {
   return entered.slice(entered.indexOf('#') + 1).slice(0, TOKEN_CHARS_MAX);
 }
@@ -249,7 +250,7 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
   const toOne = new AddressLimits(clock, MAILS_TO_ONE);
   scope.post('/email', { onRequest: limited(EMAIL_REQUESTS) }, async (request, reply) => {
     if (!mail) {
-      const sentence = 'This service sends no email: ask an operator for a link';
+      const sentence = 'This service sends no email. Ask an operator for a link';
       return sendSentence(reply, 404, { title: 'Not here', sentence });
     }
     const fields = fieldsOf(request, ['email', 'return']);
@@ -259,9 +260,9 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
     else if (toOne.takeFrom(email) > 0) noteRefused('mails_to_one');
     else sendLink(mail, { email, returnPath }, shared);
     const sentence =
-      'If the address is known here, a link is on its way to it. It may take a minute to arrive';
+      'If the address is known here, a link was mailed to it. It may take a minute to arrive';
     if (asksForJson(request)) return reply.code(202).send({});
-    return sendSentence(reply, 202, { title: 'Look at your mail', sentence });
+    return sendSentence(reply, 202, { title: 'Check your mail', sentence });
   });
 }
 
@@ -311,7 +312,7 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const requested = validateCliRequest(fieldsOf(request, ['port', 'state', 'challenge']));
     const session = await visitors.sessionOf(request, reply);
     if (!session) {
-      throw new Refusal('MISSING_CREDENTIAL', 'You are not signed in: run svc login again');
+      throw new Refusal('MISSING_CREDENTIAL', 'You are not signed in. Run svc login again');
     }
     const { person, session: id } = session;
     const by = { kind: 'human', name: `people/${person}` } as const;
@@ -347,18 +348,18 @@ function textOf(fields: Readonly<Record<string, unknown>>, name: string, form: R
 }
 
 function bad(field: string): Refusal {
-  const message = `${field} has not the form that svc login sends: run svc login again`;
+  const message = `${field} does not have the form that svc login sends. Run svc login again`;
   return invalidField(field, message);
 }
 
 export interface AuthRoutesDeps {
   readonly people: Omit<People, 'ensurePerson' | 'personByEmail' | 'setPersonDisabled'>;
-  /** Origin for clients, asked while the server listens. */
+  /** Origin for clients, called while the server listens. */
   readonly origin: () => string;
-  /** undefined: none is configured. */
+  /** undefined if none is configured. */
   readonly provider: IdentityProvider | undefined;
   readonly loginStates: LoginStates;
-  /** undefined: no mail server is configured. */
+  /** undefined if no mail server is configured. */
   readonly mail: MailQueue | undefined;
   readonly rotateCookie: RotateCookie;
   readonly clock: Clock;
@@ -370,7 +371,7 @@ export interface AuthRoutesDeps {
 /** Shared by the groups of routes. */
 export interface AuthScope extends AuthRoutesDeps {
   readonly visitors: Visitors;
-  /** Counts a session that has begun. */
+  /** Counts a new session. */
   readonly noteSignedIn: (by: 'provider' | 'link') => void;
   /** Counts a refusal by its cause. */
   readonly noteRefused: (cause: string) => void;

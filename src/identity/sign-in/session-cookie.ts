@@ -1,8 +1,8 @@
 /**
  * Session cookie, and the rotation of its secret. On https its name has the prefix `__Host-`, with
- * which browsers refuse it from other hosts, other paths and plain http (RFC 6265bis, section 4.1.3);
- * plain http on loopback cannot have that prefix. If two cookies have the name, somebody else set
- * one, and both are refused.
+ * which browsers reject it from other hosts, other paths and plain http (RFC 6265bis, section
+ * 4.1.3). Plain http on loopback cannot have that prefix. If two cookies have the name, one of them
+ * was planted, and both are rejected.
  */
 import type { People } from '../../../actors/identity/people.ts';
 import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
@@ -21,15 +21,15 @@ export function cookieName(origin: string, purpose: CookiePurpose): string {
   return origin.startsWith('https:') ? `__Host-${name}` : name;
 }
 
-/** true when nobody else can read the origin's cookies: https, or loopback. */
+/** true if no one else can read the origin's cookies: https, or loopback. */
 export function keepsCookies(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
   return protocol === 'https:' || isLoopbackHost(hostname);
 }
 
 /**
- * The value in a Cookie header, unchanged; undefined when there is none. Throws
- * MALFORMED_CREDENTIAL when the header has the name more than once.
+ * The value in a Cookie header, unchanged; undefined if there is none. Throws MALFORMED_CREDENTIAL
+ * if the header has the name more than once.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   const values: string[] = [];
@@ -38,7 +38,7 @@ export function readCookie(header: string | undefined, name: string): string | u
     if (at >= 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim());
   }
   if (values.length <= 1) return values[0];
-  const message = `The request has ${values.length} cookies ${name}: delete the cookies of this site`;
+  const message = `The request has ${values.length} cookies ${name}. Delete the cookies of this site`;
   throw new Refusal('MALFORMED_CREDENTIAL', message);
 }
 
@@ -77,7 +77,7 @@ export function clearCookie(origin: string, purpose: CookiePurpose): string {
 }
 
 /**
- * Rotates a session's secret when due, and returns the Set-Cookie value; undefined when it is not due
+ * Rotates a session's secret when due, and returns the Set-Cookie value; undefined if it is not due
  * or failed. A failure is logged, and the request continues with the old secret.
  */
 export type RotateCookie = (session: LiveSession) => Promise<string | undefined>;

@@ -1,7 +1,7 @@
 /**
- * Visitors: the sessions of browsers, their begin and their end. A sign-in always makes a new session
- * and ends the one that the browser had, so that nobody can plant a session and wait for its owner
- * (session fixation).
+ * Visitors: the start and end of browser sessions. A sign-in always starts a new session and ends
+ * the one that the browser had, so that an attacker cannot plant a session and wait for the victim
+ * to sign in (session fixation).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people.ts';
@@ -31,20 +31,20 @@ export interface Visitors {
    */
   sessionOf(request: FastifyRequest, reply: FastifyReply): Promise<LiveSession | undefined>;
   /**
-   * Id of the person whose session a request shows. Throws MALFORMED_CREDENTIAL for two cookies, so
-   * call it before a link or a code is used up.
+   * Id of the person whose session a request carries. Throws MALFORMED_CREDENTIAL for two cookies,
+   * so call it before a link or a code is used up.
    */
   personOf(request: FastifyRequest): string | undefined;
   /** Sets the cookie of a new session, and ends the session that the browser had. */
   begin(request: FastifyRequest, reply: FastifyReply, started: StartedSession): Promise<void>;
-  /** Ends the session, or all of the person's; returns how many there were. */
+  /** Ends the session, or all sessions of the person. Returns the number of ended sessions. */
   end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<number>;
 }
 
 export function createVisitors(deps: VisitorsDeps): Visitors {
   const { people, origin, rotateCookie, clock, log } = deps;
 
-  /** undefined: no cookie, or one without a live session. */
+  /** undefined if there is no cookie, or no live session for it. */
   function shown(request: FastifyRequest): LiveSession | undefined {
     const secret = readSessionCookie(request.headers.cookie, origin());
     if (secret === undefined) return undefined;
@@ -75,7 +75,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
       try {
         await people.endSession(before.session, 'SIGNED_OUT');
       } catch (error) {
-        // The browser no longer has it, and it ends by itself.
+        // The browser no longer has it, and it expires by itself.
         const { session } = before;
         log.warn(
           { err: error, session, part: 'sign-in' },
@@ -96,7 +96,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
 
 const AGENT_CHARS_MAX = 100;
 
-/** The User-Agent, short and printable, for the list of sessions. */
+/** The User-Agent, shortened and printable, for the list of sessions. */
 export function agentOf({ headers }: FastifyRequest): string {
   return (headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, AGENT_CHARS_MAX);
 }
