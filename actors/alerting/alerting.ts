@@ -1,6 +1,6 @@
 /**
  * Saves and deletes rules. Every limit and version is checked inside the decision, at the project's
- * head, so that two clients cannot race past them.
+ * head, so that two clients cannot exceed them concurrently.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -17,20 +17,20 @@ interface Caller {
 }
 
 /**
- * Creates a rule, or replaces all of its spec. A resent request with the same id and content
- * answers as the first did.
+ * Creates a rule, or replaces all of its spec. A resent request with the same id and content gets
+ * the same response.
  */
 export interface SaveRule extends Caller {
   /** The rule's id: a UUID made by the client. */
   readonly id: string;
-  /** '0' to create; else the version the edit is based on. */
+  /** '0' to create; otherwise the version on which the edit is based. */
   readonly expectedVersion: string;
   readonly spec: AlertRuleSpec;
 }
 
 /**
  * Deletes the version that the caller has seen. Its firing incidents are retired, and nothing more
- * of it is sent.
+ * is sent for it.
  */
 export interface DeleteRule extends Caller {
   readonly id: string;
@@ -43,9 +43,9 @@ export interface DeleteRule extends Caller {
  */
 export interface Alerting {
   /**
-   * Saves a rule. Throws a `Refusal`: NOT_FOUND (another version than "0" of none), STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED,
-   * INVALID_FIELD (a VM or destination that does not exist), REQUEST_ID_REUSED, and those of the
-   * host.
+   * Saves a rule. Throws a `Refusal`: NOT_FOUND (a version other than "0", but no such rule),
+   * STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED, INVALID_FIELD (a VM or destination that
+   * does not exist), REQUEST_ID_REUSED, and those of the host.
    */
   saveRule(save: SaveRule): Promise<Committed<{ readonly version: string }>>;
   /** Deletes a rule. Throws a `Refusal`: NOT_FOUND, STALE_VERSION. */
@@ -58,7 +58,7 @@ export interface AlertingDeps {
   readonly known?: KnownInstances;
 }
 
-/** Wraps the host. It keeps nothing, so that any number of them may exist. */
+/** Wraps the host. It has no state, so that any number of them may exist. */
 export function createAlerting({ host, known }: AlertingDeps): Alerting {
   return {
     saveRule: ({ project, by, request, ...save }) =>
@@ -122,15 +122,15 @@ function checkVersion(expected: string, current: number): void {
   if (expected === String(current)) return;
   throw new Refusal(
     'STALE_VERSION',
-    `The rule is at version ${current}: read it, then save with that as expectedVersion`,
+    `The rule is at version ${current}. Read it, then save with that version as expectedVersion`,
     { currentVersion: String(current) },
   );
 }
 
 /**
- * Checks that the named VMs and destinations exist: a misspelt one would never alert. A VM that the
- * rule named before may be retired, and a destination deleted: the rule can still be paused or edited.
- * New destinations must not make the audience too large.
+ * Checks that the named VMs and destinations exist, because a misspelt one would never alert. A VM
+ * or destination that the rule named before may be retired or deleted, so that the rule can still
+ * be paused or edited. New destinations must not make the audience too large.
  */
 function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSpec): void {
   for (const name of spec.vmNames) {
@@ -157,7 +157,10 @@ function idIn(name: string, prefix: string): string | undefined {
   return name.startsWith(prefix) ? name.slice(prefix.length) : undefined;
 }
 
-/** True unless something evaluated changed: name, destinations, severity and reminders are not. */
+/**
+ * True unless an evaluated field changed. Name, destinations, severity and reminders are not
+ * evaluated.
+ */
 function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
   const evaluated = (spec: AlertRuleSpec) =>
     JSON.stringify([

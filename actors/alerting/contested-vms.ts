@@ -1,6 +1,7 @@
 /**
- * Notices of VMs that two collectors report as running, such as a clone that kept its UUID. One of them is
- * shown, the rows of the other are refused, and only a person can say which of the two is meant.
+ * Notices of VMs that two collectors report as running, such as a clone that kept its UUID. One of
+ * them is displayed, the rows of the other are rejected, and only a person can tell which one is
+ * meant.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -16,15 +17,18 @@ export interface ContestedVmsDeps {
   readonly clock: Clock;
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly sources: Pick<VmSources, 'contested'>;
-  /** Called when a notice could not be committed; the next check tries again. */
+  /** Called when a notice could not be committed. The next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
 
 /** Interval of the check, ms. */
 const CHECK_MS = 15_000;
-/** Notices of a project that last at a time; with as many clones the others are known without one each. */
+/**
+ * Maximum open notices of a project. With that many clones, the others are obvious without a notice
+ * each.
+ */
 const LASTING_MAX = 20;
-/** After a start, the time in which both collectors are heard again, ms. */
+/** Time after a start within which both collectors report again, ms. */
 const HEARD_AGAIN_MS = 300_000;
 const PAGE = 500;
 
@@ -74,7 +78,7 @@ async function announce(
   const now = new Set(contested.map(({ vm }) => vm));
   for (const vm of known.keys()) if (now.has(vm)) known.set(vm, true);
   const begun = contested.filter(({ vm }) => !known.has(vm)).slice(0, LASTING_MAX - known.size);
-  // Another member may have raised a notice that was there at the start: its project's owner ends it.
+  // Another member may have raised a notice that existed at the start; its project's owner ends it.
   const ended = [...known].filter(
     ([vm, isOwn]) => !now.has(vm) && (isOwn || (isHeard && ownership.owns(project))),
   );
@@ -104,7 +108,7 @@ function noticeOf(id: string) {
 function textOf(draft: Draft, { vm, source, other }: ContestedVm): string {
   const name = draft.record('vm', vm)?.body.displayName ?? vm;
   return (
-    `The VM ${name} runs in two places: ${source} reports it, and rows of ${other} are refused. ` +
+    `The VM ${name} runs in two places: ${source} reports it, and rows of ${other} are rejected. ` +
     'If one is a clone, give it a UUID of its own; otherwise stop one of the two.'
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Whether mail may be sent to a recipient: the holder confirmed the address, and it still belongs to
- * a member of the project who may use the service (STATE-12, EVAL-22).
+ * Checks whether mail may be sent to a recipient: the holder confirmed the address, and it still
+ * belongs to a member of the project who may use the service (STATE-12, EVAL-22).
  */
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -22,15 +22,18 @@ const REASONS: Readonly<Record<string, RecipientReason>> = {
   removed: 'RECIPIENT_REMOVED',
 };
 
-/** True when the person may use the service. People belong to no project's view. */
+/** True if the person may use the service. No project's view contains people. */
 export type IsPersonActive = (person: string) => boolean;
 
-/** Reads the rows of people at each call. */
+/** Reads the rows of people on each call. */
 export function activePeople(host: Pick<Host, 'view'>): IsPersonActive {
   return (person) => host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
 }
 
-/** The reason not to send to the recipient; undefined to send. `null`: the destination has none. */
+/**
+ * The reason not to send to the recipient; undefined if it may be sent. `null` if the destination
+ * has no recipients.
+ */
 export function whyNotTo(
   view: ProjectView,
   id: string | null,
@@ -52,12 +55,12 @@ export function isOfMember(
 ): boolean {
   const member = view.instance('membership', membership);
   if (member?.value !== 'active') return false;
-  // An old address may belong to another person by now.
+  // An old address may belong to another person now.
   const { email, person } = member.context;
   return email.toLowerCase() === address && isPersonActive(person);
 }
 
-/** True when the person behind the recipient is locked out or does not exist. */
+/** True if the person behind the recipient is locked out or does not exist. */
 export function isLockedOut(
   view: ProjectView,
   recipient: string,
@@ -70,8 +73,8 @@ export function isLockedOut(
 }
 
 /**
- * The recipients of a destination, one delivery each: for mail all that are not removed, otherwise
- * the destination alone (`null`). A mail destination without recipients counts alone too, so that
+ * The recipients of a destination, one delivery each: for mail, all that are not removed; otherwise
+ * the destination alone (`null`). A mail destination without recipients counts as one too, so that
  * the missed delivery is recorded.
  */
 export function recipientsOf(

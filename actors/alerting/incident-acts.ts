@@ -1,7 +1,7 @@
 /**
- * Acts on an incident: acknowledge, snooze, end the snooze. Only a firing incident takes them. That
- * is checked inside the decision, at the project's head, so an earlier recovery wins. No act stops
- * the evaluation or ends the incident.
+ * Acts on an incident: acknowledge, snooze, unsnooze. They require a firing incident. This is
+ * checked inside the decision, at the project's head, so an earlier recovery wins. No act stops the
+ * evaluation or ends the incident.
  */
 import { type Actor, COMMIT_BYTES_MAX } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
@@ -10,13 +10,13 @@ import { isPlainText } from '../platform/plain-text.ts';
 
 /** Longest snooze, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
-/** Incidents of one act. */
+/** Maximum incidents per act. */
 export const INCIDENTS_MAX = 200;
-/** What an incident takes of a commit, about: its step, its instance's row and its record. */
+/** Approximate bytes of an incident in a commit: its step, its instance's row and its record. */
 const INCIDENT_BYTES = 4 * 1024;
-/** Copies of a note among that. */
+/** Copies of a note in these bytes. */
 const NOTE_COPIES = 4;
-/** Characters of a note. */
+/** Maximum characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;
 
 /** One act of a caller on one incident. Resending it with the same request key changes nothing. */
@@ -34,10 +34,10 @@ export type Acknowledge = IncidentAct & { readonly note: string };
 /** `untilMs`: end of the snooze, Unix ms. */
 export type Snooze = IncidentAct & { readonly untilMs: number };
 
-/** Ids of incidents, each once, `INCIDENTS_MAX` at most. */
+/** Unique ids of incidents, at most `INCIDENTS_MAX`. */
 export type ActOnSeveral = Omit<IncidentAct, 'id'> & { readonly ids: readonly string[] };
 
-/** What an act came to for one of several incidents; without a refusal it is done. */
+/** Result of an act for one of several incidents. Without a refusal, it succeeded. */
 export interface ActResult {
   readonly id: string;
   readonly refusal?: { readonly reason: string; readonly message: string };
@@ -46,21 +46,23 @@ export interface ActResult {
 type Done = Promise<Committed<Record<string, never>>>;
 type DoneForSeveral = Promise<readonly ActResult[]>;
 
-/** Each throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host. */
+/**
+ * Each method throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host.
+ */
 export interface IncidentActs {
   /**
-   * Records attention. The first acknowledgement stays: a second one changes nothing. Throws
+   * Records an acknowledgement. Only the first one counts; a second one changes nothing. Throws
    * INVALID_FIELD for a note that is too long.
    */
   acknowledge(act: Acknowledge): Done;
   /** Snoozes; a second call replaces the end. Throws INVALID_FIELD for a time not in (now, 7 days]. */
   snooze(act: Snooze): Done;
-  /** Ends the snooze. No-op without one. */
+  /** Ends the snooze. No-op if there is none. */
   unsnooze(act: IncidentAct): Done;
   /**
-   * For several at once, in commits of bounded size: what cannot be done for one of them is its
-   * result, and the others are done. Throws INVALID_FIELD for what concerns them all. After another
-   * error a part may be done: a resend answers that part as before, and does the rest.
+   * Acts on several incidents, in commits of bounded size. A failure for one of them is its result
+   * and does not affect the others. Throws INVALID_FIELD for faults of the whole request. After any
+   * other error, some may be done: a resend gets the same results for these, and does the rest.
    */
   acknowledgeSeveral(act: ActOnSeveral & { readonly note: string }): DoneForSeveral;
   snoozeSeveral(act: ActOnSeveral & { readonly untilMs: number }): DoneForSeveral;
@@ -123,7 +125,7 @@ async function submitSeveral(
   const count = Math.max(1, Math.floor(COMMIT_BYTES_MAX / bytesEach));
   const results: ActResult[] = [];
   for (let from = 0; from < ids.length; from += count) {
-    // A part is a request of its own under the client's id, so that it too is committed once.
+    // Each part is a request of its own under the client's id, so that it is committed only once.
     const scope = from === 0 ? request.scope : `${request.scope} from ${from}`;
     const part = { ...by, ids: ids.slice(from, from + count), request: { ...request, scope } };
     results.push(...(await submitPart(host, part, verb, eventOf)));
@@ -176,29 +178,29 @@ function firingInstance(draft: Draft, id: string, verb: string): string {
   const isOpen = body.state === 'FIRING' && context?.incident?.id === id && row?.final === false;
   if (isOpen) return body.alertInstance;
   const ended = body.state === 'RETIRED' ? 'was retired' : 'has recovered';
-  const message = `The incident ${ended}: only a firing incident can be ${verb}`;
+  const message = `The incident ${ended}. Only a firing incident can be ${verb}`;
   throw new Refusal('INVALID_STATE', message, { state: body.state });
 }
 
 function checkNote(note: string): void {
   if (!isPlainText(note)) {
-    const message = 'note holds controls or invisible characters: plain text is needed';
+    const message = 'note contains control or invisible characters. Send plain text';
     throw invalidField('note', message);
   }
   const characters = [...note].length;
   if (characters <= NOTE_CHARACTERS_MAX) return;
-  const message = `note has ${characters} characters: ${NOTE_CHARACTERS_MAX} at most`;
+  const message = `note has ${characters} characters; at most ${NOTE_CHARACTERS_MAX} are allowed`;
   throw invalidField('note', message);
 }
 
 function checkEnd(untilMs: number, at: number): void {
   const field = 'untilUnix';
   if (untilMs <= at) {
-    const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}: say when to notify again`;
+    const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}. Send the time when to notify again`;
     throw invalidField(field, message);
   }
   if (untilMs <= at + SNOOZE_MS_MAX) return;
   const latest = Math.floor((at + SNOOZE_MS_MAX) / 1000);
-  const message = `untilUnix is more than seven days from now: ${latest} at most`;
+  const message = `untilUnix is more than seven days from now; at most ${latest} is allowed`;
   throw invalidField(field, message);
 }

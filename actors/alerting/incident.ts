@@ -1,7 +1,7 @@
 /**
- * The incident: one span of firing. Its record is rewritten from the alert instance and its rule by
- * every commit that changes it. The samples that decided it are up to hundreds and never change, so
- * they are a separate record that lists of incidents and later commits leave out.
+ * The incident: one span of firing. Every commit that changes it rewrites its record from the alert
+ * instance and its rule. The samples that decided it (up to hundreds) never change, so they are in
+ * a separate record that lists of incidents and later commits omit.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
@@ -25,7 +25,7 @@ declare module '../platform/host/rows.ts' {
 }
 
 /**
- * RECOVERED by observed good samples; RETIRED when its rule was changed, paused or deleted, or its
+ * RECOVERED by observed good samples. RETIRED when its rule was changed, paused or deleted, or its
  * VM deleted.
  */
 export type IncidentState = 'FIRING' | 'RECOVERED' | 'RETIRED';
@@ -43,9 +43,9 @@ export interface IncidentBody {
   readonly threshold: number;
   readonly sustainedSeconds: number;
   readonly vm: string;
-  /** Data center of the VM when it began; absent in records of older versions. */
+  /** Data center of the VM when the incident began; absent in records of older versions. */
   readonly vmDatacenter?: string;
-  /** Display name of the VM when it began. */
+  /** Display name of the VM when the incident began. */
   readonly vmDisplayName?: string;
   /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
   readonly labels: string;
@@ -58,21 +58,21 @@ export interface IncidentBody {
   readonly value: number | null;
   readonly valueMs: number | null;
   readonly dataMissingSinceMs: number | null;
-  /** Absent in records of older versions, as are all fields down to `firedObservedMs`. */
+  /** Absent in records of older versions, like all fields down to `firedObservedMs`. */
   readonly dataMissingReason?: MissingReason | null;
   readonly evaluatorError?: string | null;
-  /** The data center of the condition; its silent VMs are a separate record. */
+  /** The data center of the condition. Its silent VMs are in a separate record. */
   readonly datacenter?: string;
   readonly heldVmCount?: number;
   readonly repeats?: number;
   /** The rule's recovery condition when it fired. */
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
-  /** Of the rule when it fired, not of the series; absent = none. */
+  /** Labels of the rule when it fired, not of the series; absent = none. */
   readonly ruleLabels?: Readonly<Record<string, string>>;
   readonly runbookText?: string;
   readonly runbookUrl?: string;
-  /** Time of the observation that fired it; for silence the time of the decision. */
+  /** Time of the observation that fired it; for silence, the time of the decision. */
   readonly firedObservedMs?: number;
   readonly acknowledged: {
     readonly by: string;
@@ -98,13 +98,13 @@ function incidentWindowRecord(
   return { kind: 'incidentWindow', id: incidentId, body: { ...body } };
 }
 
-/** The record of the instance's current incident. Throws when there is none: a bug. */
+/** The record of the instance's current incident. Throws if there is none, which is a bug. */
 export function incidentRecord(
   context: AlertInstanceContext,
   draft: Draft,
 ): RecordWrite<'incident'> {
   const { incident } = context;
-  if (!incident) throw new Error('An incident is recorded for an instance that has none');
+  if (!incident) throw new Error('The instance to record has no incident');
   const before = draft.record('incident', incident.id)?.body;
   const body: IncidentBody = {
     ...(before ?? ruleFacts(context, draft)),
@@ -132,15 +132,15 @@ export function incidentRecord(
   return { kind: 'incident', id: incident.id, body: { ...body }, sort };
 }
 
-/** Sort key of incidents that fired then, Unix ms. */
+/** Sort key of incidents that fired at that time, Unix ms. */
 export function incidentSort(firedMs: number): string {
   return String(Math.max(0, firedMs)).padStart(15, '0');
 }
 
-/** The rule's fields when the incident began: later edits do not change them. */
+/** The rule's fields when the incident began, unaffected by later edits. */
 function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   const rule = draft.instance('alertRule', context.rule);
-  if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);
+  if (!rule) throw new Error(`The alert instance has the unknown rule ${context.rule}`);
   const { spec, version } = rule.context;
   const vm = draft.record('vm', context.vm)?.body;
   return {
@@ -171,9 +171,10 @@ function stateOf(incident: {
 }
 
 // Turns an edge of the evaluator into steps of the alert instance's machine. An instance that has
-// never fired has no row: the commit that fires it takes the machine through the edges below firing
-// that led to it, each with its own time, so the recorded path is whole. Edges of an older evaluation revision, and edges
-// decided before (a replay), change nothing. Neither do those of a VM that was retired since.
+// never fired has no row. The commit that fires it runs the machine through the edges below firing
+// that led to it, each with its own time, so that the recorded path is complete. Edges of an older
+// evaluation revision, edges decided before (a replay), and edges of a VM retired since change
+// nothing.
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -182,7 +183,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
+/** `rulePending`: to be decided once the rule, with unchanged evaluation, has been applied. */
 export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
 
 /** Decides one edge inside `draft`. Deciding it twice is a no-op. */
@@ -212,16 +213,17 @@ export function decideEdge(draft: Draft, reported: Edge): EdgeDecision {
 
 /**
  * Body of a record of kind `datacenterCondition`, under the id of a rule's first alert instance for
- * the data center. One whose VMs are all gone is retired for good; what comes later is another.
+ * the data center. An instance whose VMs are all removed is retired permanently; later conditions
+ * get another one.
  */
 interface DatacenterConditionBody {
   /** Number of retirements. */
   readonly generation: number;
-  /** Time of the edge that retired it last: all edges up to it are decided. */
+  /** Time of the edge that retired it last. All edges up to it are decided. */
   readonly throughMs: number;
 }
 
-/** The edge with the condition's current generation; undefined when it was decided before. */
+/** The edge with the condition's current generation; undefined if it was already decided. */
 function ofDatacenter(draft: Draft, edge: Edge): Edge | undefined {
   const body = conditionOf(draft, edge);
   if (!body) return edge;
@@ -236,21 +238,21 @@ function beginGeneration(draft: Draft, edge: Edge): void {
 }
 
 function conditionOf(draft: Draft, { key }: Edge): DatacenterConditionBody | undefined {
-  // Records of this kind are written above alone.
+  // Records of this kind are written only by the code above.
   return draft.record('datacenterCondition', instanceIdOf(key))?.body as
     | DatacenterConditionBody
     | undefined;
 }
 
-/** Most VMs named in the record of a data center's incident; the count has all of them. */
+/** Maximum VMs named in the record of a data center's incident; the count includes all of them. */
 export const HELD_VMS_MAX = 1_000;
 
 /** Body of a record of kind `incidentHeldVms`, under the incident's id; written with the firing. */
 export interface IncidentHeldVmsBody {
   readonly datacenter: string;
-  /** Ids of the project's VMs that were silent then, sorted; the first 1,000 of them. */
+  /** Sorted ids of the project's VMs that were silent at that time; at most the first 1,000. */
   readonly vms: readonly string[];
-  /** How many there were. */
+  /** Total number of silent VMs. */
   readonly count: number;
 }
 
@@ -262,7 +264,7 @@ function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
   };
   draft.putRecord({ kind: 'incidentHeldVms', id, body: { ...body } });
   const incident = draft.record('incident', id);
-  if (!incident) throw new Error(`The incident ${id} has just been recorded and is not there`);
+  if (!incident) throw new Error(`The incident ${id} was just recorded but does not exist`);
   const { sort } = incident;
   const updated = { ...incident.body, datacenter, heldVmCount: vms.length };
   draft.putRecord({ kind: 'incident', id, body: updated, ...(sort !== undefined && { sort }) });
@@ -270,7 +272,7 @@ function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
 
 type Held = NonNullable<Extract<Edge, { kind: 'fired' }>['held']>;
 
-/** The instance's past according to its row; all zero without one. */
+/** The instance's past according to its row; all zero without a row. */
 function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
   if (!context) return { ordinal: 0, decidedThrough: 0, firing: false };
   const { ordinal, decidedThrough, incident } = context;
@@ -288,8 +290,8 @@ function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
 }
 
 /**
- * The rule's context when the edge was evaluated under the revision now in force. While a version is
- * pending nothing is notified; an edit of names alone loses no edge.
+ * The rule's context if the edge was evaluated under the current revision. While a version is
+ * pending, nothing is notified; an edit of names alone loses no edge.
  */
 function ruleInForce(
   draft: Draft,

@@ -1,6 +1,6 @@
 /**
- * Reports rules with more instances than their project's limit allows (`allVms` can exceed it at any
- * time), and when all of them are evaluated again: by the rule's sync error and a notice. The
+ * Reports rules with more instances than their project's limit allows (`allVms` can exceed it at
+ * any time), and when all of them are evaluated again, by the rule's sync error and a notice. The
  * evaluator decides which instances are evaluated; this part commits changes of its counts.
  */
 
@@ -22,9 +22,12 @@ export interface InstanceLimitDeps {
   readonly clock: Clock;
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
-  /** false: the evaluator is still reading what was stored, and its counts say nothing yet. */
+  /**
+   * false while the evaluator is still reading stored entries, so that its counts are not valid
+   * yet.
+   */
   readonly isCaughtUp: () => boolean;
-  /** Called when a change could not be committed; the next check retries. */
+  /** Called when a change could not be committed. The next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
 
@@ -52,7 +55,7 @@ export async function watchInstanceLimit(
   }
 }
 
-/** Rules whose rows say that some of their instances exceed the quota. */
+/** Rules whose rows report that some of their instances exceed the quota. */
 async function reportedBefore(view: ProjectView): Promise<Set<string>> {
   const rules = new Set<string>();
   for await (const { instance, context } of liveInstances(view, 'alertRule')) {
@@ -95,8 +98,8 @@ function begin(draft: Draft, rule: string): void {
   draft.send('alertRule', rule, { type: 'instanceLimitReached', at: draft.at });
   const { instances } = limitsOf(draft);
   const text =
-    `Not all of this rule's instances are evaluated: the project has the ${instances} that it ` +
-    'may have. Those evaluated before still are; the rule shows how many are not. Select fewer VMs, ' +
+    `Not all instances of this rule are evaluated, because the project has reached its maximum of ${instances} ` +
+    'instances. Instances that were already evaluated still are; the rule shows how many are not. Select fewer VMs, ' +
     'delete a rule, or ask the operator for a higher limit.';
   raiseNotice(draft, { kind: 'INSTANCE_LIMIT', subject: subjectOf(rule), text });
 }
@@ -112,7 +115,7 @@ function subjectOf(id: string) {
   return { collection: 'alertRules', id } as const;
 }
 
-/** Rules of the project that are reported, from its rows when this member begins to act for it. */
+/** Rules of the project that are reported, from its rows when this member starts to act for it. */
 async function reportedOf(
   host: Host,
   reported: Map<string, Set<string>>,

@@ -1,6 +1,7 @@
 /**
- * Maintenance windows: created and ended by people, asked by each recheck, and at their end announced.
- * Who is notified of what still fires then is for the alert instances to say, as at the end of a snooze.
+ * Maintenance windows: users create and end them, each recheck reads them, and their end is
+ * announced. The alert instances decide who is notified of incidents that still fire then, like at
+ * the end of a snooze.
  */
 import type { MaintenanceScope } from '../../machines/alerting/maintenance-window.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -21,14 +22,14 @@ import type {
 import { isPlainText } from '../platform/plain-text.ts';
 import { isRetryable } from '../platform/retryable.ts';
 
-/** Windows of a project that are not over: each recheck looks at all of them. */
+/** Maximum windows of a project that have not ended, because each recheck reads all of them. */
 export const WINDOWS_MAX = 50;
-/** Longest window, and how far ahead it may begin, ms. */
+/** Longest window, and longest time until its start, ms. */
 const LENGTH_MS_MAX = 30 * 86_400_000;
 const AHEAD_MS_MAX = 365 * 86_400_000;
 const NOTE_CHARACTERS_MAX = 1_000;
 
-/** True while a window covers what the rule finds on the VM; '' = a condition of a data center. */
+/** True while a window covers the rule and the VM; '' = a condition of a data center. */
 export function isInMaintenance(view: ProjectView, rule: string, vm: string): boolean {
   return activeWindows(view).some(({ context }) => covers(context, rule, vm));
 }
@@ -51,29 +52,30 @@ interface Caller {
   readonly request: RequestKey;
 }
 
-/** A new window; a beginning in the past is now. Times are Unix ms. */
+/** A new window. A start in the past means now. Times are Unix ms. */
 export interface CreateWindow extends Caller, MaintenanceScope {
   readonly fromMs: number;
   readonly untilMs: number;
   readonly note: string;
 }
 
-/** Ends the window now, or cancels it before its time. */
+/** Ends the window now, or cancels it before its start. */
 export interface EndWindow extends Caller {
   readonly id: string;
 }
 
-/** Acts of people; each answers with the window's id. */
+/** Acts of users. Each returns the window's id. */
 export interface MaintenanceWindows {
   /**
-   * Throws a `Refusal`: INVALID_FIELD (times, note, a rule or VM that does not exist), LIMIT_EXCEEDED.
+   * Throws a `Refusal`: INVALID_FIELD (times, note, a rule or VM that does not exist),
+   * LIMIT_EXCEEDED.
    */
   create(creation: CreateWindow): Promise<Committed<{ readonly id: string }>>;
-  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (it is over). */
+  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended). */
   end(act: EndWindow): Promise<Committed<{ readonly id: string }>>;
 }
 
-/** Wraps the host; keeps nothing. */
+/** Wraps the host. It has no state. */
 export function createMaintenanceWindows(deps: {
   readonly host: Pick<Host, 'submit'>;
   readonly clock: Clock;
@@ -97,7 +99,7 @@ export function createMaintenanceWindows(deps: {
           const event = { type: 'ended', at: draft.at, by: by.name } as const;
           const { changed } = draft.send('maintenanceWindow', id, event);
           if (!changed)
-            throw new Refusal('INVALID_STATE', 'The maintenance window is over already');
+            throw new Refusal('INVALID_STATE', 'The maintenance window has already ended');
           return { id };
         },
       }),
@@ -113,7 +115,7 @@ function createInDraft(draft: Draft, id: string, window: NewWindow) {
   checkScope(draft, window);
   const current = draft.countInstances('maintenanceWindow', { final: false });
   if (current >= WINDOWS_MAX) {
-    const message = `The project has ${WINDOWS_MAX} maintenance windows that are not over: end one`;
+    const message = `The project has ${WINDOWS_MAX} maintenance windows that have not ended. End one first`;
     const facts = { of: 'maintenanceWindows', limit: WINDOWS_MAX, current };
     const metadata = Object.entries(facts).map(([name, value]) => [name, String(value)]);
     throw new Refusal('LIMIT_EXCEEDED', message, Object.fromEntries(metadata));
@@ -127,20 +129,23 @@ function createInDraft(draft: Draft, id: string, window: NewWindow) {
 
 function checkTimes({ fromMs, untilMs }: NewWindow, at: number): void {
   if (untilMs <= Math.max(at, fromMs)) {
-    throw invalidField('untilUnix', 'untilUnix is not after the beginning, or is past');
+    throw invalidField('untilUnix', 'untilUnix is not after the start, or is in the past');
   }
   if (untilMs - Math.max(at, fromMs) > LENGTH_MS_MAX) {
-    throw invalidField('untilUnix', 'untilUnix is more than 30 days after the beginning');
+    throw invalidField('untilUnix', 'untilUnix is more than 30 days after the start');
   }
   if (fromMs > at + AHEAD_MS_MAX) {
-    throw invalidField('fromUnix', 'fromUnix is more than a year ahead');
+    throw invalidField('fromUnix', 'fromUnix is more than a year in the future');
   }
 }
 
 function checkNote(note: string): void {
   const isFitting = isPlainText(note) && [...note].length <= NOTE_CHARACTERS_MAX;
   if (isFitting) return;
-  throw invalidField('note', `note is plain text of at most ${NOTE_CHARACTERS_MAX} characters`);
+  throw invalidField(
+    'note',
+    `note must be plain text of at most ${NOTE_CHARACTERS_MAX} characters`,
+  );
 }
 
 function checkScope(draft: Draft, { rule, vm }: MaintenanceScope): void {
@@ -154,25 +159,26 @@ function checkScope(draft: Draft, { rule, vm }: MaintenanceScope): void {
   }
 }
 
-/** Where rows come from, and for which projects this member acts. */
+/** The source of rows, and the projects that this member acts for. */
 export interface AnnouncerDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly ownership: Ownership;
 }
 
-/** Instances that one commit announces; a rule with many recipients takes one at a time. */
+/** Maximum instances announced by one commit. A rule with many recipients takes one at a time. */
 const BATCH = 20;
-/** Instances that are looked at before a commit says how far it has come. */
+/** Maximum instances read before a commit records the progress. */
 const PAGE = 500;
-/** Wait after the stream failed to answer, ms. */
+/** Wait after a missing answer of the stream, ms. */
 const RETRY_MS = 500;
 
 const announcer: Actor = { kind: 'service', name: 'maintenance' };
 
 /**
- * Announces what still fires when a window is over, until `signal`. Everything is derived from rows:
- * at the start, when this member begins to act for more, and after a commit that ends a window.
+ * Announces instances that still fire when a window has ended, until `signal`. Everything is
+ * derived from rows: at the start, when this member starts to act for more projects, and after a
+ * commit that ends a window.
  */
 export async function announceMaintenance(deps: AnnouncerDeps, signal: AbortSignal): Promise<void> {
   const { host, ownership, clock } = deps;
@@ -225,7 +231,7 @@ async function announceProject(
   }
 }
 
-/** As many as fit one commit. True when nothing of the window is left. */
+/** Announces as many as fit into one commit. True when nothing of the window is left. */
 async function announceSome(host: Host, project: string, id: string): Promise<boolean> {
   const submit = async (count: number) => {
     const decide = (draft: Draft) => announceInDraft(draft, id, count);
@@ -239,7 +245,7 @@ async function announceSome(host: Host, project: string, id: string): Promise<bo
   }
 }
 
-/** Announces the next few. True when nothing of the window is left. */
+/** Announces the next few instances. True when nothing of the window is left. */
 function announceInDraft(draft: Draft, id: string, count: number): boolean {
   const row = draft.instance('maintenanceWindow', id);
   if (row?.value !== 'announcing') return true;
@@ -257,7 +263,7 @@ function announceInDraft(draft: Draft, id: string, count: number): boolean {
       incident.recoveredMs === null &&
       incident.retiredMs === null &&
       covers(context, rule, vm) &&
-      // Another window goes on: its end announces it.
+      // Another window continues; its end announces the instance.
       !isInMaintenance(draft, rule, vm),
   );
   const few = firing.slice(0, count);

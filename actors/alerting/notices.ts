@@ -1,7 +1,7 @@
 /**
- * Notices about alerting itself and its data, shown in the project without any destination: a limit
- * that is reached, a destination that was paused, readings that cannot be stored. A notice lasts until its cause ends; raising it again
- * meanwhile changes only its text.
+ * Notices about alerting itself and its data, displayed in the project without any destination: a
+ * reached limit, a paused destination, readings that cannot be stored. A notice lasts until its
+ * cause ends. Raising it again before that changes only its text.
  */
 import type { AccessNotice } from '../identity/access-notices.ts';
 import type { Draft } from '../platform/host/host-port.ts';
@@ -13,7 +13,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Causes of notices. The name is part of the API, and of the records of earlier versions. */
+/** Causes of notices. The name is part of the API, and of records of earlier versions. */
 export type NoticeKind =
   | 'INSTANCE_LIMIT'
   | 'DESTINATION_PAUSED'
@@ -25,7 +25,7 @@ export type NoticeKind =
 export interface NoticeBody {
   readonly kind: NoticeKind;
   readonly subject: NoticeSubject;
-  /** What happened and what to do, on one line; no secret, no address. */
+  /** What happened and what to do, on one line, without secrets or addresses. */
   readonly text: string;
   readonly raisedMs: number;
   /** null while it lasts. */
@@ -53,7 +53,7 @@ export function raiseNotice(
   put(draft, { ...notice, text, raisedMs, endedMs: null });
 }
 
-/** Ends the notice that lasts, if there is one. */
+/** Ends the open notice, if there is one. */
 export function endNotice(draft: Draft, notice: Pick<NoticeBody, 'kind' | 'subject'>): void {
   const before = lastingNotice(draft, notice);
   if (before) put(draft, { ...before, endedMs: draft.at });
@@ -68,7 +68,7 @@ function lastingNotice(
   return body.endedMs === null ? body : undefined;
 }
 
-/** One notice of a kind for each subject: a new one replaces the one that ended. */
+/** One notice per kind and subject. A new one replaces one that has ended. */
 function idOf({ kind, subject }: Pick<NoticeBody, 'kind' | 'subject'>): string {
   return `${kind.toLowerCase().replaceAll('_', '-')}-${subject.id}`;
 }

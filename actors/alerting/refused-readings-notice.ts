@@ -1,5 +1,5 @@
 /**
- * The notice to a project that readings of its VMs arrive and are not stored. Without it only the
+ * The notice to a project that readings of its VMs arrive but are not stored. Without it, only the
  * operator, who reads logs and metrics, would know why a mount or a device is missing.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -20,21 +20,25 @@ export interface RefusedReadingsNoticeDeps {
   readonly clock: Clock;
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly refused: Pick<RefusedReadings, 'of' | 'projects'>;
-  /** Called when a change could not be committed; the next check retries. */
+  /** Called when a change could not be committed. The next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
 
 /** Interval of checks, ms. */
 const CHECK_MS = 5_000;
-/** Interval between two texts of one notice, ms: causes come and go one by one. */
+/**
+ * Minimum interval between two texts of one notice, ms, because causes start and end one by one.
+ */
 const TEXT_MS = 10 * 60_000;
-/** Interval at which a project is searched for a notice of an earlier run, which is over then, ms. */
+/**
+ * Interval at which a project is searched for a notice of an earlier run, which has then ended, ms.
+ */
 const EARLIER_MS = 15 * 60_000;
-/** Causes that the text names. */
+/** Maximum causes that the text names. */
 const NAMED_MAX = 3;
 const NAME_CHARS_MAX = 60;
 
-/** Keeps the notices until `signal`. Rejects on a fault of this service. */
+/** Maintains the notices until `signal`. Rejects on a fault of this service. */
 export async function noticeRefusedReadings(
   deps: RefusedReadingsNoticeDeps,
   signal: AbortSignal,
@@ -49,9 +53,9 @@ export async function noticeRefusedReadings(
 class Notices {
   readonly #deps: RefusedReadingsNoticeDeps;
   readonly #startedMs: number;
-  /** When this member last wrote the text of a project's notice, elapsed ms. */
+  /** Time when this member last wrote the text of a project's notice, elapsed ms. */
   readonly #written = new Map<string, number>();
-  /** When a project was last searched for a notice of an earlier run, elapsed ms. */
+  /** Time when a project was last searched for a notice of an earlier run, elapsed ms. */
   readonly #searched = new Map<string, number>();
 
   constructor(deps: RefusedReadingsNoticeDeps) {
@@ -93,8 +97,8 @@ class Notices {
   }
 
   /**
-   * The member that received the readings knows when they stop. A notice of an earlier run is ended
-   * by the member that acts for the project.
+   * The member that received the readings knows when they stop. The member that acts for the
+   * project ends a notice of an earlier run.
    */
   #mayEnd(project: string, nowMs: number): boolean {
     if (this.#written.has(project)) return true;
@@ -116,7 +120,7 @@ function subjectOf(project: string) {
   return { collection: 'projects', id: project } as const;
 }
 
-/** The same as long as the same causes last. */
+/** The text stays the same as long as the causes do. */
 function textOf(causes: readonly RefusedReading[], nameOf: (vm: string) => string): string {
   const vms = new Set(causes.map(({ vm }) => vm)).size;
   const named = causes
@@ -124,7 +128,7 @@ function textOf(causes: readonly RefusedReading[], nameOf: (vm: string) => strin
     .map(({ vm, message }) => `${vm === '' ? 'A row without a VM' : nameOf(vm)}: ${message}`);
   const more = causes.length - named.length;
   const sentences = [
-    `Readings of ${vms === 1 ? '1 VM arrive and are' : `${vms} VMs arrive and are`} not stored.`,
+    `Readings of ${vms === 1 ? '1 VM arrive but are' : `${vms} VMs arrive but are`} not stored.`,
     ...named,
     ...(more > 0 ? [`${more} more.`] : []),
     'All other readings are stored.',

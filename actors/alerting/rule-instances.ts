@@ -1,10 +1,10 @@
 /**
  * Updates of a rule's alert instances after its row changed, in batches that can be repeated.
  *
- * Retiring: a pause, an edit or a deletion of a rule, and the end of a VM, make instances irrelevant
- * at once (edges and rechecks compare the revision). Here each of them is recorded as retired; no
- * recovery is made up. Repeat interval: a changed one applies to firing instances too; the next
- * reminder comes one whole new interval after the change.
+ * Retiring: a pause, an edit or a deletion of a rule, and the end of a VM, make instances
+ * irrelevant at once, because edges and rechecks compare the revision. Here each of them is
+ * recorded as retired; no recovery is invented. Repeat interval: a changed interval applies to
+ * firing instances too. The next reminder is due one whole new interval after the change.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
@@ -13,12 +13,12 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { isOfRetiredVm } from '../vms/vm-directory.ts';
 import { submitInParts } from './incident.ts';
 
-/** Instances changed by one commit. */
+/** Maximum instances changed by one commit. */
 const BATCH = 100;
 
 /**
- * Retires every live instance of `rule`, or of all rules, that is no longer evaluated. Resolves with
- * their number; a second call finds none.
+ * Retires every live instance of `rule`, or of all rules, that is no longer evaluated. Resolves
+ * with the number of retired instances; a second call finds none.
  */
 export async function retireInstances(host: Host, project: string, rule?: string): Promise<number> {
   const ids: string[] = [];
@@ -44,7 +44,7 @@ function retirePart(host: Host, project: string, part: readonly string[]): Promi
   });
 }
 
-/** Rules of a project that still have live instances of a revision no longer evaluated. */
+/** Rules of a project that still have live instances of a revision that is no longer evaluated. */
 export async function rulesWithStaleInstances(view: ProjectView): Promise<ReadonlySet<string>> {
   const rules = new Set<string>();
   for await (const { context } of staleInstances(view)) rules.add(String(context.rule));
@@ -77,12 +77,12 @@ function isStale(
 function retireReason(view: ProjectView, context: AlertInstanceContext): RetireReason {
   const row = view.instance('alertRule', context.rule);
   if (!row || row.final) return 'RULE_DELETED';
-  // With two causes the rule's wins: somebody changed this very instance.
+  // If both causes apply, the rule's wins, because someone changed exactly this rule.
   if (!isStale(context, row)) return 'VM_DELETED';
   return row.value === 'paused' ? 'RULE_PAUSED' : 'RULE_CHANGED';
 }
 
-/** Gives the rule's firing instances its repeat interval. A second call finds none to change. */
+/** Gives the rule's firing instances its repeat interval. A second call finds nothing to change. */
 export async function adoptRepeatInterval(
   host: Host,
   project: string,
@@ -116,7 +116,7 @@ function changeInterval(host: Host, project: string, part: readonly string[]): P
   });
 }
 
-/** True when the instance fires with an interval that differs from its rule's. */
+/** True if the instance fires with an interval that differs from its rule's. */
 function isOutdated(view: ProjectView, row: Instance<'alertInstance'>): boolean {
   const { incident, repeatIntervalMs, rule } = row.context;
   const isOpen = incident !== null && incident.recoveredMs === null && incident.retiredMs === null;
@@ -125,6 +125,6 @@ function isOutdated(view: ProjectView, row: Instance<'alertInstance'>): boolean 
 
 function intervalMs(view: ProjectView, rule: string): number {
   const row = view.instance('alertRule', rule);
-  if (!row) throw new Error(`The rule ${rule} of an alert instance is not there`);
+  if (!row) throw new Error(`The rule ${rule} of an alert instance does not exist`);
   return row.context.spec.repeatIntervalSeconds * 1000;
 }

@@ -1,8 +1,9 @@
 /**
- * The rule keeper: appends the log markers that rows call for (a pending rule with the current limit,
- * a new limit, a retired VM), and retires the instances that became outdated, of the projects that this
- * member acts for. Everything is derived from rows, for all of them at the start and whenever it begins
- * to act for more, and then for those a commit changes: a crash, its own or another's, loses nothing.
+ * The rule keeper: appends the log markers that rows require (a pending rule with the current
+ * limit, a new limit, a retired VM), and retires outdated instances, for the projects that this
+ * member acts for. Everything is derived from rows: from all of them at the start and whenever the
+ * member starts to act for more projects, then from those that a commit changes. So no crash, of
+ * this member or another, loses anything.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -20,7 +21,9 @@ import { appendEntry, pastMarkers } from '../telemetry/sample-log.ts';
 import { adoptRepeatInterval, retireInstances, rulesWithStaleInstances } from './rule-instances.ts';
 import { retiredVmOf, retiredVms, retirementMarker, ruleMarker } from './rule-markers.ts';
 
-/** Rows on one side, the sample log on the other; the rule keeper carries from one to the other. */
+/**
+ * Rows on one side, the sample log on the other. The rule keeper transfers from one to the other.
+ */
 export interface RuleKeeperDeps {
   readonly host: Host;
   readonly stream: Stream;
@@ -28,13 +31,16 @@ export interface RuleKeeperDeps {
   readonly ownership: Ownership;
 }
 
-/** Wait after the stream failed to answer, ms. */
+/** Wait after a missing answer of the stream, ms. */
 const RETRY_MS = 500;
-/** Between two looks whether work that was left to others is this member's after all, ms. */
+/** Interval between checks whether work that was left to others now belongs to this member, ms. */
 const LEFT_MS = 2_000;
 /** Age after which the evaluator knows a retired VM from its record, ms. */
 const RETIREMENT_MARKED_MS = 86_400_000;
-/** Age of a deletion after which whoever acted then has marked it, or has long been replaced, ms. */
+/**
+ * Age of a deletion after which the member that acted then has marked it, or has long been
+ * replaced, ms.
+ */
 const DELETION_MARKED_MS = 3_600_000;
 
 type Work = { readonly project: string } & (
@@ -47,9 +53,10 @@ type Work = { readonly project: string } & (
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
   const waiting: Work[] = [];
   const idle = new Sleep(deps.clock);
-  // Projects whose work was left to their owner: this member, if it was none for a moment alone.
+  // Projects whose work was left to their owner, which is this member if it was only briefly not
+  // the owner.
   const left = new Set<string>();
-  // A change while projects are looked through counts too: they may have been the wrong ones.
+  // A change while projects are being read counts too, because they may have been the wrong ones.
   let isIncomplete = true;
   const undo = [
     deps.host.onApplied(({ commit }) => {
@@ -87,7 +94,7 @@ function workOf({ project, decisions }: Commit): Work[] {
     }
     for (const { kind, id, body } of records) {
       if (kind === LIMITS_KIND) work.push({ kind: 'limits', project });
-      // Records of this kind are written as `VmBody` alone.
+      // Records of this kind are only written as `VmBody`.
       const vm = kind === 'vm' ? body : null;
       const one = vm?.retiredMs === undefined ? undefined : retiredVmOf(project, id, vm);
       if (one) retired.push(one);
@@ -112,8 +119,8 @@ async function outstandingRules({ host, ownership }: RuleKeeperDeps): Promise<Wo
 }
 
 /**
- * Work whose marker a crash lost: deleted rules still in force, retired VMs, limits. The log may have
- * lost the marker that brought such a rule; evaluators that have run since then still follow it.
+ * Work whose marker a crash lost: deleted rules that are still active, retired VMs, limits. The log
+ * may have lost the marker of such a rule; evaluators that have run since then still follow it.
  */
 async function unmarked({ host, stream, clock, ownership }: RuleKeeperDeps): Promise<Work[]> {
   const inForce = new Map<string, boolean>();
@@ -150,7 +157,7 @@ async function unmarked({ host, stream, clock, ownership }: RuleKeeperDeps): Pro
   return work;
 }
 
-/** Returns false when this member does not act for the project, and has not done it. */
+/** Returns false if this member does not act for the project and has not done the work. */
 async function keep(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted && deps.ownership.owns(work.project)) {
     try {
@@ -191,11 +198,11 @@ async function keepRule(
 ): Promise<void> {
   const view = host.view(project);
   const row = view.instance('alertRule', rule);
-  if (!row) throw new Error(`A commit moved the rule ${rule}, which has no row`);
+  if (!row) throw new Error(`A commit changed the rule ${rule}, which has no row`);
   const { retiredThroughRevision, spec, version } = row.context;
   const reason = row.final ? undefined : whyNot(spec);
   if (row.value === 'pendingApplication' && reason !== undefined) {
-    // The version evaluated before ends too: a failed rule is not evaluated.
+    // The previously evaluated version ends too, because a failed rule is not evaluated.
     await mark(withoutRule(project, row, clock.now()));
     await fail(host, { project, rule, version, reason });
   } else if (row.final || row.value === 'pendingApplication') {
@@ -205,7 +212,7 @@ async function keepRule(
   if (row.value === 'active') await adoptRepeatInterval(host, project, rule);
 }
 
-/** The reason this version cannot evaluate a rule that another version accepted. */
+/** The reason why this version cannot evaluate a rule that another version accepted. */
 function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
   if (!EVALUATED_METRICS.has(metricId)) return 'UNKNOWN_METRIC';
   return OPERATORS.some((known) => known === operator) ? undefined : 'UNKNOWN_OPERATOR';

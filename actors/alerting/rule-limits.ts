@@ -1,7 +1,8 @@
 /**
- * Limits checked when a rule is saved, or a destination gets more recipients: the audience of one
- * rule (a firing is a single commit with all its deliveries), and the alert instances of a project.
- * Both are counted inside the decision, so that two concurrent saves cannot exceed them together.
+ * Limits checked when a rule is saved, or when a destination gets more recipients: the audience of
+ * one rule (a firing is a single commit with all its deliveries), and the alert instances of a
+ * project. Both are counted inside the decision, so that two concurrent saves cannot exceed them
+ * together.
  */
 
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
@@ -12,10 +13,15 @@ import { allInstances } from '../platform/host/live-instances.ts';
 import { limitExceeded, limitsOf } from '../platform/project-limits.ts';
 import { recipientsOf } from './eligible.ts';
 
-/** Mail recipients and other destinations of one rule: each is at most 2 KB of a commit of 256. */
+/**
+ * Maximum mail recipients and other destinations of one rule. Each takes at most 2 KB of a commit
+ * of 256 KB.
+ */
 export const AUDIENCE_MAX = 100;
 
-/** Throws a `Refusal` LIMIT_EXCEEDED (`of`, `limit`, `wanted`) when the rule has too many recipients. */
+/**
+ * Throws a `Refusal` LIMIT_EXCEEDED (`of`, `limit`, `wanted`) if the rule has too many recipients.
+ */
 export function checkAudience(
   draft: Draft,
   { displayName, destinationNames }: Pick<AlertRuleSpec, 'displayName' | 'destinationNames'>,
@@ -24,13 +30,13 @@ export function checkAudience(
   if (wanted <= AUDIENCE_MAX) return;
   throw new Refusal(
     'LIMIT_EXCEEDED',
-    `The destinations of the rule "${displayName}" would have ${wanted} recipients, of at most ${AUDIENCE_MAX} in all ` +
-      '(a webhook or a chat is one): give it fewer, or mail to one address that reaches many',
+    `The destinations of the rule "${displayName}" would have ${wanted} recipients; at most ${AUDIENCE_MAX} are allowed ` +
+      '(a webhook or a chat counts as one). Select fewer, or mail to one address that reaches many',
     { of: 'audience', limit: String(AUDIENCE_MAX), wanted: String(wanted) },
   );
 }
 
-/** Checks all rules of a destination that got more recipients. Throws as `checkAudience`. */
+/** Checks all rules of a destination that got more recipients. Throws like `checkAudience`. */
 export function checkAudiencesWith(draft: Draft, destination: string): void {
   for (const { context } of allInstances(draft, 'alertRule')) {
     const { spec } = context;
@@ -49,20 +55,22 @@ function audienceOf(view: ProjectView, names: readonly string[]): number {
   return count;
 }
 
-/** Instances known in memory: no row has them. */
+/** Instances known only in memory, because they have no row. */
 export interface KnownInstances {
-  /** Label sets of the metric that the VM reported; undefined when it reported nothing yet. */
+  /**
+   * Label sets of the metric that the VM reported; undefined if it has not reported anything yet.
+   */
   labelSets(project: string, vm: string, metricId: string): number | undefined;
-  /** Instances of all the project's rules in the evaluator. */
+  /** Number of instances of all the project's rules in the evaluator. */
   evaluated(project: string): number;
 }
 
-/** For a VM that reported nothing since the start: most metrics have one series. */
+/** For a VM that has reported nothing since the start, because most metrics have one series. */
 const UNKNOWN_LABEL_SETS = 1;
 
 /**
- * Throws a `Refusal` LIMIT_EXCEEDED (`of` is `instances`) when saving the rule would exceed the
- * project's limit. A rule that exceeds it already may still be edited if it does not grow.
+ * Throws a `Refusal` LIMIT_EXCEEDED (`of` is `instances`) if saving the rule would exceed the
+ * project's limit. A rule that already exceeds it may still be edited if it does not grow.
  */
 export function checkInstances(
   draft: Draft,
@@ -82,13 +90,13 @@ export function checkInstances(
   const current = Math.max(others, (known?.evaluated(draft.project) ?? 0) - before);
   if (own <= before || current + own <= limit) return;
   throw limitExceeded(
-    `The rule would have ${own} instances beside ${current} of the project, which may have ` +
-      `${limit}: select fewer VMs`,
+    `The rule would have ${own} instances besides the ${current} of the project, which may have ` +
+      `at most ${limit}. Select fewer VMs`,
     { of: 'instances', limit, current, wanted: current + own },
   );
 }
 
-/** Counts one rule's instances; the project's VMs are read once. */
+/** Counts one rule's instances. The project's VMs are read once. */
 function counter(draft: Draft, known: KnownInstances | undefined) {
   let all: readonly string[] | undefined;
   const present = (vm: string): boolean => isPresent(draft.record('vm', vm)?.body);
@@ -116,6 +124,6 @@ function presentVms(draft: Draft): string[] {
 }
 
 function isPresent(body: Readonly<Record<string, unknown>> | undefined): boolean {
-  // Records of this kind are written as `VmBody` alone.
+  // Records of this kind are only written as `VmBody`.
   return body !== undefined && body.retiredMs === undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Log entries and seeds for the evaluator, made from rows: a rule as evaluated, the markers that put
- * rules in force and end retired VMs, and the seed of a state that starts at the log's floor.
+ * Log entries and seeds for the evaluator, made from rows: a rule as evaluated, the markers that
+ * activate rules and end retired VMs, and the seed of a state that starts at the log's floor.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
@@ -19,7 +19,7 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
 import type { VmBody } from '../vms/vm-directory.ts';
 
-/** The rule as evaluated; undefined when it is paused. */
+/** The rule as evaluated; undefined if it is paused. */
 export function evaluationRuleOf(
   project: string,
   {
@@ -35,7 +35,7 @@ export function evaluationRuleOf(
     rule,
     evaluationRevision,
     metricId: spec.metricId,
-    // A rule is committed only with an operator of the list (rule-spec.ts).
+    // A rule is only committed with an operator of the list (rule-spec.ts).
     operator: spec.operator as Operator,
     threshold: spec.threshold,
     sustainedMs: spec.sustainedSeconds * 1000,
@@ -45,7 +45,7 @@ export function evaluationRuleOf(
   };
 }
 
-/** The log entry that puts the rule's desired revision in force, or ends its evaluation. */
+/** The log entry that activates the rule's desired revision, or ends its evaluation. */
 export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: number): RulesEntry {
   const context = row.context;
   const { evaluationRevision } = context;
@@ -58,13 +58,16 @@ export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: nu
   };
 }
 
-/** A rule as a marker brought it. Without a revision (older versions) it is the desired one. */
+/** A rule as read from a marker. Without a revision (older versions), it is the desired one. */
 export interface FoldedRule {
   readonly isEvaluated: boolean;
   readonly evaluationRevision?: number;
 }
 
-/** Applies the rule's desired version when the marker matches it; no rule in it means paused. */
+/**
+ * Applies the rule's desired version if the marker matches it. A marker without a rule means
+ * paused.
+ */
 export function confirmRule(draft: Draft, rule: string, folded: FoldedRule): void {
   const row = draft.instance('alertRule', rule);
   if (row?.value !== 'pendingApplication') return;
@@ -86,7 +89,7 @@ function newRun(
 }
 
 /**
- * Rules in force and firing instances from rows: the start of a fold whose earlier log is gone.
+ * Active rules and firing instances from rows: the start of a fold whose earlier log was truncated.
  */
 export async function seedOf(view: ProjectView): Promise<EvaluationSeed> {
   const { project } = view;
@@ -136,7 +139,7 @@ function seedIncidentOf(
 /** The silent VMs of a data center's incident. */
 function heldOf(view: ProjectView, { incident }: AlertInstanceContext) {
   const record = incident ? view.record('incidentHeldVms', incident.id) : undefined;
-  // Records of this kind are written as `IncidentHeldVmsBody` alone.
+  // Records of this kind are only written as `IncidentHeldVmsBody`.
   const body = record?.body;
   return body ? { heldVms: body.vms } : {};
 }
@@ -151,17 +154,17 @@ function lastSegment(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** Records read in one turn of the event loop. */
+/** Maximum records read in one turn of the event loop. */
 const PAGE = 200;
 
 /**
- * Every VM of the project that was ever retired, with the time of its last retirement; it may have
+ * Every VM of the project that was ever retired, with the time of its last retirement. It may have
  * returned since.
  */
 export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
   const found: RetiredVm[] = [];
   for await (const { id, body } of itemsInTurns(PAGE, (page) => view.records('vm', page))) {
-    // Records of this kind are written as `VmBody` alone.
+    // Records of this kind are only written as `VmBody`.
     const retired = retiredVmOf(view.project, id, body);
     if (retired) found.push(retired);
   }

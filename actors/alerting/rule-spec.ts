@@ -1,6 +1,6 @@
 /**
- * Validation of a requested rule, field by field: the result can be evaluated. Each refusal names the
- * field, the value seen and the values allowed. References to VMs and destinations are checked
+ * Validates a requested rule field by field, so that the result can be evaluated. Each refusal
+ * names the field, the value and the allowed values. References to VMs and destinations are checked
  * inside the decision, at the project's head.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
@@ -12,7 +12,7 @@ import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
-/** The rule as requested: absent and unspecified fields are undefined. */
+/** The rule as requested. Absent and unspecified fields are undefined. */
 export interface RequestedRuleSpec {
   readonly displayName: string;
   readonly metricId: string;
@@ -28,14 +28,14 @@ export interface RequestedRuleSpec {
   readonly recoveryThreshold: number | undefined;
   readonly recoverySeconds: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
-  /** '' = none, as is the URL. */
+  /** '' = none, also for the URL. */
   readonly runbookText: string;
   readonly runbookUrl: string;
 }
 
 const DISPLAY_NAME_MAX = 200;
 const SUSTAINED_SECONDS_MAX = 86_400;
-/** One sampling interval: the age of telemetry regularly reaches it. */
+/** One sampling interval, which the age of telemetry regularly reaches. */
 const AGE_SECONDS_MIN = 30;
 const REPEAT_SECONDS_MIN = 60;
 const REPEAT_SECONDS_MAX = 7 * 86_400;
@@ -85,11 +85,11 @@ export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
 
 function checkName(name: string): void {
   if (name.trim() === '')
-    throw invalidInSpec('displayName', 'displayName is empty: give the rule a name');
+    throw invalidInSpec('displayName', 'displayName is empty. Choose a name for the rule');
   if (name.length > DISPLAY_NAME_MAX) {
     throw invalidInSpec(
       'displayName',
-      `displayName has ${name.length} characters; ${DISPLAY_NAME_MAX} at most`,
+      `displayName has ${name.length} characters; at most ${DISPLAY_NAME_MAX} are allowed`,
     );
   }
   if (!isOneLine(name)) throw invalidInSpec('displayName', `displayName ${NOT_ONE_LINE}`);
@@ -100,14 +100,14 @@ function checkMetric(metricId: string): void {
   const known = [...EVALUATED_METRICS].join(', ');
   throw new Refusal(
     'UNKNOWN_METRIC',
-    `metricId "${metricId}" cannot be evaluated; known: ${known}`,
+    `metricId "${metricId}" cannot be evaluated. Known are ${known}`,
     {
       metricId,
     },
   );
 }
 
-/** An age grows until a sample arrives, once per sampling interval in normal operation. */
+/** In normal operation, the age grows until a sample arrives, once per sampling interval. */
 function checkTelemetry(
   operator: Operator,
   threshold: number,
@@ -116,7 +116,7 @@ function checkTelemetry(
   if (operator !== 'GREATER_THAN' && operator !== 'GREATER_THAN_OR_EQUAL') {
     throw invalidInSpec(
       'operator',
-      `operator is "${operator}": ${AGE_METRIC} takes GREATER_THAN or GREATER_THAN_OR_EQUAL`,
+      `operator is "${operator}"; ${AGE_METRIC} requires GREATER_THAN or GREATER_THAN_OR_EQUAL`,
     );
   }
   for (const [field, value] of [
@@ -126,7 +126,7 @@ function checkTelemetry(
     if (value >= AGE_SECONDS_MIN) continue;
     throw invalidInSpec(
       field,
-      `${field} is ${value}: ${AGE_METRIC} needs ${AGE_SECONDS_MIN} s at least`,
+      `${field} is ${value}; ${AGE_METRIC} requires at least ${AGE_SECONDS_MIN} s`,
     );
   }
 }
@@ -137,22 +137,22 @@ function checkRepeat(value: number): void {
   if (value < REPEAT_SECONDS_MIN) {
     throw invalidInSpec(
       'repeatIntervalSeconds',
-      `repeatIntervalSeconds is ${value}: 0 for never, or at least ${REPEAT_SECONDS_MIN}`,
+      `repeatIntervalSeconds is ${value}; it must be 0 (never) or at least ${REPEAT_SECONDS_MIN}`,
     );
   }
 }
 
 function checkSelection({ allVms, vmNames }: RequestedRuleSpec): void {
   if (allVms && vmNames.length > 0) {
-    throw invalidInSpec('vmNames', 'allVms is true and vmNames is given: use one of them');
+    throw invalidInSpec('vmNames', 'allVms and vmNames cannot be combined. Send only one of them');
   }
   if (!allVms && vmNames.length === 0) {
-    throw invalidInSpec('vmNames', 'No VM is selected: set allVms, or name VMs in vmNames');
+    throw invalidInSpec('vmNames', 'No VM is selected. Set allVms, or name VMs in vmNames');
   }
   if (vmNames.length > SELECTED_VMS_MAX) {
     throw invalidInSpec(
       'vmNames',
-      `vmNames has ${vmNames.length} names; ${SELECTED_VMS_MAX} at most, or allVms`,
+      `vmNames has ${vmNames.length} names; at most ${SELECTED_VMS_MAX} are allowed. Or set allVms`,
     );
   }
 }
@@ -160,7 +160,10 @@ function checkSelection({ allVms, vmNames }: RequestedRuleSpec): void {
 function checkLabels(labels: Readonly<Record<string, string>>): void {
   const entries = Object.entries(labels);
   if (entries.length > LABELS_MAX) {
-    throw invalidInSpec('labels', `labels has ${entries.length} entries; ${LABELS_MAX} at most`);
+    throw invalidInSpec(
+      'labels',
+      `labels has ${entries.length} entries; at most ${LABELS_MAX} are allowed`,
+    );
   }
   for (const [name, value] of entries) {
     if (name.length > LABEL_LENGTH_MAX || value.length > LABEL_LENGTH_MAX) {
@@ -170,21 +173,24 @@ function checkLabels(labels: Readonly<Record<string, string>>): void {
       const seen = JSON.stringify(name);
       throw invalidInSpec(
         'labels',
-        `labels has ${seen}: letters, digits and underscores, without __ in front, and none of ours`,
+        `labels contains ${seen}. Use letters, digits and underscores, without a leading __, and no reserved name`,
       );
     }
     if (!isOneLine(value)) throw invalidInSpec('labels', `labels.${name} ${NOT_ONE_LINE}`);
   }
 }
 
-/** A link that people press in messages: no other schemes, no user, nothing that does not print. */
+/**
+ * Users open this link from messages, so it must have no other scheme, no user, and only printable
+ * characters.
+ */
 function checkRunbook({ runbookText: text, runbookUrl: url }: RequestedRuleSpec): void {
   if (text.length > RUNBOOK_LENGTH_MAX) {
-    const message = `runbookText has ${text.length} characters; ${RUNBOOK_LENGTH_MAX} at most`;
+    const message = `runbookText has ${text.length} characters; at most ${RUNBOOK_LENGTH_MAX} are allowed`;
     throw invalidInSpec('runbookText', message);
   }
   if (!text.split(/\r?\n/).every(isOneLine)) {
-    throw invalidInSpec('runbookText', 'runbookText has characters that cannot be shown');
+    throw invalidInSpec('runbookText', 'runbookText contains characters that cannot be displayed');
   }
   if (url === '') return;
   const isPrintable = url.length <= RUNBOOK_URL_LENGTH_MAX && /^https?:\/\/[!-~]+$/i.test(url);
@@ -192,7 +198,7 @@ function checkRunbook({ runbookText: text, runbookUrl: url }: RequestedRuleSpec)
   if (parsed && parsed.username === '' && parsed.password === '') return;
   throw invalidInSpec(
     'runbookUrl',
-    `runbookUrl is an http or https URL without a user, ${RUNBOOK_URL_LENGTH_MAX} characters at most`,
+    `runbookUrl must be an http or https URL without a user, of at most ${RUNBOOK_URL_LENGTH_MAX} characters`,
   );
 }
 
@@ -200,20 +206,20 @@ function oneOf<T extends string>(field: string, value: string | undefined, known
   const found = known.find((each) => each === value);
   if (found !== undefined) return found;
   const seen = value === undefined ? 'missing' : `"${value}"`;
-  throw invalidInSpec(field, `${field} is ${seen}; one of ${known.join(', ')}`);
+  throw invalidInSpec(field, `${field} is ${seen}; it must be one of ${known.join(', ')}`);
 }
 
 function finite(field: string, value: number | undefined): number {
   if (value !== undefined && Number.isFinite(value)) return value;
   throw invalidInSpec(
     field,
-    `${field} is ${value === undefined ? 'missing' : value}: a finite number is needed`,
+    `${field} is ${value === undefined ? 'missing' : value}; it must be a finite number`,
   );
 }
 
 function seconds(field: string, value: number, max: number): void {
   if (Number.isInteger(value) && value >= 0 && value <= max) return;
-  throw invalidInSpec(field, `${field} is ${value}: whole seconds from 0 to ${max}`);
+  throw invalidInSpec(field, `${field} is ${value}; it must be whole seconds from 0 to ${max}`);
 }
 
 function invalidInSpec(field: string, message: string): Refusal {

@@ -1,12 +1,12 @@
 /**
- * Rules to start from, one for each common need (API-23). Each spec
- * can be saved as it is. The description ends with the limitation of its metric, taken from
- * the catalogue so that it is written in one place.
+ * Rule templates, one for each common need (API-23). Each spec can be saved as it is. The
+ * description ends with the limitation of its metric, taken from the catalogue so that it is
+ * written in one place.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 
-/** A rule to start from, as `ListAlertRuleTemplates` shows it. */
+/** A rule template, as `ListAlertRuleTemplates` returns it. */
 export interface RuleTemplate {
   readonly id: string;
   /** Purpose, then limitation. */
@@ -33,7 +33,7 @@ type Row = readonly [
 const rows: readonly Row[] = [
   [
     'cpu',
-    'All vCPUs together are nearly fully busy for 10 minutes.',
+    'All vCPUs together have been nearly fully busy for 10 minutes.',
     {
       displayName: 'CPU is high',
       metricId: 'cpu_utilization_pct',
@@ -47,7 +47,7 @@ const rows: readonly Row[] = [
   ],
   [
     'guest-memory',
-    'Nearly all of the memory that the guest sees is in use for 10 minutes.',
+    'Nearly all of the memory that the guest sees has been in use for 10 minutes.',
     {
       displayName: 'Guest memory is nearly used up',
       metricId: 'memory_used_pct',
@@ -61,7 +61,7 @@ const rows: readonly Row[] = [
   ],
   [
     'filesystem-usage',
-    'A mounted file system is nearly full: each mount is watched by itself, where the guest agent reports it.',
+    'A mounted file system is nearly full. Each mount is evaluated separately, if the guest agent reports it.',
     {
       displayName: 'File system is nearly full',
       metricId: 'filesystem_used_pct',
@@ -74,7 +74,7 @@ const rows: readonly Row[] = [
   ],
   [
     'unexpected-stop',
-    'A VM stopped although nobody asked it to: it crashed, or its hypervisor lost it. A VM that its owner shut down does not fire.',
+    'A VM stopped unexpectedly: it crashed, or its hypervisor lost it. A VM that its owner shut down does not fire.',
     {
       displayName: 'VM stopped unexpectedly',
       metricId: 'unexpected_stop',
@@ -86,7 +86,7 @@ const rows: readonly Row[] = [
   ],
   [
     'telemetry-unavailable',
-    'Nothing has been observed of a VM for 5 minutes. This says nothing about the VM itself; when it ends, no other rule recovers by it.',
+    'No data of a VM has been observed for 5 minutes. This says nothing about the VM itself, and its end does not recover other rules.',
     {
       displayName: 'Telemetry is unavailable',
       metricId: 'telemetry_age_seconds',
@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
   ],
 ];
 
-/** In the order in which they are listed. */
+/** In listing order. */
 export const RULE_TEMPLATES: readonly RuleTemplate[] = rows.map(([id, purpose, condition]) => ({
   id,
   description: `${purpose} ${limitationOf(condition.metricId)}`,
@@ -114,6 +114,6 @@ export const RULE_TEMPLATES: readonly RuleTemplate[] = rows.map(([id, purpose, c
 
 function limitationOf(metricId: string): string {
   const descriptor = metricCatalogue.get(metricId);
-  if (!descriptor) throw new Error(`A template watches ${metricId}, which is no metric`);
+  if (!descriptor) throw new Error(`A template uses ${metricId}, which is not a metric`);
   return descriptor.limitation;
 }

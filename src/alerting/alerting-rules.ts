@@ -1,6 +1,6 @@
 /**
- * Rules and active alerts of a project for readers that speak Prometheus: firing ones from the rows of
- * alert instances, those below firing from the evaluator.
+ * Rules and active alerts of a project for readers that speak Prometheus. Firing alerts come from
+ * the rows of alert instances, others from the evaluator.
  */
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
@@ -21,7 +21,7 @@ export interface AlertingRulesDeps {
   readonly evaluator: Pick<EvaluatorView, 'instances'>;
 }
 
-/** The reader, and the alerts below firing alone, which queries of `ALERTS` take. */
+/** The reader, and the alerts that do not fire yet, for queries of `ALERTS`. */
 export function createAlertingRules({ host, evaluator }: AlertingRulesDeps): AlertingRules & {
   readonly pending: (project: string) => readonly PendingAlert[];
 } {
@@ -101,7 +101,7 @@ function ruleOf(
   };
 }
 
-/** Under the names that rules of Prometheus commonly have. */
+/** Under the names that Prometheus rules commonly use. */
 function annotationsOf({ runbookText, runbookUrl }: AlertRuleSpec): Record<string, string> {
   return {
     ...(runbookText !== undefined && { runbook: runbookText }),
@@ -118,7 +118,10 @@ const OPERATORS: Readonly<Record<string, string>> = {
   NOT_EQUAL: '!=',
 };
 
-/** PromQL over the same series. What the service evaluates differs in gaps and edges: see docs/alerting.md. */
+/**
+ * PromQL over the same series. The service's own evaluation differs in gaps and edges: see
+ * docs/alerting.md.
+ */
 function expressionOf(spec: AlertRuleSpec): string {
   const { metricId, operator, threshold, allVms, vmNames } = spec;
   const ids = vmNames.map((name) => name.slice(name.lastIndexOf('/') + 1));

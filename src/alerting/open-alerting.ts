@@ -1,4 +1,4 @@
-/** Opens the room of alerting: the evaluator over the sample log, and the rules it evaluates. */
+/** Opens the alerting room: the evaluator over the sample log, and the rules it evaluates. */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
@@ -59,7 +59,7 @@ export function openAlerting(options: AlertingOptions) {
   health.watch({ kind: 'sample log' }, () =>
     evaluator.isCaughtUp()
       ? ready
-      : starting('The sample log is still being read; this ends by itself'),
+      : starting('The sample log is still being read. No action is needed'),
   );
   const alerting = createAlerting({
     host,
@@ -113,7 +113,7 @@ function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline):
   const { host, clock, lost, metrics, ownership } = options;
   metrics.gauge(
     'svc_unevaluated_instances',
-    "Alert instances that are not evaluated, because their project's limit is reached",
+    "Alert instances beyond their project's limit, which are not evaluated",
     [],
     (gauge) => {
       const counts = host

@@ -5,10 +5,11 @@
  *     # a comment
  *     {"rules": {"atMs": 0, "upserts": [...], "removals": []}}
  *     {"tick": 30000, "census": {...}}
- *     {"batch": {"receivedMs": 30000, "rows": [{"project": "demo", "vm": "vm-1", "observedMs": 30000,
+ *     {"batch": {"receivedMs": 30000, "rows": [{"project": "demo", "vm": "vm-1", "observedMs":
+ *     30000,
  *       "values": {"svc_vm_load1": 1.5}}]}}
  *
- * One entry a line. A row may also say `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
+ * One entry per line. A row may also have `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
  */
 import type { LivenessReport, LogEntry } from '../telemetry/entry.ts';
 import {
@@ -21,7 +22,7 @@ import {
 /** First line of a recording. */
 export const RECORDING_HEADER = 'svc-recording 1';
 
-/** A recording that cannot be read; the message names the line. */
+/** A recording that cannot be read. The message names the line. */
 export class MalformedRecording extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -33,7 +34,7 @@ export class MalformedRecording extends Error {
 export function parseRecording(text: string): LogEntry[] {
   const lines = text.split('\n');
   if (lines[0]?.trimEnd() !== RECORDING_HEADER) {
-    throw new MalformedRecording(`Line 1 is not "${RECORDING_HEADER}" but "${lines[0]}"`);
+    throw new MalformedRecording(`Line 1 must be "${RECORDING_HEADER}", but is "${lines[0]}"`);
   }
   return lines.flatMap((line, i) => {
     if (i === 0 || line.trim() === '' || line.startsWith('#')) return [];
@@ -46,15 +47,13 @@ export function parseRecording(text: string): LogEntry[] {
   });
 }
 
-/** A recording of these entries: what `parseRecording` reads back. */
+/** A recording of these entries, which `parseRecording` can read. */
 export function formatRecording(entries: readonly LogEntry[]): string {
   const lines = entries.map((entry) => JSON.stringify(formatEntry(entry)));
   return `${[RECORDING_HEADER, ...lines].join('\n')}\n`;
 }
 
-/**
- * The line of an entry, reduced to one project; undefined when none of it belongs to the project.
- */
+/** The line of an entry, reduced to one project; undefined if none of it belongs to the project. */
 export function recordingLine(entry: LogEntry, project: string): string | undefined {
   const { batch, rules, tick, census } = formatEntry(entry);
   const own = <T extends { readonly project: string }>(all: readonly T[] = []): readonly T[] =>
@@ -78,7 +77,7 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
   return JSON.stringify({ rules: { atMs: rules.atMs, ...lists } });
 }
 
-/** A row as recordings have it; absent fields were not recorded. */
+/** A row of a recording; absent fields were not recorded. */
 interface RecordedRow {
   readonly project: string;
   readonly vm: string;
@@ -95,7 +94,7 @@ type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 interface RecordedEntry {
   readonly tick?: number;
-  /** `livenessReport` of a tick: its name in the file format. */
+  /** `livenessReport` of a tick; this is its name in the file format. */
   readonly census?: LivenessReport;
   readonly rules?: RulesBody;
   readonly batch?: { readonly receivedMs: number; readonly rows: readonly RecordedRow[] };
@@ -109,7 +108,7 @@ function parseEntry(parsed: RecordedEntry): LogEntry {
     return { kind: 'rules', ...rules };
   }
   if (batch && Array.isArray(batch.rows)) return { kind: 'batch', batch: parseBatch(batch) };
-  throw new MalformedRecording('An entry is one of tick, rules and batch');
+  throw new MalformedRecording('An entry must be a tick, rules or a batch');
 }
 
 function formatEntry(entry: LogEntry): RecordedEntry {

@@ -1,4 +1,4 @@
-/** Quantities, times and conditions as people read them in messages. */
+/** Quantities, times and conditions, in words for messages. */
 
 /** Relation of a value to a threshold in words, by operator. */
 export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
@@ -10,13 +10,13 @@ export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
   NOT_EQUAL: 'other than',
 };
 
-/** A rule's condition in the terms in which it is put into words. */
+/** A rule's condition, in the terms used to put it into words. */
 export interface Condition {
   readonly metricId: string;
   readonly operator: string;
   readonly threshold: number;
   readonly sustainedSeconds: number;
-  /** Of the metric catalogue. */
+  /** Unit from the metric catalogue. */
   readonly unit: string;
 }
 
@@ -28,7 +28,7 @@ export function condition(rule: Condition): string {
   return `${metricId} ${words} ${quantity(threshold, unit)}${lasting}`;
 }
 
-/** A value with its unit, of six significant digits. */
+/** A value with its unit, with six significant digits. */
 export function quantity(value: number, unit: string): string {
   switch (unit) {
     case 'percent':
@@ -66,7 +66,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `90 s`, `5 min`, `2 h 30 min`, `3 d`: two units at most, whole where they are. */
+/** `90 s`, `5 min`, `2 h 30 min`, `3 d`: at most two units, exact if possible. */
 export function duration(seconds: number): string {
   const whole = Math.round(seconds);
   if (whole < 2 * MINUTE) return `${whole} s`;
@@ -88,7 +88,9 @@ export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** A text on one line, without characters that draw nothing: it may stand in a header or a title. */
+/**
+ * A text on one line, without invisible characters, so that it may be used in a header or a title.
+ */
 export function oneLine(text: string): string {
   return text
     .toWellFormed()

@@ -352,7 +352,7 @@ t.test('a rule that cannot be evaluated fails its incidents and recovers none', 
   const operator = rule?.rule.operator;
   Object.assign(rule?.rule ?? {}, { operator: 'SOMETHING_NEW' });
   t.same(world.cpu(LOW, [30, 60]), ['evaluatorFailed'], 'reported once');
-  t.match(world.edges.at(-1), { reason: 'The operator SOMETHING_NEW is not known' });
+  t.match(world.edges.at(-1), { reason: 'The operator SOMETHING_NEW is unknown' });
   t.match(world.instance(), { state: 'FIRING', failure: /SOMETHING_NEW/ });
   t.equal(world.state.counters.failures, 1);
   Object.assign(rule?.rule ?? {}, { operator });

@@ -51,9 +51,12 @@ t.test('an unreadable recording is rejected with the line', (t) => {
   t.ok(names.length > 2, 'there are recordings');
   t.throws(
     () => parseRecording('svc-recording 2\n'),
-    new MalformedRecording('Line 1 is not "svc-recording 1" but "svc-recording 2"'),
+    new MalformedRecording('Line 1 must be "svc-recording 1", but is "svc-recording 2"'),
   );
-  t.throws(() => parseRecording('svc-recording 1\n\n{"tock": 1}\n'), /Line 3: An entry is one of/);
+  t.throws(
+    () => parseRecording('svc-recording 1\n\n{"tock": 1}\n'),
+    /Line 3: An entry must be a tick/,
+  );
   t.throws(() => parseRecording('svc-recording 1\n{"tick": \n'), /Line 2: /);
   const nothing =
     '{"batch": {"receivedMs": 1, "rows": [{"project": "p", "vm": "v", "values": {"a": null}}]}}';

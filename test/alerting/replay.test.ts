@@ -205,7 +205,7 @@ t.test('an invalid replay input is reported with its position', async (t) => {
   t.throws(() => rules({ ...cpuRule, metricId: 'nothing' }), UnusableRules);
   await t.rejects(
     replayRecording({ recording: { kind: 'rows', rows: [] }, rules: rules(cpuRule) }),
-    /nothing in the recording/,
+    /The recording is empty/,
   );
   await t.rejects(
     replayRecording({

@@ -460,7 +460,9 @@ t.test('API-37: an invalid replay request is rejected with its field', async (t)
     const name = JSON.stringify(request ?? change).slice(0, 100);
     t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } }, name);
   }
-  t.match((await replay(world, {})).body, { message: /20 VMs at most, not 21: name them in vmN/ });
+  t.match((await replay(world, {})).body, {
+    message: /at most 20 VMs, not 21. Select them in vmN/,
+  });
   const boundary = await replay(world, {}, { projectName: 'projects/other' });
   t.match(boundary, { status: 403, reason: 'PROJECT_BOUNDARY' });
   t.match(await replay(world, only), { status: 200, body: { vmNames: [vmName('vm-1')] } });

@@ -90,7 +90,7 @@ const badSaves: readonly BadSave[] = [
     name: 'an unknown metric',
     request: save({}, { metricId: 'cpu' }),
     reason: 'UNKNOWN_METRIC',
-    message: /known: cpu_utilization_pct/,
+    message: /Known are cpu_utilization_pct/,
   },
   {
     name: 'a name of two lines',
@@ -102,7 +102,7 @@ const badSaves: readonly BadSave[] = [
     name: `a label called "${label}"`,
     request: save({}, { labels: { [label]: 'x' } }),
     field: 'spec.labels',
-    message: /without __ in front, and none of ours/,
+    message: /without a leading __, and no reserved name/,
   })),
   ...['a\rb', 'a\nb', 'a\0b', 'a\u202eb'].map((value) => ({
     name: `a label of ${JSON.stringify(value)}`,
@@ -114,7 +114,7 @@ const badSaves: readonly BadSave[] = [
     name: 'no operator',
     request: save({}, { operator: undefined }),
     field: 'spec.operator',
-    message: /missing; one of GREATER_THAN/,
+    message: /missing; it must be one of GREATER_THAN/,
   },
   {
     name: 'no severity',
@@ -132,7 +132,7 @@ const badSaves: readonly BadSave[] = [
     name: 'a threshold of NaN',
     request: save({}, { threshold: 'NaN' }),
     field: 'spec.threshold',
-    message: /NaN: a finite number/,
+    message: /NaN; it must be a finite number/,
   },
   {
     name: 'an infinite threshold',
@@ -162,7 +162,7 @@ const badSaves: readonly BadSave[] = [
     name: 'all VMs and some',
     request: save({}, { vmNames: [VM] }),
     field: 'spec.vmNames',
-    message: /use one of them/,
+    message: /only one of them/,
   },
   {
     name: 'no VM',

@@ -1,8 +1,8 @@
 /**
- * Live evaluation of this node's partitions, from the log to commits: one reader of the log, history
- * first, then the evaluator, then the sink. It is soft as a whole: when any of it fails, all of it
- * starts again from the log's first sequence, and what had been stored or decided before is
- * recognised and skipped.
+ * Live evaluation of this node's partitions, from the log to commits: one reader of the log, then
+ * history, then the evaluator, then the sink. All of it is soft state: if any part fails,
+ * everything starts again from the log's first sequence, and whatever was stored or decided before
+ * is recognised and skipped.
  *
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  */
@@ -59,10 +59,10 @@ import {
 } from './evaluator-port.ts';
 import { OutageDetector, type OutagePorts } from './vm-liveness.ts';
 
-/** What the pipeline needs of history. */
+/** The interface to history that the pipeline needs. */
 export interface HistoryWriter {
   append(batch: SampleBatch, position: { partition: number; sequence: number }): void;
-  /** Notes an entry without samples, so that the floor can pass it. */
+  /** Records an entry without samples, so that the floor can pass it. */
   pass(position: { partition: number; sequence: number }): void;
   /** Sequence from which a restart needs the partition's log. */
   floor(partition: number): number;
@@ -70,14 +70,14 @@ export interface HistoryWriter {
   newest?(project: string, vm: string): LatestRow | undefined;
 }
 
-/** The log that is read, and the two that take its entries: history first, then the evaluator. */
+/** The log to read, and the two consumers of its entries: history first, then the evaluator. */
 export interface SamplePipelineDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: HistoryWriter;
   readonly ownership: Ownership;
-  /** Rows that history had no room for; see `recoverRows`. Absent: it always has room. */
+  /** Rows for which history had no space; see `recoverRows`. Absent: it always has space. */
   readonly recovery?: RowRecovery;
   /** See `EvaluatorDeps`. */
   readonly clockAhead?: EvaluatorDeps['clockAhead'] & {};
@@ -88,12 +88,12 @@ export interface SamplePipelineDeps {
 }
 
 /**
- * The reader of the log. It answers for the evaluator also between two runs, when there is none.
+ * The reader of the log. It answers for the evaluator even between two runs, when there is none.
  */
 export class SamplePipeline implements EvaluatorView {
   readonly #deps: SamplePipelineDeps;
   readonly #partitions = new Set<number>();
-  /** Position in SAMPLES up to which history has what was written: queries find it. */
+  /** Position in SAMPLES up to which history has stored everything, so that queries find it. */
   readonly stored = new AppliedPosition(0);
   #evaluator: Evaluator | undefined;
   #caughtUpAt = Number.POSITIVE_INFINITY;
@@ -102,7 +102,7 @@ export class SamplePipeline implements EvaluatorView {
     this.#deps = deps;
   }
 
-  /** Runs until `signal`; rejects on a fault, after which it may be run again. */
+  /** Runs until `signal`. Rejects on a fault, after which it may be run again. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
@@ -113,7 +113,7 @@ export class SamplePipeline implements EvaluatorView {
     const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
     this.#evaluator = evaluator;
     await evaluator.rebuild();
-    // Aborted meanwhile: a listener that is added now would never hear of it.
+    // Aborted meanwhile: a listener added now would never be called.
     if (signal.aborted) return;
     const ending = new AbortController();
     const end = (): void => ending.abort();
@@ -153,7 +153,7 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.throughSequence() ?? 0;
   }
 
-  /** True when everything that was in the log at the last start has been evaluated. */
+  /** True if everything that was in the log at the last start has been evaluated. */
   isCaughtUp(): boolean {
     return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
   }
@@ -165,30 +165,31 @@ export class SamplePipeline implements EvaluatorView {
 
   #store(history: HistoryWriter, { entry, partition, sequence }: PlacedEntry): void {
     this.#partitions.add(partition);
-    // Older entries are in chunks on disk: only the evaluator reads them again.
+    // Older entries are in chunks on disk. Only the evaluator reads them again.
     if (sequence >= history.floor(partition)) {
       if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
       else history.pass({ partition, sequence });
     }
-    // A run that begins again reads what an earlier one has stored.
+    // A new run reads entries that an earlier one has stored.
     if (sequence > this.stored.sequence) this.stored.advance(sequence);
   }
 }
 
-// The evaluator subscribes to the evaluation pipeline with the live log as its source, turns of the
-// main thread as its pacer, and commits as its sink.
+// The evaluator subscribes to the evaluation pipeline, with the live log as its source, turns of
+// the main thread as its pacer, and commits as its sink.
 
-/** What one run of the evaluator needs; everything else it holds comes from the log. */
+/** The inputs of one run of the evaluator. All its other state comes from the log. */
 export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
   readonly stream: Stream;
   readonly log: SampleLogReader;
-  /** Takes each decoded entry before it is evaluated, at the pace of the reader: history does. */
+  /**
+   * Receives each decoded entry before it is evaluated, at the pace of the reader; used by history.
+   */
   readonly store?: (placed: PlacedEntry) => void;
 }
 
 /**
- * One run, from the log's first sequence on. After a fault it is thrown away, and another one
- * begins.
+ * One run, from the log's first sequence on. After a fault it is discarded, and another one starts.
  */
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
@@ -243,19 +244,20 @@ export class Evaluator implements EvaluatorView {
     const { host } = this.#deps;
     const seeds = new Map<string, EvaluationSeed>();
     for (const project of host.projects()) seeds.set(project, await seedOf(host.view(project)));
-    // Only now: the log then has the marker of every rule that these rows have in force, but for
-    // those it has truncated. Read earlier, it could lack one, and the rule would count from the floor.
+    // Read only now, because the log then has the marker of every rule that is active in these
+    // rows, except truncated ones. Read earlier, it could lack one, and the rule would count from
+    // the floor.
     const marked = await this.#markedRules();
     for (const [project, seed] of seeds) this.#seed(project, seed, marked);
-    // Afterwards: what these rows have decided is in the log up to here.
+    // Read afterwards: everything that these rows have decided is in the log up to here.
     const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
     this.#outages.endBacklog(lastSequence);
   }
 
   /**
-   * Evaluates the entries of the log's reader until `signal`. It has subscribed when it returns:
-   * start the reader afterwards, at the log's first sequence. Rejects on a fault. Ends once no work
-   * is under way.
+   * Evaluates the entries of the log's reader until `signal`. It has subscribed when it returns, so
+   * start the reader afterwards, at the log's first sequence. Rejects on a fault. Ends when no work
+   * is in progress.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
@@ -278,7 +280,7 @@ export class Evaluator implements EvaluatorView {
     await this.#underWay;
   }
 
-  /** Rules whose marker the log still holds: replaying it brings them in at the right place. */
+  /** Rules whose marker the log still holds. Replaying it applies them at the right position. */
   async #markedRules(): Promise<ReadonlySet<string>> {
     const marked = new Set<string>();
     for await (const { upserts } of pastMarkers(this.#deps.stream)) {
@@ -298,7 +300,7 @@ export class Evaluator implements EvaluatorView {
     this.#states.set(partition, state);
   }
 
-  /** Work that goes on when the run is ended, until it is done. */
+  /** Tracks work that continues after the run has ended, until it is done. */
   #track<T>(work: Promise<T>): Promise<T> {
     this.#underWay = work;
     return work;
@@ -309,7 +311,7 @@ export class Evaluator implements EvaluatorView {
     return placed;
   }
 
-  /** The batches stored before a marker that the windows of its rules reach. */
+  /** The batches stored before a marker, within the windows of its rules. */
   async *#past({ sequence, partition, storedMs, entry }: PlacedMarker): AsyncGenerator<LogEntry> {
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#track(promise);
@@ -333,7 +335,7 @@ export class Evaluator implements EvaluatorView {
     return evaluated;
   }
 
-  /** The report for the next tick of a partition; undefined: it cannot be made now. */
+  /** The report for the next tick of a partition; undefined if it cannot be made now. */
   livenessReport(partition: number, atMs: number): LivenessReport | undefined {
     return this.#outages.of(partition, atMs);
   }
@@ -343,41 +345,45 @@ function markOf({ rule, evaluationRevision }: EvaluationRule): string {
   return `${rule}/${evaluationRevision}`;
 }
 
-// The sink of live evaluation: commits the decisions of an entry's edges, and takes rules from
+// The sink of live evaluation: commits the decisions of an entry's edges, and moves rules from
 // pending to applied. Deciding twice is a no-op, so an edge is retried until the stream answers.
 //
 //     edges        -> decisions, by project, in commits of bounded size
 //     rule marker  -> its pending rules are applied, then the edges that waited for them
 //
-// Every member evaluates every partition, and its owner alone decides. The others keep what it has not
-// said to have decided: a member that takes over decides that first, when the first tick of its epoch
-// comes back from the log.
+// Every member evaluates every partition, but only its owner decides. The others keep the entries
+// that the owner has not reported as decided. A member that takes over decides these first, when
+// the first tick of its epoch returns from the log.
 
-/** The host that decides edges, and who learns of one that it could not decide. */
+/** The host that decides edges, and the handler of edges that could not be decided. */
 export interface EdgeCommitsDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly ownership: Ownership;
-  /** An edge could not be decided, by a fault of ours. Absent: that ends the evaluation. */
+  /**
+   * Called when an edge could not be decided because of our own fault. Absent: that ends the
+   * evaluation.
+   */
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
 const evaluatorActor: Actor = { kind: 'service', name: 'evaluator' };
 
-/** First wait after the stream did not answer, ms; doubles up to the maximum. */
+/** Wait after the first missing answer of the stream, ms; doubles up to the maximum. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 
 /**
- * Most estimated bytes of deciding windows and steps in one decision: about 44 edges, some 5 ms of
- * the main thread to decide and as much to apply. With three destinations they fit one commit.
+ * Maximum estimated bytes of deciding windows and steps in one decision: about 44 edges, some 5 ms
+ * of the main thread to decide and as much to apply. With three destinations they fit into one
+ * commit.
  */
 const COMMIT_ESTIMATE_MAX = 88 * 1024;
 
-/** Bytes of a step below firing, beyond the one that every firing has. */
+/** Bytes of a step below firing, in addition to the one that every firing has. */
 const RUN_EVENT_ESTIMATE = 700;
 
-/** What is to be decided of an entry. */
+/** The undecided part of an entry. */
 type Undecided = Pick<EvaluatedEntry, 'sequence' | 'partition' | 'edges'> & {
   readonly entry: RulesEntry | undefined;
 };
@@ -385,7 +391,7 @@ type Undecided = Pick<EvaluatedEntry, 'sequence' | 'partition' | 'edges'> & {
 /** Edges of a rule whose new version is pending. */
 interface HeldEdges {
   readonly project: string;
-  /** Of the first. */
+  /** Sequence of the first edge. */
   readonly sequence: number;
   readonly edges: Edge[];
 }
@@ -398,14 +404,20 @@ export class EdgeCommits {
   readonly #deps: EdgeCommitsDeps;
   /** By rule. */
   readonly #held = new Map<string, HeldEdges>();
-  /** Of partitions that another member acts for: what it is not known to have decided, in order. */
+  /**
+   * Entries of partitions that another member acts for, in order, that it is not known to have
+   * decided.
+   */
   readonly #waiting = new Map<number, Undecided[]>();
 
   constructor(deps: EdgeCommitsDeps) {
     this.#deps = deps;
   }
 
-  /** Decides an entry, after those of its partition that wait; or has it wait for its owner. */
+  /**
+   * Decides an entry, after the waiting ones of its partition; or keeps it until its owner has
+   * decided it.
+   */
   async commit(evaluated: EvaluatedEntry, signal: AbortSignal): Promise<void> {
     const { sequence, partition, edges, entry } = evaluated;
     const marker = entry.kind === 'rules' ? entry : undefined;
@@ -418,8 +430,8 @@ export class EdgeCommits {
   }
 
   /**
-   * Sequence of the first entry that this member is to decide and has not: its edges wait for a pending
-   * rule, or for their turn after a take-over. Infinity: there is none.
+   * Sequence of the first entry that this member must decide and has not: its edges wait for a
+   * pending rule, or for their turn after a takeover. Infinity if there is none.
    */
   pendingFrom(): number {
     const { owns, epochOf } = this.#deps.ownership;
@@ -437,7 +449,7 @@ export class EdgeCommits {
       if (!isDecided) {
         if (!isOwner()) return;
         await this.#decideEntry(first, signal);
-        // Whoever took over meanwhile may have decided it, or be about to.
+        // The member that took over meanwhile may have decided it, or may be about to.
         if (signal.aborted || !isOwner()) return;
       } else if (first.entry) this.#forgetHeld(first.entry);
       waiting.shift();
@@ -445,14 +457,15 @@ export class EdgeCommits {
     this.#waiting.delete(partition);
   }
 
-  /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
+  /** A rule is confirmed before the edges of its catch-up, because only active rules have edges. */
   async #decideEntry({ sequence, entry, edges }: Undecided, signal: AbortSignal): Promise<void> {
     const released = entry ? await this.#confirmRules(entry, signal) : [];
     await this.#commitEdges([...released, ...edges], sequence, signal);
   }
 
   /**
-   * Handles each project by itself and in order; a fault of one project does not delay the others.
+   * Handles each project separately and in order, so that a fault of one project does not delay the
+   * others.
    */
   async #commitEdges(edges: readonly Edge[], sequence: number, signal: AbortSignal): Promise<void> {
     const byProject = Map.groupBy(groupEdges(edges), ({ project }) => project);
@@ -501,8 +514,8 @@ export class EdgeCommits {
   }
 
   /**
-   * Called when the marker has been folded: its rules are in force from here on. Resolves with the
-   * edges that waited for it.
+   * Called when the marker has been folded, so that its rules are active from here on. Resolves
+   * with the edges that waited for them.
    */
   async #confirmRules({ upserts, removals }: RulesEntry, signal: AbortSignal): Promise<Edge[]> {
     const named = [
@@ -525,7 +538,7 @@ export class EdgeCommits {
     return released;
   }
 
-  /** Another member decided the marker, and with it the edges that waited for it. */
+  /** Another member decided the marker, and also the edges that waited for it. */
   #forgetHeld({ upserts, removals }: RulesEntry): void {
     for (const { project, rule } of [...upserts, ...removals]) {
       this.#held.delete(ruleKey(project, rule));
@@ -557,7 +570,7 @@ interface EdgeGroup {
   estimate: number;
 }
 
-/** Edges in order, by project, in groups that fit one commit. */
+/** Edges in order, by project, in groups that each fit into one commit. */
 function groupEdges(edges: readonly Edge[]): EdgeGroup[] {
   const open = new Map<string, EdgeGroup>();
   const groups: EdgeGroup[] = [];

@@ -13,24 +13,30 @@ import { liveInstances } from '../../platform/host/live-instances.ts';
 import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
 import type { HistoryWriter, SamplePipeline } from './evaluator.ts';
 
-/** Both that still need entries, history and the evaluator, and the stream that holds them. */
+/**
+ * The consumers that still need entries, history and the evaluator, and the stream that holds them.
+ */
 export interface SampleRetentionDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: Pick<HistoryWriter, 'floor'>;
   readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
-  /** One member cuts the log, by a clock that is not refused. */
+  /** One member truncates the log, by a valid clock. */
   readonly ownership: Pick<Ownership, 'owns'>;
-  /** `sampleFloor` of every live member, the own one may be among them. Absent: it is alone. */
+  /**
+   * `sampleFloor` of every live member, possibly including this one. Absent: there are no others.
+   */
   readonly memberFloors?: () => readonly number[];
-  /** The stream did not answer: nothing was truncated this time. */
+  /** The stream did not answer, so nothing was truncated this time. */
   readonly onLost?: (error: StreamUnavailable) => void;
-  /** Least time that entries are kept, ms. Absent: four hours. */
+  /** Minimum time for which entries are kept, ms. Absent: four hours. */
   readonly keptMsMin?: number;
 }
 
-/** Least time that entries are kept, ms: a rule created today looks back over earlier samples. */
+/**
+ * Minimum time for which entries are kept, ms, because a new rule looks back over earlier samples.
+ */
 const KEPT_MS_MIN = 4 * 3_600_000;
 const CHECK_MS = 600_000;
 
@@ -58,7 +64,7 @@ async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
     clock.now() - (await keptMs(deps)),
     state.lastSequence + 1,
   );
-  // The own floor as it is now: what is announced may be a second old.
+  // This member's current floor, because the announced one may be a second old.
   const floors = [sampleFloor(deps), ...(deps.memberFloors?.() ?? [])];
   const below = Math.min(windowStart, ...floors);
   if (below <= state.firstSequence) return;
@@ -66,8 +72,8 @@ async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
 }
 
 /**
- * First sequence of SAMPLES that this member still needs: what lies below is in chunks on its disk and
- * evaluated. A member announces it, and nobody cuts the log above the smallest.
+ * First sequence of SAMPLES that this member still needs. Everything below is in chunks on its disk
+ * and evaluated. A member announces it, and the log is never truncated above the smallest one.
  */
 export function sampleFloor({
   history,
@@ -77,7 +83,7 @@ export function sampleFloor({
   return Math.min(...floors, pipeline.throughSequence() + 1);
 }
 
-/** How far a rebuilt evaluator looks back, ms: the longest window in force, and its margin. */
+/** Look-back of a rebuilt evaluator, ms: the longest active window and its margin. */
 async function keptMs({ host, keptMsMin }: SampleRetentionDeps): Promise<number> {
   let kept = keptMsMin ?? KEPT_MS_MIN;
   for (const project of host.projects()) {

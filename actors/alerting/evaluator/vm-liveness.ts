@@ -1,7 +1,7 @@
 /**
- * Liveness of all VMs of this node, whatever their project, from the rows that the evaluator reads,
- * and the report of it that ticks carry. It follows the log beside the fold, and registrations beside
- * the log, so it is no part of the fold: its findings go into ticks, which the fold follows.
+ * Liveness of all VMs of this node, in any project, from the rows that the evaluator reads, and the
+ * report of it in ticks. It follows the log and registrations separately from the fold and is not
+ * part of it: its findings go into ticks, which the fold follows.
  *
  *     rows, stops (log) -+
  *     registrations     -+-> silent together, by data center -> report, written with the next tick
@@ -35,41 +35,41 @@ import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { type VmBody, vmDirectoryOf } from '../../vms/vm-directory.ts';
 
-// The liveness report that ticks carry: which data centers are silent as a whole, where VMs are,
-// and whose clocks are ahead. It can be made once the log's backlog has been read, and VMs without
-// a row in it have been looked up in history. Until then ticks carry none, and the last report
-// holds.
+// The liveness report in ticks: which data centers are completely silent, where VMs are, and whose
+// clocks are ahead. It can be made once the log's backlog has been read, and VMs without a row in
+// it have been looked up in history. Until then ticks carry none, and the last report holds.
 
 /**
- * Facts that the log does not have; without them a VM that was silent before the log's floor counts
+ * Facts that are not in the log. Without them, a VM that was silent before the log's floor counts
  * as never observed.
  */
 export interface OutagePorts {
-  /** Newest row of a VM within retention: of those that fell silent before the log's floor. */
+  /** Newest row of a VM within retention, for VMs that fell silent before the log's floor. */
   readonly newest?: (project: string, vm: string) => LatestRow | undefined;
-  /** VMs whose clocks are ahead, as of rows refused since then, Unix ms. */
+  /** VMs whose clocks are ahead, according to rows rejected since then, Unix ms. */
   readonly clockAhead?: (sinceMs: number) => Iterable<VmRef>;
-  /** Rows of VMs of this data center are in the log, received then, Unix ms, by whichever member. */
+  /**
+   * Called when rows of this data center's VMs, received at that time (Unix ms) by any member, are
+   * in the log.
+   */
   readonly onHeard?: (datacenter: string, receivedMs: number) => void;
 }
 
 interface OutageDeps extends OutagePorts {
   readonly host: Host;
   readonly clock: Clock;
-  /** A VM's history could not be read. Absent: that ends the evaluator's run. */
+  /** Called when a VM's history could not be read. Absent: that ends the evaluator's run. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
-/** One sampling interval, ms: the time telemetry has to resume after a blind window. */
+/** One sampling interval, ms: the time in which telemetry resumes after a blind window. */
 const INTERVAL_MS = 30_000;
-/** Time for which a row refused for its clock counts as evidence that the clock is ahead, ms. */
+/** Time for which a row rejected for its clock is evidence that the clock is ahead, ms. */
 const AHEAD_MS = 90_000;
-/** Most VMs whose data centers one tick names; the next ticks name the others. */
+/** Maximum VMs whose data centers one tick names; the next ticks name the others. */
 const PLACED_MAX = 2_000;
 
-/**
- * Makes the liveness report that the next tick carries. It says nothing before it knows every VM.
- */
+/** Makes the liveness report for the next tick. It reports nothing until it knows every VM. */
 export class OutageDetector {
   readonly #deps: OutageDeps;
   readonly #states: ReadonlyMap<number, EvaluationState>;
@@ -79,7 +79,7 @@ export class OutageDetector {
   #backlogThrough = 0;
   #isKnown = false;
 
-  /** @param states of the partitions, as the evaluator folds them */
+  /** @param states of the partitions, as folded by the evaluator */
   constructor(deps: OutageDeps, states: ReadonlyMap<number, EvaluationState>) {
     this.#deps = deps;
     this.#states = states;
@@ -87,35 +87,35 @@ export class OutageDetector {
     this.#liveness = new VmLiveness(deps.host, deps.onHeard);
   }
 
-  /** Starts again. */
+  /** Starts over. */
   async begin(): Promise<void> {
     this.#leave();
     this.#isKnown = false;
     this.#leave = await this.#liveness.load();
   }
 
-  /** @param through last sequence of the log, once the rows that seed the states have been read */
+  /** @param through last sequence of the log, after the rows for the initial states were read */
   endBacklog(through: number): void {
     this.#backlogThrough = through;
   }
 
-  /** Follows registrations no longer. */
+  /** Stops following registrations. */
   end(): void {
     this.#leave();
   }
 
-  /** Each entry of the log, before it is folded. */
+  /** Receives each entry of the log before it is folded. */
   async note(entry: LogEntry, sequence: number): Promise<void> {
     if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
     this.#liveness.note(entry);
   }
 
-  /** A project's VMs as far as they were observed up to `atMs`. */
+  /** The VMs of a project, as observed up to `atMs`. */
   lastOf(project: string, atMs?: number): Iterable<LastObservation> {
     return this.#liveness.lastOf(project, atMs);
   }
 
-  /** Of a partition at a tick. */
+  /** The report of a partition at a tick. */
   of(partition: number, atMs: number): LivenessReport | undefined {
     const outages = this.#isKnown ? this.#liveness.outages(atMs, INTERVAL_MS) : undefined;
     const state = this.#states.get(partition);
@@ -130,7 +130,7 @@ export class OutageDetector {
 
   /**
    * Called when the backlog has been read. Looks up the VMs without a row in it in history, once.
-   * From then on rules on telemetry age know the VMs that fell silent before the log's floor.
+   * From then on, rules on telemetry age know the VMs that fell silent before the log's floor.
    */
   async #lookUp(): Promise<void> {
     const { newest, onFault } = this.#deps;
@@ -165,7 +165,7 @@ export class OutageDetector {
 }
 
 /**
- * A data center has an outage when more than this share of its VMs, and at least this number, are
+ * A data center has an outage if more than this share of its VMs, and at least this number, are
  * silent.
  */
 const OUTAGE_SHARE = 0.3;
@@ -173,7 +173,7 @@ const OUTAGE_VMS = 5;
 /** VMs taken from the directory in one turn of the event loop. */
 const PAGE = 1_000;
 
-/** When each registered VM was last observed, by project. */
+/** Time of the last observation of each registered VM, by project. */
 export class VmLiveness {
   readonly #host: Host;
   readonly #onHeard: OutagePorts['onHeard'];
@@ -188,7 +188,7 @@ export class VmLiveness {
     this.#onHeard = onHeard;
   }
 
-  /** Reads the registered VMs and follows their changes. Returns a stop function. */
+  /** Reads the registered VMs and follows their changes. Returns a function that stops it. */
   async load(): Promise<() => void> {
     this.#projects.clear();
     const directory = vmDirectoryOf(this.#host);
@@ -231,13 +231,13 @@ export class VmLiveness {
     noteObserved(facts, observedMs, powerOf({ state: state[newest] ?? 0, stateReason: reason }));
   }
 
-  /** Outages from before a restart, as the log has them: they last until rows end them. */
+  /** Outages from before a restart, from the log. They last until rows end them. */
   adopt(outages: Iterable<Outage>): void {
     const known = [...outages].map((outage) => [outage.datacenter, outage] as const);
     this.#outages = new Map([...known, ...this.#outages]);
   }
 
-  /** A project's VMs as far as they were observed up to `atMs`. */
+  /** The VMs of a project, as observed up to `atMs`. */
   *lastOf(project: string, atMs = Number.POSITIVE_INFINITY): Generator<LastObservation> {
     for (const [vm, { newestMs, power, datacenter }] of this.#projects.get(project) ?? []) {
       const isKnown = Number.isFinite(newestMs) && newestMs <= atMs;
@@ -245,7 +245,9 @@ export class VmLiveness {
     }
   }
 
-  /** VMs whose data center `known`, the fold's facts of the project, does not have; at most `max`. */
+  /**
+   * VMs whose data center is missing in `known`, the fold's facts of the project; at most `max`.
+   */
   *unplaced(project: string, known: FactsByVm, max: number) {
     let found = 0;
     for (const [vm, { datacenter }] of this.#projects.get(project) ?? []) {
@@ -256,8 +258,8 @@ export class VmLiveness {
   }
 
   /**
-   * Data centers that are silent as a whole, as of `atMs`; undefined while too little was heard to
-   * say: after a blind window, or when the log is behind. `intervalMs`: the time telemetry has to resume.
+   * Data centers that are completely silent, as of `atMs`; undefined if too little is known: after
+   * a blind window, or when the log is behind. `intervalMs` is the time in which telemetry resumes.
    */
   outages(atMs: number, intervalMs: number): readonly Outage[] | undefined {
     if (atMs - this.#tickMs > GAP_TOLERANCE_MS / 2) return undefined;
@@ -317,7 +319,8 @@ export class VmLiveness {
 }
 
 /**
- * False for a VM that was never observed, or that its owner stopped: no rows are expected of it.
+ * False for a VM that was never observed or that its owner stopped, because no rows are expected of
+ * it.
  */
 function isExpected({ newestMs, power }: VmFacts): boolean {
   return Number.isFinite(newestMs) && power !== 'STOPPED';
@@ -338,9 +341,9 @@ function begun(datacenter: string, live: number, silentMs: number[]): Outage | u
 }
 
 /**
- * The outage as of now; undefined when it has ended: some of its VMs send rows and few are still
- * silent, or none of them is left. Its end recovers nothing by itself: a held VM has to send a row
- * (`datacenter-outage.ts`).
+ * The current state of the outage; undefined if it has ended, because some of its VMs send rows and
+ * few are still silent, or none of them is left. Its end recovers nothing by itself: a held VM must
+ * send a row (`datacenter-outage.ts`).
  */
 function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
   const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
@@ -348,9 +351,7 @@ function lasting(outage: Outage, live: number, silentMs: readonly number[]): Out
   return isOver ? undefined : grown(outage, live, silentMs);
 }
 
-/**
- * An outage grows in steps: VMs that fall silent while it lasts, if they are many, belong to it.
- */
+/** An outage grows in steps: VMs that fall silent while it lasts belong to it if they are many. */
 function grown(outage: Outage, live: number, silentMs: readonly number[]): Outage {
   const others = silentMs.filter((newestMs) => !fellSilentIn(outage, newestMs));
   const later = begun(outage.datacenter, live, others);

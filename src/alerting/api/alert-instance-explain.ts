@@ -1,6 +1,7 @@
 /**
- * `ExplainAlertInstance`: the path of an instance over a stretch of stored history, recomputed by the
- * rule as it is now. What never fired is nowhere recorded, and this is how it is drawn.
+ * `ExplainAlertInstance`: the path of an instance over a stretch of stored history, recomputed by
+ * the current rule. An instance that never fired is recorded nowhere; this is how its path is
+ * drawn.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
@@ -36,10 +37,10 @@ export interface ExplainInstanceDeps {
 type Explanation = Omit<MessageInitShape<typeof ExplainAlertInstanceResponseSchema>, '$typeName'>;
 type Stretch = Pick<ExplainAlertInstanceRequest, 'startTimeUnix' | 'endTimeUnix'>;
 
-/** Longest stretch, as of a rule's duration (API-02). */
+/** Longest stretch, s, equal to the longest duration of a rule (API-02). */
 export const STRETCH_SECONDS_MAX = 86_400;
 
-/** Throws a `Refusal` for a stretch that cannot be explained, and what a query throws. */
+/** Throws a `Refusal` for a stretch that cannot be explained, and the errors of a query. */
 export async function explainInstance(
   { host, incidentRecomputations, clock }: ExplainInstanceDeps,
   named: { project: string; rule: string; vm: string; labels: string },
@@ -48,7 +49,7 @@ export async function explainInstance(
 ): Promise<Explanation> {
   const { project, vm, labels } = named;
   if (vm === '') {
-    const message = 'A condition of a whole data center is not recomputed: ask for one of its VMs';
+    const message = 'A condition of a whole data center is not recomputed. Select one of its VMs';
     throw invalidField('name', message);
   }
   const rule = ruleOf(host, named);
@@ -59,7 +60,7 @@ export async function explainInstance(
     const message = `startTimeUnix is ${request.startTimeUnix}, after the VM was retired`;
     throw invalidField('startTimeUnix', message);
   }
-  // Nothing from before the VM came back, nothing from after it went.
+  // Excludes times before the VM's current generation and after it was retired.
   const bornMs = (body?.generationMs ?? Number.NEGATIVE_INFINITY) + 1;
   const path = await incidentRecomputations.path(
     {
@@ -74,13 +75,13 @@ export async function explainInstance(
   );
   if (path.samples.length > POINTS_MAX) {
     const points = String(path.samples.length);
-    const message = `The stretch has ${points} samples, ${POINTS_MAX} at most: ask for a shorter one`;
+    const message = `The stretch has ${points} samples; at most ${POINTS_MAX} are allowed. Select a shorter one`;
     throw new Refusal('TOO_MANY_POINTS', message, { points, limit: String(POINTS_MAX) });
   }
   return { ...subject(host.view(project), named), ...explanationOf(rule, path) };
 }
 
-/** The rule as it would be evaluated, though it be paused. */
+/** The rule as it would be evaluated, even if it is paused. */
 function ruleOf(
   host: Pick<Host, 'view'>,
   { project, rule: id }: { project: string; rule: string },
@@ -90,19 +91,19 @@ function ruleOf(
   const { spec, evaluationRevision } = row.context;
   const enabled = { ...spec, enabled: true };
   const rule = evaluationRuleOf(project, { rule: id, spec: enabled, evaluationRevision });
-  if (!rule) throw new Error('A rule that is enabled is evaluated');
+  if (!rule) throw new Error('The enabled rule has no evaluation');
   return rule;
 }
 
 function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
   const seconds = endTimeUnix - startTimeUnix;
   if (seconds < 1n || seconds > STRETCH_SECONDS_MAX) {
-    const message = `The stretch from startTimeUnix to endTimeUnix is ${seconds} s: 1 to ${STRETCH_SECONDS_MAX}`;
+    const message = `The stretch from startTimeUnix to endTimeUnix is ${seconds} s; it must be 1 to ${STRETCH_SECONDS_MAX}`;
     throw invalidField('endTimeUnix', message);
   }
   const [fromMs, toMs] = [Number(startTimeUnix) * 1000, Number(endTimeUnix) * 1000];
   if (toMs > nowMs) {
-    const message = `endTimeUnix is ${endTimeUnix}, which is not over yet: at most now`;
+    const message = `endTimeUnix is ${endTimeUnix}, which is in the future. Send the current time or an earlier one`;
     throw invalidField('endTimeUnix', message);
   }
   if (fromMs < nowMs - RETENTION_MS) {
@@ -120,7 +121,7 @@ function explanationOf(rule: EvaluationRule, path: RecomputedPath): Explanation 
   };
 }
 
-/** An explanation but for the steps and the subject. */
+/** An explanation without the steps and the subject. */
 export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'steps'>): Explanation {
   const { samples, gaps, segments } = path;
   const { sustainedMs, recoveryMs } = rule;
@@ -147,7 +148,7 @@ export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'ste
   };
 }
 
-/** One segment of a path as a message; `cause` is '' where it has none. */
+/** One segment of a path as a message; `cause` is '' if it has none. */
 export function segmentMessage({ condition, isMissing, startMs, endMs, cause = '' }: PathSegment) {
   return {
     state: stateMember(condition),

@@ -1,6 +1,6 @@
 /**
- * Alert instances as messages. While an instance fires its row says how it stands; below that the
- * evaluator's view of it does, which is the same machine run over what it keeps.
+ * Alert instances as messages. The row of a firing instance gives its state. The state of others
+ * comes from the evaluator, which runs the same machine over the events that it keeps.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type {
@@ -29,18 +29,17 @@ import { nameOf } from '../../platform/api/resource-name.ts';
 import { observedMsOf, stateIds } from '../../platform/api/transition-messages.ts';
 
 /**
- * A step as the response has it: recorded, of the evaluator's memory, or recomputed, as `source`
- * says.
+ * A step in the response: recorded, from the evaluator's memory, or recomputed, as `source` says.
  */
 export type StepMessage = MessageInitShape<typeof AlertInstance_StepSchema>;
 
 /** The row of an instance that has fired. */
 export type InstanceRow = Instance<'alertInstance'>;
 
-/** Steps of an answer's path. */
+/** Maximum steps in a response. */
 const STEPS_MAX = 100;
 
-/** An instance of a rule in force. @param row undefined: it has never fired */
+/** An instance of an active rule. @param row undefined if it has never fired */
 export function instanceMessage(
   view: ProjectView,
   soft: SoftInstance,
@@ -66,7 +65,7 @@ export function instanceMessage(
   );
 }
 
-/** An instance that is no longer evaluated: its rule or VM has changed or gone. */
+/** An instance that is no longer evaluated, because its rule or VM was changed or removed. */
 export function endedMessage(view: ProjectView, row: InstanceRow): AlertInstance {
   const { project, instance } = row;
   const { incident, ...context } = row.context;
@@ -93,7 +92,7 @@ interface Subject {
   readonly labels: string;
 }
 
-/** Of a whole data center there is no VM. */
+/** An instance of a whole data center has no VM. */
 export function subject(view: ProjectView, { project, rule, vm, labels }: Subject) {
   return {
     ruleName: nameOf(project, 'alertRules', rule),
@@ -113,7 +112,7 @@ export function stateMember(condition: Condition): State {
   return State[condition.toUpperCase() as Uppercase<Condition>];
 }
 
-/** The newest steps, oldest first: those recorded, then those of the evaluator. */
+/** The newest steps, oldest first: the recorded ones, then those of the evaluator. */
 export function pathMessage(
   view: ProjectView,
   row: InstanceRow | undefined,
@@ -139,7 +138,9 @@ function recordedSteps(view: ProjectView, instance: string): StepMessage[] {
     .toReversed();
 }
 
-/** By the time of the observation that decided it; what people and timers do happens when recorded. */
+/**
+ * Time of the observation that decided it. Steps by people and timers have the time of recording.
+ */
 function stepOf({ event, atMs, from, to }: RecordedTransition): PathStep {
   return { event: String(event.type), eventMs: observedMsOf(event) ?? atMs, from: from ?? to, to };
 }

@@ -1,7 +1,8 @@
 /**
- * The alert instances part of `AlertService`: how each rule stands for each VM, by the instance's
- * machine. What has fired has a row, whose path is recorded. Below firing the machine is run over the
- * events that the evaluator keeps; over a stretch of history it is run over stored samples.
+ * The alert instances part of `AlertService`: the state of each rule for each VM, by the instance's
+ * machine. Instances that have fired have a row with a recorded path. For the others, the machine
+ * is run over the events that the evaluator keeps. For a stretch of history, it is run over stored
+ * samples.
  */
 import { create } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
@@ -70,7 +71,10 @@ export function alertInstanceMethods(
   };
 }
 
-/** In the order of VM, rule and labels: the token is the last one's, so that others may go. */
+/**
+ * Sorted by VM, rule and labels. The token is the position of the last one, so that others may be
+ * removed.
+ */
 async function listAlertInstances(
   { host, evaluator }: AlertInstanceDeps,
   request: ListAlertInstancesRequest,
@@ -81,7 +85,7 @@ async function listAlertInstances(
   const { states = STATES } = filter;
   const view = host.view(project);
   const read: PageReader<AlertInstance | undefined> = ({ limit, after }) => {
-    // One more than asked for: is there a next page?
+    // One more than requested, to know whether there is a next page.
     const found = evaluator.instances(project, {
       ...filter,
       ...(after !== undefined && { after: positionOf(after) }),
@@ -93,7 +97,7 @@ async function listAlertInstances(
     ]);
     return mapPage(page, (soft) => {
       const message = instanceMessage(view, soft, rowOf(view, soft));
-      // Of one that fires the row decides, which may be ahead of the evaluator.
+      // The row decides for a firing instance, because it may be ahead of the evaluator.
       return states.some((name) => State[name] === message.state) ? message : undefined;
     });
   };
@@ -118,12 +122,12 @@ function instanceFilter(
     if (name) return name;
     throw invalidField(
       'states',
-      `states holds ${enumName(State, state)}: a list has ${STATES.join(', ')}`,
+      `states contains ${enumName(State, state)}, which is not one of ${STATES.join(', ')}`,
     );
   });
   const data = DATA_STATES.find((one) => DataState[one] === dataState);
   if (data === undefined && dataState !== DataState.DATA_STATE_UNSPECIFIED) {
-    throw invalidField('dataState', `dataState is ${dataState}, which is none`);
+    throw invalidField('dataState', `dataState has the unknown value ${dataState}`);
   }
   return {
     ...(ruleName !== '' && { rule: idOf(context, 'ruleName', ruleName, 'alertRules') }),
@@ -133,7 +137,7 @@ function instanceFilter(
   };
 }
 
-/** Throws INVALID_FIELD for a token that this list did not make. */
+/** Throws INVALID_FIELD for a token that this list did not issue. */
 function positionOf(token: string): InstancePosition {
   const key = parsePageToken(token, ['string', 'string', 'string', 'number']);
   const [vm, rule, labels] = key.map(String) as [string, string, string];
@@ -149,7 +153,7 @@ function getAlertInstance(
   const view = host.view(named.project);
   const inspected = evaluator.instance(named);
   const row = named.row ?? (inspected && rowOf(view, inspected.instance));
-  // Of a rule that was edited since, the evaluator has another instance.
+  // After an edit of the rule, the evaluator has another instance.
   const isEvaluated = inspected && (!row || instanceIdOf(inspected.instance) === row.instance);
   if (isEvaluated) {
     const message = instanceMessage(view, inspected.instance, row);
@@ -175,7 +179,7 @@ async function explainAlertInstance(
 ) {
   const named = namedInstance(deps.host, request, context);
   const answer = await explainInstance(deps, named, request, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again, because access may have ended while the history was read.
   within(context, named.project);
   return answer;
 }
@@ -184,9 +188,9 @@ interface NamedInstance {
   readonly project: string;
   readonly rule: string;
   readonly vm: string;
-  /** Canonical label part, '' = of the VM. */
+  /** Canonical label part; '' for the VM itself. */
   readonly labels: string;
-  /** Where it was asked for by its own name. */
+  /** Present if it was requested by its own name. */
   readonly row?: InstanceRow;
 }
 
@@ -199,7 +203,7 @@ function namedInstance(
   const { name, ruleName, vmName } = request;
   if (name !== '') {
     if (ruleName !== '' || vmName !== '') {
-      throw invalidField('name', 'name is given beside ruleName or vmName: leave one out');
+      throw invalidField('name', 'name cannot be combined with ruleName or vmName. Remove one');
     }
     const of = { machine: 'alertInstance', name, collection: 'alertInstances' } as const;
     const row = findRow(host, context, of);
@@ -215,7 +219,10 @@ function namedInstance(
   const { project, id: vm } = parseName('vmName', vmName, 'vms');
   within(context, project);
   if (project !== rule.project) {
-    throw invalidField('vmName', `vmName is of project ${project}, ruleName of ${rule.project}`);
+    throw invalidField(
+      'vmName',
+      `vmName is in project ${project}, but ruleName is in ${rule.project}`,
+    );
   }
   if (!host.view(project).record('vm', vm)) throw new Refusal('NOT_FOUND', `There is no ${vmName}`);
   return { project, rule: rule.instance, vm, labels: seriesKey('', request.labels) };

@@ -1,6 +1,6 @@
 /**
- * `PreviewAlertRule`: validates the rule as a save would and evaluates it in the query threads.
- * Nothing is decided, committed or sent.
+ * `PreviewAlertRule`: validates the rule like a save and evaluates it in the query threads. Nothing
+ * is decided, committed or sent.
  */
 
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -42,8 +42,8 @@ export interface AlertPreviewDeps {
 const HISTORY_SECONDS_MAX = RETENTION_MS / 1000;
 
 /**
- * Answers with what the rule would have done. Throws a `Refusal` INVALID_FIELD for a spec that a
- * save would refuse too, and those of the query threads.
+ * Returns what the rule would have done. Throws a `Refusal` INVALID_FIELD for a spec that a save
+ * would reject too, and the errors of the query threads.
  */
 export async function previewAlertRule(
   { host, alertPreviews, clock }: AlertPreviewDeps,
@@ -52,7 +52,7 @@ export async function previewAlertRule(
 ): Promise<MessageInitShape<typeof PreviewAlertRuleResponseSchema>> {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { spec, historySeconds } = request;
-  if (!spec) throw invalidField('spec', 'spec is missing: give the rule to preview');
+  if (!spec) throw invalidField('spec', 'spec is missing: send the rule to preview');
   if (historySeconds < 1 || historySeconds > HISTORY_SECONDS_MAX) {
     const message = `historySeconds is ${historySeconds}: whole seconds from 1 to ${HISTORY_SECONDS_MAX}`;
     throw invalidField('historySeconds', message);
@@ -67,7 +67,7 @@ export async function previewAlertRule(
   const asked = traced ? { ...call, traced } : call;
   const view = host.view(project);
   const preview = await alertPreviews.preview(asked, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again, because access may have ended while the history was read.
   within(context, project);
   return {
     ...previewMessage(view, preview),
@@ -78,15 +78,15 @@ export async function previewAlertRule(
   };
 }
 
-/** The rule as it would be evaluated, even if paused. Throws a `Refusal` as a save does. */
+/** The rule as it would be evaluated, even if paused. Throws the `Refusal`s of a save. */
 function previewedRule(project: string, requested: AlertRuleSpec): EvaluationRule {
   const spec = { ...validateRuleSpec(requestedSpec(requested)), enabled: true };
   const rule = evaluationRuleOf(project, { rule: 'preview', spec, evaluationRevision: 1 });
-  if (!rule) throw new Error('A rule that is enabled is evaluated');
+  if (!rule) throw new Error('The enabled rule has no evaluation');
   return rule;
 }
 
-/** Refuses unknown and retired VMs, named in `field`: they would never fire. */
+/** Rejects unknown and retired VMs, named in `field`, because they would never fire. */
 export function checkVms(
   host: Pick<Host, 'view'>,
   project: string,
@@ -102,7 +102,7 @@ export function checkVms(
   }
 }
 
-/** Refuses a VM that the rule would not look at: its trace would never fire. */
+/** Rejects a VM that the rule does not select, because its trace would never fire. */
 function tracedSeries(
   host: Pick<Host, 'view'>,
   project: string,
@@ -113,7 +113,7 @@ function tracedSeries(
   const vm = traceVmName.startsWith(prefix) ? traceVmName.slice(prefix.length) : undefined;
   const isSelected = spec?.allVms === true || spec?.vmNames.includes(traceVmName);
   if (vm === undefined || !isSelected || !host.view(project).record('vm', vm)) {
-    const message = `${traceVmName.slice(0, 200)} is not a VM of the rule: trace one that it selects`;
+    const message = `${traceVmName.slice(0, 200)} is not a VM of the rule. Trace one that it selects`;
     throw invalidField('traceVmName', message);
   }
   return { vm, labels: seriesKey('', traceLabels) };

@@ -29,12 +29,12 @@ export interface AlertRulesDeps {
 
 type RuleMethods = 'saveAlertRule' | 'getAlertRule' | 'listAlertRules' | 'deleteAlertRule';
 
-/** How long a save waits for its rule to be applied, ms (API-02). */
+/** Maximum wait of a save for its rule to be applied, ms (API-02). */
 const APPLY_WAIT_MS = 500;
 
 /**
- * The methods of this part. A change resolves once it is committed; `syncState` shows when the
- * evaluator has it.
+ * The methods of this part. A change resolves once it is committed; `syncState` tells when the
+ * evaluator has applied it.
  */
 export function alertRuleMethods(
   deps: AlertRulesDeps,
@@ -62,7 +62,7 @@ async function saveAlertRule(
   const project = within(context, parseProjectName('projectName', request.projectName));
   checkUuid('id', request.id);
   if (request.id === request.requestId) {
-    throw invalidField('requestId', 'requestId equals id: make another UUID for the request');
+    throw invalidField('requestId', 'requestId equals id. Generate another UUID for the request');
   }
   checkExpectedVersion(request.expectedVersion, '"0" to create, else the version read');
   const { answer } = await alerting.saveRule({
@@ -76,7 +76,7 @@ async function saveAlertRule(
   const version = Number(answer.version);
   const rule = await appliedRule(host, clock, { project, id: request.id, version });
   const { name, appliedVersion, syncStatus, syncError } = ruleMessage(rule, 0);
-  // The version that this request made, also when it is sent again after later edits.
+  // The version that this request made, even if it is sent again after later edits.
   return { name, version: BigInt(version), appliedVersion, syncStatus, syncError };
 }
 
@@ -106,10 +106,12 @@ function checkExpectedVersion(version: string, wanted: string): void {
 
 function specOf({ spec }: SaveAlertRuleRequest): AlertRuleSpec {
   if (spec) return spec;
-  throw invalidField('spec', 'spec is missing: give the rule to save');
+  throw invalidField('spec', 'spec is missing: send the rule to save');
 }
 
-/** The rule's row once the version is applied or has failed, or as it is after the wait. */
+/**
+ * The rule's row once the version is applied or has failed, or its current state after the wait.
+ */
 async function appliedRule(
   host: Host,
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
  * `ExplainIncident`: the samples that decided the incident, as stored when it fired; whether
- * evaluating the stored history again leads to the same; and a summary in words. Read-only.
+ * evaluating the stored history again gives the same result; and a summary in words. Read-only.
  */
 
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -36,14 +36,16 @@ export interface ExplainDeps {
 
 type Explanation = Omit<MessageInitShape<typeof ExplainIncidentResponseSchema>, '$typeName'>;
 
-/** Most silent VMs of a data center that are evaluated again. */
+/** Maximum silent VMs of a data center that are evaluated again. */
 const HELD_MAX = 100;
-/** Samples have jitter: only a distance well over an interval is a gap. */
+/** Samples have jitter, so only a distance well over an interval is a gap. */
 const GAP_MS = 1.5 * SAMPLING_INTERVAL_MS;
-/** A window may be thinned from so many samples on (streams/alerting/evaluation/window.ts). */
+/**
+ * A window of at least this many samples may be thinned (streams/alerting/evaluation/window.ts).
+ */
 const THINNED_MIN = 256;
 
-/** The explanation without the incident itself. Throws what a query throws. */
+/** The explanation without the incident itself. Throws the errors of a query. */
 export async function explain(
   { incidentRecomputations, clock }: ExplainDeps,
   view: ProjectView,
@@ -105,7 +107,7 @@ function windowOf(view: ProjectView, incident: string): readonly ObservedValue[]
   return view.record('incidentWindow', incident)?.body.window ?? [];
 }
 
-/** Older records lack the time: then it is that of the window's last sample. */
+/** Older records lack the time. Then it is that of the window's last sample. */
 function firedObservedOf(incident: IncidentBody, window: readonly ObservedValue[]): number {
   return incident.firedObservedMs ?? window.at(-1)?.observedMs ?? incident.firedMs;
 }
@@ -119,7 +121,7 @@ function ruleOf(project: string, incident: IncidentBody): EvaluationRule {
     metricId,
     threshold,
     vms: [vm],
-    // Committed only with an operator of the list.
+    // Only operators of the list are ever committed.
     operator: operator as Operator,
     sustainedMs: incident.sustainedSeconds * 1000,
     recoveryMs: (incident.recoverySeconds ?? 0) * 1000,
@@ -169,7 +171,7 @@ function gapsOf(
   return isWindowThinned ? first : [...first, ...gapsBetween(window)];
 }
 
-/** Between samples, all of which are there. */
+/** Gaps between samples, none of which was thinned. */
 export function gapsBetween(samples: readonly ObservedValue[]): ExplainedGap[] {
   return samples.slice(1).flatMap(({ observedMs: endMs }, i) => {
     const startMs = samples[i]?.observedMs ?? endMs;
@@ -213,7 +215,7 @@ function explanationText(explained: Explained): string {
     ...gapSentences(explained),
     lateness(explained),
     incident.correctedAfterNotification
-      ? 'Late samples showed afterwards that the condition had not held throughout'
+      ? 'Late samples showed afterwards that the condition was not met throughout'
       : '',
     `${recomputed(explained)}`,
   ];
@@ -228,7 +230,7 @@ function breaches({ incident, unit, window, windowThinned, firedObservedMs }: Ex
   const was = `${metricId} was ${OPERATOR_WORDS[operator] ?? operator} ${quantity(threshold, unit)}`;
   const asked = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
   const span = `from ${utcTime(startedMs)} to ${utcTime(firedObservedMs)}`;
-  const enough = `the rule asks for ${asked}`;
+  const enough = `the rule requires ${asked}`;
   if (window.length === 0) return `${was} ${span}, but no sample is stored; ${enough}`;
   if (window.length === 1) {
     return `${was} in one sample, ${quantity(window[0]?.value ?? Number.NaN, unit)} at ${utcTime(firedObservedMs)}; ${enough}`;
@@ -246,7 +248,7 @@ function silence({ incident, firedObservedMs }: Explained): string {
       ? `${heldVmCount ?? 'Many'} VMs of data center ${datacenter}, silent together,`
       : 'The VM';
   const lasting = sustainedSeconds === 0 ? '' : ` and for ${duration(sustainedSeconds)} more`;
-  return `${who} had not been heard for ${duration(threshold)} at ${utcTime(startedMs)}${lasting}, up to ${utcTime(firedObservedMs)}`;
+  return `${who} had sent nothing for ${duration(threshold)} at ${utcTime(startedMs)}${lasting}, up to ${utcTime(firedObservedMs)}`;
 }
 
 function gapSentences({ gaps }: Explained): string[] {
@@ -257,20 +259,20 @@ function gapSentences({ gaps }: Explained): string[] {
   const count = within.length === 1 ? 'A gap' : `${within.length} gaps`;
   return [
     within.length > 0
-      ? `${count} of up to ${duration(longest / 1000)} did not interrupt that: ${tolerance} are tolerated`
+      ? `${count} of up to ${duration(longest / 1000)} did not interrupt that, because ${tolerance} are tolerated`
       : '',
     ...beyond.map(({ startMs, endMs }) => {
       const length = duration((endMs - startMs) / 1000);
-      return `Nothing was observed for ${length} before ${utcTime(endMs)}, more than the ${tolerance} that are tolerated: what came before does not count`;
+      return `Nothing was observed for ${length} before ${utcTime(endMs)}, more than the tolerated ${tolerance}, so earlier samples do not count`;
     }),
   ];
 }
 
-/** Empty unless it was decided well after the last sample. */
+/** Empty unless the decision came well after the last sample. */
 function lateness({ incident, firedObservedMs }: Explained): string {
   const lateMs = incident.firedMs - firedObservedMs;
   if (lateMs <= GAP_TOLERANCE_MS) return '';
-  return `It was decided at ${utcTime(incident.firedMs)}, ${duration(lateMs / 1000)} after that: samples or the evaluator came late`;
+  return `It was decided at ${utcTime(incident.firedMs)}, ${duration(lateMs / 1000)} later, because samples or evaluation were late`;
 }
 
 function recomputed({ recomputation: { status, detail } }: Explained): string {

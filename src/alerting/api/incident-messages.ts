@@ -1,4 +1,4 @@
-/** From an incident's record to its message. */
+/** Converts an incident's record to its message. */
 import { create } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
@@ -22,7 +22,10 @@ import {
 } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
-/** The message of a record. Times become whole Unix seconds; what was not observed is absent. */
+/**
+ * The message of a record. Times become whole Unix seconds; values that were not observed are
+ * absent.
+ */
 export function incidentMessage(project: string, body: IncidentBody): Incident {
   const { acknowledged } = body;
   const message = create(IncidentSchema, {

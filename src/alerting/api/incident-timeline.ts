@@ -1,8 +1,8 @@
 /**
- * An incident's timeline: the recorded steps of its alert instance from the firing on, and the end
- * of each notification, oldest first, one sentence each. It is read from the audit log on request. A
- * long timeline is shortened to its start and its end. Addresses and answers of endpoints are shown
- * only to callers who may write.
+ * An incident's timeline: the recorded steps of its alert instance since it fired, and the end of
+ * each notification, oldest first, one sentence each. It is read from the audit log on request. A
+ * long timeline is shortened to its start and its end. Only callers who may write see addresses and
+ * the answers of endpoints.
  */
 
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
@@ -34,12 +34,12 @@ import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 import { publicFields, type ShownActor } from '../../platform/api/transition-messages.ts';
 
-/** Most entries of one timeline. A longer one has `BEGIN` entries of its start, then its end. */
+/** Maximum entries of one timeline. A longer one has its first `BEGIN` entries, then its end. */
 const TIMELINE_MAX = 500;
 const BEGIN = 100;
 const END = TIMELINE_MAX - BEGIN - 1;
 
-/** Time after an incident's end within which late steps (corrections) belong to it, ms. */
+/** Late steps (corrections) belong to the incident for this long after its end, ms. */
 const AFTERMATH_MS = 3_600_000;
 
 export interface TimelineReader {
@@ -77,8 +77,8 @@ export function timelineOf(
 
 function leftOut(fromMs: number, toMs: number): Entry {
   const detail =
-    `What happened between ${utcTime(fromMs)} and ${utcTime(toMs)} is left out here: ` +
-    'ListTransitions and ListDeliveries have all of it';
+    `Events between ${utcTime(fromMs)} and ${utcTime(toMs)} are omitted here; ` +
+    'ListTransitions and ListDeliveries return all of them';
   return entryOf(fromMs, { event: 'leftOut', detail, fields: { fromMs, untilMs: toMs } });
 }
 
@@ -129,7 +129,7 @@ function stepsOf(
   const fired = items.findIndex((step) => isFiring(step) && step.event.incidentId === id);
   const later = items.findIndex((step, i) => i > fired && isFiring(step));
   const between = items.slice(Math.max(0, fired), later < 0 ? undefined : later);
-  // The run that led to the next incident is none of this one's.
+  // The run that led to the next incident does not belong to this one.
   const own = between.filter(({ to }) => conditionOf(to) !== 'sustaining');
   return { ...page, items: direction.descending ? own.toReversed() : own };
 }
@@ -143,7 +143,7 @@ function stepEntry(
   { event, detail }: Sentence,
   { showActor }: TimelineReader,
 ): KeyedEntry {
-  // The sentence has the note too.
+  // The sentence includes the note too.
   const note = typeof step.note === 'string' ? { note: step.note } : {};
   const fields = { ...publicFields('alertInstance', step), ...note };
   const entry = entryOf(atMs, { event, by: showActor(by).by, detail, fields });
@@ -178,16 +178,16 @@ function entryOf(
 }
 
 interface Sentence {
-  /** Name of the event, as the timeline shows it. */
+  /** Name of the event, as displayed in the timeline. */
   readonly event: string;
   readonly detail: string;
 }
 
 const MISSING: Readonly<Record<MissingReason, string>> = {
   NO_DATA: 'for an unknown reason',
-  VM_STOPPED: 'because its owner stopped the VM',
-  CLOCK_AHEAD: "because the VM's clock is ahead and its samples are refused",
-  DATACENTER_STALE: 'because its whole data center is silent',
+  VM_STOPPED: 'because the owner stopped the VM',
+  CLOCK_AHEAD: "because the VM's clock is ahead and its samples are rejected",
+  DATACENTER_STALE: 'because the whole data center is silent',
 };
 
 const RETIRED: Readonly<Record<RetireReason, string>> = {
@@ -215,20 +215,18 @@ function stepSentence(
       return sentence(`Recovered: observed ${read ?? 'samples that do not breach'}`);
     case 'dataMissing': {
       const why = MISSING[step.reason as MissingReason] ?? MISSING.NO_DATA;
-      return sentence(
-        `Nothing was observed since ${utcTime(Number(step.sinceMs))}, ${why}; it still fires`,
-      );
+      return sentence(`No data since ${utcTime(Number(step.sinceMs))}, ${why}; it still fires`);
     }
     case 'dataObserved':
-      return sentence('Observations arrive again; it fires until they show a recovery');
+      return sentence('Data arrives again; it fires until the data shows a recovery');
     case 'evaluatorFailed':
       return sentence(
         `The evaluator cannot decide (${oneLine(String(step.reason))}); it still fires`,
       );
     case 'evaluatorHealthy':
-      return sentence('The evaluator decides again');
+      return sentence('The evaluator can decide again');
     case 'acknowledged':
-      return sentence(noted('Somebody acknowledged it; it still fires', step.note));
+      return sentence(noted('Acknowledged; it still fires', step.note));
     case 'snoozed':
       return sentence(`Snoozed until ${utcTime(Number(step.untilMs))}`);
     case 'unsnoozed':
@@ -236,12 +234,16 @@ function stepSentence(
     case 'repeatDue':
       return sentence('A reminder is sent: it still fires', 'repeated');
     case 'corrected':
-      return sentence('Late samples show that it did not fire; notifications already sent stand');
+      return sentence(
+        'Late samples show that the condition was not met; notifications already sent are not recalled',
+      );
     case 'retired':
-      return sentence(`Retired: ${RETIRED[step.reason as RetireReason]}; this is not a recovery`);
+      return sentence(
+        `Retired because ${RETIRED[step.reason as RetireReason]}; this is not a recovery`,
+      );
   }
   if (!SNOOZE_END.test(event)) return undefined;
-  return sentence('The snooze is over and it still fires: one notification is sent', 'snoozeEnded');
+  return sentence('The snooze expired and it still fires: one notification is sent', 'snoozeEnded');
 }
 
 function firedSentence(incident: IncidentBody, unit: string, read: string | undefined): string {
@@ -265,7 +267,7 @@ const MESSAGES: Readonly<Record<DeliveryContext['event'], string>> = {
 const REASONS: Readonly<Record<DeliveryReason, string>> = {
   SNOOZED: 'the incident was snoozed',
   MAINTENANCE: 'a maintenance window covered it',
-  SUPERSEDED: 'it was outdated before it was sent',
+  SUPERSEDED: 'a newer state replaced it before it was sent',
   PAUSED: 'the destination was paused',
   DESTINATION_DELETED: 'the destination was deleted',
   RECIPIENT_REMOVED: 'the recipient was removed',
@@ -277,7 +279,7 @@ const REASONS: Readonly<Record<DeliveryReason, string>> = {
   RULE_DELETED: 'the rule was deleted',
   VM_DELETED: 'the VM was deleted',
   EXPIRED: 'no attempt succeeded within 24 hours',
-  REFUSED: 'the endpoint refused it permanently',
+  REFUSED: 'the endpoint rejected it permanently',
 };
 
 interface ShownDestination {

@@ -1,7 +1,7 @@
 /**
  * `WatchIncidents`: streams the open incidents, then every change. The feed of changes is opened
- * before the snapshot is read, and changes that the snapshot already contains are skipped: nothing
- * is missed, and no incident goes back to an older state.
+ * before the snapshot is read, and changes that the snapshot already contains are skipped. So
+ * nothing is missed, and no incident returns to an older state.
  */
 
 import {
@@ -42,25 +42,24 @@ export interface IncidentWatchDeps {
   readonly gate: ProjectGate;
   readonly clock: Clock;
   readonly log: Log;
-  /** Fires when the service stops: open streams end. */
+  /** Fires when the service stops, which ends open streams. */
   readonly stopping?: AbortSignal;
 }
 
 /** Closes the connection of a call whose client does not read. */
 export const cutOffKey = createContextKey<(() => void) | undefined>(undefined, {
-  description: 'ends the connection',
+  description: 'closes the connection',
 });
 
-/** Incidents of one message. */
+/** Maximum incidents per message. */
 const PART = 200;
-/** Interval of heartbeats without changes, ms: silence could be a dead connection. */
+/** Interval of heartbeats without changes, ms, because silence could mean a dead connection. */
 export const HEARTBEAT_MS = 30_000;
 /** Time in which an ended watch may send its reason before it is cut off, ms. */
 const LAST_WORD_MS = 500;
 
 /**
- * The stream of one caller. It ends when the service stops, and soon after the caller has lost
- * access.
+ * The stream of one caller. It ends when the service stops, and soon after the caller loses access.
  */
 export function incidentWatch(
   deps: IncidentWatchDeps,
@@ -106,7 +105,7 @@ async function* watchIncidents(
   }
 }
 
-/** Ends the feed when access is lost, the reader has gone, or the service stops. */
+/** Ends the feed when access is lost, the reader disconnects, or the service stops. */
 function endWhenOver(
   { clock, stopping }: IncidentWatchDeps,
   feed: IncidentFeed,
@@ -116,10 +115,10 @@ function endWhenOver(
   let cancelCutOff: (() => void) | undefined;
   const end = (why: Refusal): void => {
     feed.end(why);
-    // A client that does not read would keep the connection open without getting the reason.
+    // A client that does not read would hold the connection open and never get the reason.
     cancelCutOff ??= clock.wakeAfter(LAST_WORD_MS, () => context.values.get(cutOffKey)?.());
   };
-  const onStop = (): void => end(new Refusal('NOT_READY', 'The service is stopping: watch again'));
+  const onStop = (): void => end(new Refusal('NOT_READY', 'The service is stopping. Watch again'));
   const onGone = (): void => feed.wakeUp();
   const unwatch = watchAccess(context, project, end);
   stopping?.addEventListener('abort', onStop, { once: true });
@@ -133,26 +132,27 @@ function endWhenOver(
   };
 }
 
-/** Everything up to its position is known without this watch, and every later change follows. */
+/** The reader knows everything up to its position, and every later change follows. */
 function heartbeat(host: Host): WatchMessage {
   const sequence = BigInt(host.appliedSequence());
   return { kind: Kind.HEARTBEAT, incidents: [], snapshotContinues: false, sequence };
 }
 
-/** @param shown filled with the position at which each incident of the snapshot was read */
+/** @param shown receives the position at which each incident of the snapshot was read */
 async function* snapshot(
   host: Host,
   feed: IncidentFeed,
   { project, shown }: { readonly project: string; readonly shown: Map<string, number> },
 ): AsyncGenerator<WatchMessage, void, undefined> {
   const view = host.view(project);
-  // Each part in its own turn of the event loop: 10,000 open incidents must not delay samples.
+  // Each part has its own turn of the event loop, because 10,000 open incidents must not delay
+  // samples.
   await nextTurn();
   for (const { items, next } of pagesOf(PART, (page) => openIncidents(view, page))) {
     const sequence = host.appliedSequence();
     for (const { id } of items) shown.set(id, sequence);
     const snapshotContinues = next !== undefined;
-    // An empty part is skipped, but the last one is sent: it completes the snapshot.
+    // An empty part is skipped, except the last one, which completes the snapshot.
     if (items.length > 0 || !snapshotContinues) {
       const incidents = items.map((body) => incidentMessage(project, body));
       yield { kind: Kind.SNAPSHOT, incidents, snapshotContinues, sequence: BigInt(sequence) };
@@ -162,7 +162,7 @@ async function* snapshot(
   }
 }
 
-/** Open incidents of one page of live alert instances: each has at most one. */
+/** Open incidents of one page of live alert instances. Each instance has at most one. */
 function openIncidents(view: ProjectView, options: ListOptions): Page<IncidentBody> {
   const page = view.instances('alertInstance', { ...options, final: false });
   const items = page.items.flatMap(({ context }) => {
@@ -216,14 +216,15 @@ export interface IncidentChange {
 }
 
 /**
- * Most changes that wait for a slow reader: twice the instances of a project, which may all fire at
- * once. Waiting changes share memory with other readers of the same commits.
+ * Maximum changes queued for a slow reader: twice the instances of a project, which may all fire at
+ * once. Queued changes share memory with other readers of the same commits.
  */
 export const WAITING_MAX = 20_000;
 
 /**
- * The changes of a project's incidents for one reader, as commits are applied. The queue is bounded,
- * because a reader slower than the changes must not fill our memory. It ends once, with a reason.
+ * The changes of a project's incidents for one reader, as commits are applied. The queue is
+ * bounded, because a reader slower than the changes must not fill our memory. It ends once, with a
+ * reason.
  */
 export class IncidentFeed {
   readonly #stopFollowing: () => void;
@@ -243,19 +244,19 @@ export class IncidentFeed {
     });
   }
 
-  /** Ends the feed; the first reason counts. Drops waiting changes. */
+  /** Ends the feed; the first reason applies. Drops queued changes. */
   end(why: Refusal): void {
     if (this.#ended) return;
     this.#ended = why;
     this.close();
   }
 
-  /** The reason it ended; undefined while it is open. */
+  /** The reason why it ended; undefined while it is open. */
   get ended(): Refusal | undefined {
     return this.#ended;
   }
 
-  /** Takes up to `limit` waiting changes, oldest first. Throws the reason when the feed has ended. */
+  /** Takes up to `limit` queued changes, oldest first. Throws the reason if the feed has ended. */
   take(limit: number): readonly IncidentChange[] {
     if (this.#ended) throw this.#ended;
     return this.#waiting.splice(0, limit);
@@ -285,7 +286,7 @@ export class IncidentFeed {
   #add(change: IncidentChange): void {
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push(change);
     else {
-      const message = `${WAITING_MAX} changes waited to be read: watch again, and read faster`;
+      const message = `More than ${WAITING_MAX} changes are queued. Watch again, and read faster`;
       this.end(new Refusal('TOO_MANY_REQUESTS', message));
     }
     this.wakeUp();

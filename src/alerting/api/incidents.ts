@@ -63,7 +63,7 @@ type IncidentMethods =
   | 'acknowledgeIncidents'
   | 'snoozeIncidents';
 
-/** The methods of this part. An act answers with the incident as it is after it. */
+/** The methods of this part. An act returns the changed incident. */
 export function incidentMethods(
   deps: IncidentDeps,
 ): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
@@ -112,7 +112,9 @@ function aboutAct<D extends DescMessage>(
   return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
 }
 
-/** The same of an act on several incidents of one project. Throws INVALID_FIELD for their names. */
+/**
+ * The same for an act on several incidents of one project. Throws INVALID_FIELD for their names.
+ */
 function aboutSeveral<D extends DescMessage>(
   context: HandlerContext,
   schema: D,
@@ -125,15 +127,19 @@ function aboutSeveral<D extends DescMessage>(
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { names } = request;
   if (names.length === 0 || names.length > INCIDENTS_MAX) {
-    throw invalidField('names', `names has ${names.length} incidents: 1 to ${INCIDENTS_MAX}`);
+    throw invalidField(
+      'names',
+      `names has ${names.length} incidents; it must have 1 to ${INCIDENTS_MAX}`,
+    );
   }
   const ids = names.map((name) => {
     const named = parseName('names', name, 'incidents');
     within(context, named.project);
     if (named.project === project) return named.id;
-    throw invalidField('names', `names holds ${name}, which is not of projects/${project}`);
+    throw invalidField('names', `names contains ${name}, which is not in projects/${project}`);
   });
-  if (new Set(ids).size < ids.length) throw invalidField('names', 'names holds an incident twice');
+  if (new Set(ids).size < ids.length)
+    throw invalidField('names', 'names contains an incident twice');
   return { project, ids, by: actorOf(context), request: requestKeyOf(context, schema, request) };
 }
 
@@ -150,7 +156,7 @@ function resultMessages(host: Host, project: string, results: readonly ActResult
   });
 }
 
-/** Clamps impossible times: the decision refuses them by its own clock. */
+/** Clamps impossible times; the decision rejects them by its own clock. */
 function untilMsOf(untilUnix: bigint): number {
   return Math.min(Number(untilUnix) * 1000, Number.MAX_SAFE_INTEGER);
 }
@@ -171,12 +177,12 @@ async function explainIncident(deps: IncidentDeps, name: string, context: Handle
   const view = deps.host.view(record.project);
   const body = record.body;
   const explanation = await explain(deps, view, body, context.signal);
-  // Checked again: access may have ended while the history was read.
+  // Checked again, because access may have ended while the history was read.
   within(context, record.project);
   return { incident: fullIncident(deps.host, record, context), ...explanation };
 }
 
-/** The incident with its timeline and silent VMs, which lists leave out. */
+/** The incident with its timeline and silent VMs, which lists omit. */
 function fullIncident(
   host: Host,
   record: ProjectRecord<'incident'>,
@@ -223,18 +229,18 @@ function incidentFilter(request: ListIncidentsRequest, context: HandlerContext):
     throw invalidField('endTimeUnix', `endTimeUnix ${endTimeUnix} is before ${startTimeUnix}`);
   }
   if (datacenter.length > DATACENTER_MAX) {
-    const message = `datacenter has ${datacenter.length} characters: ${DATACENTER_MAX} at most`;
+    const message = `datacenter has ${datacenter.length} characters; at most ${DATACENTER_MAX} are allowed`;
     throw invalidField('datacenter', message);
   }
   return {
     statuses: statusesOf(request),
     severities: severitiesOf(request),
     ...(rule !== undefined && { rule }),
-    // Those of whole data centers are of no VM, and hold some.
+    // Incidents of whole data centers have no VM of their own, but include silent VMs.
     ...(vm !== undefined && { vms: [vm, ''] }),
     ...(datacenter !== '' && { place: datacenter }),
     ...(startTimeUnix > 0n && { sortFrom: incidentSort(Number(startTimeUnix) * 1000) }),
-    // The whole second is in the range.
+    // The range includes the whole second.
     ...(endTimeUnix > 0n && { sortBefore: incidentSort((Number(endTimeUnix) + 1) * 1000) }),
   };
 }
@@ -263,7 +269,7 @@ function statusesOf({ state, attention }: ListIncidentsRequest): readonly Incide
     case Incident_State.RETIRED:
       return attention ? [] : ['RETIRED'];
     default:
-      throw invalidField('state', `state is ${state}, which is none`);
+      throw invalidField('state', `state has the unknown value ${state}`);
   }
 }
 

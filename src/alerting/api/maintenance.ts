@@ -1,4 +1,4 @@
-/** `MaintenanceService`: people plan maintenance windows, see them, and end them. */
+/** `MaintenanceService`: users plan, list and end maintenance windows. */
 import { create } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { MaintenanceWindows } from '../../../actors/alerting/maintenance.ts';
@@ -33,14 +33,14 @@ export interface MaintenanceDeps {
   readonly maintenance: MaintenanceWindows;
 }
 
-/** All of the service. */
+/** All methods of the service. */
 export function maintenanceService({
   host,
   maintenance,
 }: MaintenanceDeps): ServiceImpl<typeof MaintenanceService> {
   const windowOf = (project: string, id: string): MaintenanceWindow => {
     const row = host.view(project).instance('maintenanceWindow', id);
-    if (!row) throw new Error(`The maintenance window ${id} was committed and is not there`);
+    if (!row) throw new Error(`The maintenance window ${id} was committed but has no row`);
     return windowMessage(host, row);
   };
   return {

@@ -1,4 +1,4 @@
-/** `GetProjectOverview` of `AlertService`: the project in counts, each read where it is kept. */
+/** `GetProjectOverview` of `AlertService`: the counts of a project, each read where it is kept. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host, ProjectReads } from '../../../actors/platform/host/host-port.ts';
@@ -28,10 +28,10 @@ export interface OverviewDeps {
 
 type Overview = MessageInitShape<typeof ProjectOverviewSchema>;
 
-/** What has ended is counted for so long, ms. */
+/** Ended items are counted for this long, ms. */
 const ENDED_MS = 24 * 3_600_000;
 
-/** One answer for a start page, instead of a request for each count. */
+/** One response for a start page, instead of a request for each count. */
 export function overviewMethods(
   deps: OverviewDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'getProjectOverview'> {
@@ -48,7 +48,7 @@ async function projectOverview(
   const project = within(context, parseProjectName('projectName', projectName));
   const nowMs = deps.clock.now();
   const vms = await vmCounts(deps, project, { nowMs, signal: context.signal });
-  // Looked at again: access may have ended while the history was read.
+  // Checked again, because access may have ended while the history was read.
   within(context, project);
   const view = deps.host.view(project);
   return {
@@ -61,7 +61,7 @@ async function projectOverview(
   };
 }
 
-/** Of VMs that are not retired: how fresh their telemetry is, and their data centers. */
+/** Counts VMs that are not retired: how fresh their telemetry is, and their data centers. */
 async function vmCounts(
   { host, vmQueries, datacenters }: OverviewDeps,
   project: string,
@@ -98,7 +98,7 @@ async function vmCounts(
   };
 }
 
-/** Since when the data center is as it is; nothing for one without a change. */
+/** Start of the data center's current state; nothing for one without a change. */
 function sinceOf(host: Pick<Host, 'view'>, datacenter: string): { sinceUnix?: bigint } {
   const row = host.view(SYSTEM_PROJECT).instance('datacenter', datacenter);
   if (!row) return {};
@@ -121,7 +121,7 @@ function incidentCounts(view: ProjectReads): Overview['incidents'] {
   };
 }
 
-/** Rules are few: their number is a limit of the project. */
+/** Rules are few, because their number is a limit of the project. */
 function ruleCounts(view: ProjectReads): Overview['rules'] {
   const counts = { applied: 0n, pending: 0n, failed: 0n, paused: 0n };
   const read = (page: { limit: number; after?: string }) =>

@@ -15,7 +15,7 @@ import {
 import { enumName, enumValue, unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
-/** The requested spec as the validator takes it: unspecified enums are absent. */
+/** The requested spec in the validator's form: unspecified enums are absent. */
 export function requestedSpec(spec: AlertRuleSpec): RequestedRuleSpec {
   return {
     displayName: spec.displayName,

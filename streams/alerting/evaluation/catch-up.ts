@@ -1,5 +1,5 @@
 /**
- * Catch-up of new rules. A new rule, or a new revision of one, begins at its marker but knows the
+ * Catch-up of new rules. A new rule, or a new revision of one, starts at its marker but knows the
  * samples stored before it: the past is folded into a separate state, whose instances then join the
  * buffers of the live state. So a condition that still holds fires promptly, with its true start.
  */
@@ -28,7 +28,7 @@ import {
 import { addSilentVms } from './telemetry-silence.ts';
 import { copyTimeline } from './timeline.ts';
 
-/** A marker of the log: from it on its rules are in force, in the revisions that it names. */
+/** A marker of the log. From it on, its rules are active, in the revisions that it names. */
 export type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
 /**
@@ -36,10 +36,10 @@ export type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
  * first.
  */
 export interface CatchUp {
-  /** false: no rule is new, and what came before is of no interest. */
+  /** false if no rule is new, so that the past is not needed. */
   readonly isNeeded: boolean;
   take(past: LogEntry): void;
-  /** Joins the new rules to the live state. Returns their instances that are firing already. */
+  /** Joins the new rules to the live state. Returns their instances that already fire. */
   join(): Steps<Instance[]>;
 }
 
@@ -50,7 +50,7 @@ export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
 }
 
 /**
- * Puts the marker's rules in force and ends those it removes. A revision that is in force, or
+ * Activates the marker's rules and ends those it removes. A revision that is already active, or
  * older, changes nothing. It works in pieces, so that a long past can be processed over many turns
  * of the event loop. Nothing else may be folded until it has been joined.
  */
@@ -75,14 +75,14 @@ export function beginCatchUp(state: EvaluationState, marker: RulesEntry): CatchU
     isNeeded,
     take: (past) => {
       if (!isNeeded || past.kind !== 'batch') return;
-      // Without edges: they follow once the new rules have joined.
+      // Without edges, which follow once the new rules have joined.
       for (const instance of observeBatch(scratch, past.batch).touched) concludeEntry(instance);
     },
     join: () => joinAll(scratch, state, isNeeded),
   };
 }
 
-/** Instances that can still join the live ones. */
+/** Number of instances that can still join the live ones. */
 function quotaLeft({ projects }: EvaluationState, id: string): number {
   const project = projects.get(id);
   return project ? Math.max(0, project.instancesMax - project.instances) : 0;
@@ -104,22 +104,24 @@ function* joinAll(
   return joined.filter(({ current }) => current.firing);
 }
 
-/** A resumed rule begins a new run; any other knows the samples that can decide it now. */
+/** A resumed rule starts a new run. Any other rule knows the samples that can decide it now. */
 function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
   const resumed = state.paused.delete(pausedKey(rule.project, rule.rule));
   if (resumed || rule.fromMs !== undefined) {
     const resumedMs = rule.fromMs ?? atMs;
     return { sinceMs: resumedMs, breachFromMs: resumedMs };
   }
-  // The age of telemetry is known without any sample.
+  // The age of telemetry is known even without a sample.
   const breachFromMs = Number.NEGATIVE_INFINITY;
   return { sinceMs: atMs - rule.sustainedMs - GAP_TOLERANCE_MS, breachFromMs };
 }
 
-/** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */
+/**
+ * Maximum removed rules that are remembered. The resume of an older one says so itself (`fromMs`).
+ */
 const PAUSED_MAX = 10_000;
 
-/** Takes a rule out of force, unless the revision in force is newer than what the marker ends. */
+/** Deactivates a rule, unless the active revision is newer than the one that the marker ends. */
 function remove(
   state: EvaluationState,
   { project, rule, evaluationRevision: last }: RuleRemoval,
@@ -153,7 +155,7 @@ function* join(from: WatchedProject, to: WatchedProject, joined: Instance[]): St
   for (const { vm, buffers } of from.vms.values()) {
     const target = watchedVm(to, vm);
     for (const buffer of buffers.values()) {
-      // The scratch state made its own rule records; the live ones are in force from here on.
+      // The scratch state made its own rule records; the live ones apply from here on.
       buffer.instances = buffer.instances.flatMap((instance) => {
         const rule = to.rules.get(instance.rule.rule.rule);
         return rule ? [{ ...instance, rule }] : [];
@@ -169,8 +171,8 @@ function* join(from: WatchedProject, to: WatchedProject, joined: Instance[]): St
 }
 
 /**
- * Joins an instance to a buffer that other rules have been watching: settles as far as the buffer has
- * settled, and goes on over its rows from there.
+ * Joins an instance to a buffer that other rules have been watching: settles as far as the buffer
+ * has settled, and continues over its rows from there.
  */
 function moveInto(live: SeriesBuffer, caughtUp: SeriesBuffer, instance: Instance): void {
   if (isAgeBuffer(live)) {

@@ -1,6 +1,6 @@
 /**
- * Soft instances on request. An instance that has never fired has no row, so its state (idle,
- * sustaining, or without data) is known only here.
+ * Soft instances on request. The state of an instance that has never fired (idle, sustaining, or
+ * without data) is known only here, because it has no row.
  */
 
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
@@ -9,23 +9,26 @@ import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 
-/** State of an instance as the API names it. A retired instance has no live state. */
+/** State of an instance, as named in the API. A retired instance has no live state. */
 export type LiveState = Uppercase<Exclude<Condition, 'retired'>>;
 
-/** One instance as the evaluator holds it now, whether or not it ever fired. */
+/** One instance as currently held by the evaluator, whether or not it ever fired. */
 export interface SoftInstance extends InstanceKey {
   readonly state: LiveState;
   /** First breaching observation of the run or incident, Unix ms; absent when idle. */
   readonly sinceMs?: number;
-  /** Newest observed value of the rule's metric, and when; absent: none in the evaluator's reach. */
+  /** Newest observed value of the rule's metric, and its time; absent if the evaluator has none. */
   readonly lastValue?: number;
   readonly lastObservedMs?: number;
   /** MISSING: the newest value is older than the gap tolerance, as of the log's last entry. */
   readonly dataState: 'OBSERVED' | 'MISSING';
   readonly missingSinceMs?: number;
-  /** When its run has lasted for long enough, Unix ms; only of an observed one that is SUSTAINING. */
+  /**
+   * Time when its run will have lasted long enough, Unix ms; only for an observed instance that is
+   * SUSTAINING.
+   */
   readonly firesAtMs?: number;
-  /** Why its rule could not be evaluated on the last observation. */
+  /** The reason why its rule could not be evaluated on the last observation. */
   readonly failure?: string;
 }
 
@@ -39,8 +42,8 @@ export interface InspectedInstance {
 }
 
 /**
- * Every instance of a project's rules in force, VM by VM. Those of whole data centers are not among
- * them: they have no state but their incidents.
+ * Every instance of a project's active rules, VM by VM. Instances of whole data centers are not
+ * included, because their only state is their incidents.
  */
 export function inspect(state: EvaluationState, project: string): SoftInstance[] {
   const found: SoftInstance[] = [];
@@ -53,7 +56,7 @@ export function inspect(state: EvaluationState, project: string): SoftInstance[]
   return found;
 }
 
-/** The instance of a rule in force for a series of a VM; undefined: there is none. */
+/** The instance of an active rule for a series of a VM; undefined if there is none. */
 export function inspectOne(
   state: EvaluationState,
   { project, rule, vm, labels }: SeriesOfRule,
@@ -71,10 +74,10 @@ export function inspectOne(
 
 /** Filter and start of a page of instances. */
 export interface InstancePage {
-  /** Of this rule, or this VM, alone. */
+  /** Only instances of this rule, or of this VM. */
   readonly rule?: string;
   readonly vm?: string;
-  /** In one of these states, or in this data state, alone. */
+  /** Only instances in one of these states, or in this data state. */
   readonly states?: readonly LiveState[];
   readonly dataState?: SoftInstance['dataState'];
   /** Only those after this one. */
@@ -86,8 +89,8 @@ export interface InstancePage {
 export type InstancePosition = Omit<InstanceKey, 'project'>;
 
 /**
- * A page of a project's instances in the order of VM, rule, labels and revision. Only VMs of the
- * page are looked at: all of 10,000 instances would be 10 ms of the thread for every page.
+ * A page of a project's instances, sorted by VM, rule, labels and revision. Only VMs of the page
+ * are read, because reading all of 10,000 instances would take 10 ms of the thread for every page.
  */
 export function inspectPage(
   state: EvaluationState,
@@ -149,7 +152,7 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
   };
 }
 
-/** The machine's state after what came since the instance was idle last. */
+/** The machine's state after the events since the instance was last idle. */
 function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
   const events = eventsOf(instance, nowMs);
   const idleAt = events.findLastIndex(({ type }) => type === 'breachEnded');

@@ -1,11 +1,11 @@
 /**
- * One alert instance as the evaluator holds it, and the buffer of the series that it watches: soft
- * state, rebuilt from the log. Each instance's `current` timeline follows the observations; `reported`
- * holds what machines and people were notified of, which late observations do not take back.
+ * One alert instance in the evaluator, and the buffer of the series that it watches: soft state,
+ * rebuilt from the log. Each instance's `current` timeline follows the observations. `reported`
+ * holds what machines and users were notified of, which late observations do not revert.
  *
  * A rebuilt state also has rows: `decided` is the last incident that an instance's row knows. Edges
- * up to that decision have been committed before and are not repeated; once the log has passed it,
- * the row's incident becomes what was reported (`takeOver`).
+ * up to that decision have been committed before and are not repeated. Once the log has passed it,
+ * the row's incident becomes the reported one (`takeOver`).
  */
 import type { ObservedEvent, RunEvent } from '../../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
@@ -28,12 +28,15 @@ import {
   thinWindow,
 } from './timeline.ts';
 
-/** A rule as evaluated from a marker on. */
+/** A rule, as evaluated from a marker on. */
 export interface RuleInForce {
   readonly rule: EvaluationRule;
-  /** Observations before it are not this rule's: it was not in force. -Infinity: from the beginning. */
+  /**
+   * Observations before it do not count for this rule, which was not active then. -Infinity: from
+   * the beginning.
+   */
   readonly sinceMs: number;
-  /** Of telemetry: silence is no breach before it; -Infinity: whenever it began. */
+  /** For telemetry: silence is no breach before this time; -Infinity: whenever it began. */
   readonly breachFromMs: number;
   /** VM ids; undefined = every VM of the project. */
   readonly vms: ReadonlySet<string> | undefined;
@@ -60,21 +63,24 @@ export interface ReportedIncident {
 }
 
 /**
- * What commits, and through them people, know of an instance. Late observations change what is
- * true, and not this.
+ * The reported state of an instance, known to commits and through them to users. Late observations
+ * change the truth, but not this.
  */
 export interface Reported {
-  /** Oldest first, the last one may be open; closed ones go when nothing can change them. */
+  /**
+   * Oldest first; the last one may be open. Closed ones are removed when nothing can change them
+   * anymore.
+   */
   incidents: ReportedIncident[];
-  /** Time of the last edge: the next one's is greater, in whatever order samples arrive. */
+  /** Time of the last edge. The next one's is greater, in whatever order samples arrive. */
   lastAtMs: number;
-  /** Why the open incident has no data, and since when; undefined: it has. */
+  /** The reason why the open incident has no data, and since when; undefined if it has data. */
   missing: { readonly reason: MissingReason; readonly sinceMs: number } | undefined;
-  /** The open incident's rule cannot be evaluated. */
+  /** True if the open incident's rule cannot be evaluated. */
   failed: boolean;
 }
 
-/** The last incident of an instance, as its row has it. Times are Unix ms. */
+/** The last incident of an instance, from its row. Times are Unix ms. */
 export interface DecidedIncident {
   /** First breaching observation. */
   readonly startedMs: number;
@@ -83,32 +89,32 @@ export interface DecidedIncident {
   /** `observedMs` of the edge that ended it. Absent: it is open. */
   readonly recoveredMs?: number;
   readonly dataMissing: boolean;
-  /** Why, and since when; default NO_DATA, and since ever. */
+  /** Reason and start of the missing data; default NO_DATA, without a known start. */
   readonly missingReason?: MissingReason;
   readonly missingSinceMs?: number;
-  /** Its rule could not be evaluated. */
+  /** True if its rule could not be evaluated. */
   readonly evaluatorFailed?: boolean;
-  /** Late samples disproved it. */
+  /** True if late samples disproved it. */
   readonly corrected?: boolean;
-  /** Of a data center: its silent VMs when it fired, as far as they are known by name. */
+  /** For a data center: its silent VMs when it fired, if known by name. */
   readonly heldVms?: readonly string[];
   /** `atMs` of the instance's last edge. Default: the start of the incident. */
   readonly decidedThrough?: number;
 }
 
-/** A row as buffers keep it. */
+/** A row as stored in buffers. */
 export interface BufferedRow extends ObservedRow {
   /** The source's counter of rows since its boot. */
   readonly sequence: number;
 }
 
-/** One row with the readings of one series in it. */
+/** One row with the readings of one series. */
 export interface BufferedInput extends InputRow {
   readonly row: BufferedRow;
 }
 
 /**
- * The newest observations of one series, and the instances that watch it: see `series-buffer.ts`.
+ * The newest observations of one series, and the instances that watch it; see `series-buffer.ts`.
  */
 export interface SeriesBuffer {
   readonly vm: string;
@@ -117,20 +123,20 @@ export interface SeriesBuffer {
   /** See `InstanceKey.generation`. */
   readonly generation?: number;
   readonly derivation: Derivation;
-  /** Sorted by `row.observedMs`, one row a time; the first `settledRows` (0 or 1) are settled. */
+  /** Sorted by `row.observedMs`, one row per time; the first `settledRows` (0 or 1) are settled. */
   readonly rows: BufferedInput[];
-  /** Derived value of each row, NaN where there is none. */
+  /** Derived value of each row; NaN if there is none. */
   readonly values: number[];
   settledRows: number;
   /** Newest observation, and newest with a value, Unix ms; -Infinity before the first. */
   newestMs: number;
   newestValueMs: number;
-  /** When the newest was received, Unix ms. */
+  /** Time when the newest was received, Unix ms. */
   receivedMs: number;
   instances: Instance[];
-  /** A late row came in: `current` of its instances is to be computed again. */
+  /** A late row arrived, so `current` of its instances must be recomputed. */
   stale: boolean;
-  /** Telemetry age only: silence that becomes due within these stretches fires nothing. */
+  /** Telemetry age only: silence that becomes due within these stretches does not fire. */
   suppressed: readonly Stretch[];
 }
 
@@ -140,13 +146,15 @@ export interface Stretch {
   readonly untilMs: number;
 }
 
-/** A rule on one series: its timelines, and what was reported of it. */
+/** A rule on one series: its timelines, and what was reported. */
 export interface Instance {
   readonly rule: RuleInForce;
   buffer: SeriesBuffer;
-  /** See `RuleInForce.sinceMs`; later where a rule's catch-up had already settled some. */
+  /**
+   * See `RuleInForce.sinceMs`; later if a rule's catch-up had already settled some observations.
+   */
   sinceMs: number;
-  /** Through the observations that late ones can no longer come before. */
+  /** Through the observations that late ones can no longer precede. */
   readonly settled: Timeline;
   /** Through the newest observation. */
   readonly current: Timeline;
@@ -154,24 +162,27 @@ export interface Instance {
   window: RunWindow | undefined;
   reported: Reported | undefined;
   /**
-   * The last incident of the instance's row, until the log has passed it: up to there nothing is
-   * reported again; from there on this is what was reported.
+   * The last incident of the instance's row, until the log has passed it. Up to there, nothing is
+   * reported again; from there on, it is the reported one.
    */
   decided: DecidedIncident | undefined;
-  /** Data centers only: VMs that the open incident stands for; undefined: none is open. */
+  /** Data centers only: VMs that the open incident represents; undefined if none is open. */
   held: Map<string, number> | undefined;
-  /** What fired `current`, until it is reported: its run may be forgotten before it is fresh. */
+  /**
+   * The event that fired `current`, until it is reported, because its run may be forgotten before
+   * it is fresh.
+   */
   unreported: TimelineEvent | undefined;
-  /** Newest past runs below firing; undefined: most instances never had one. */
+  /** Newest past runs below firing; undefined for most instances, which never had one. */
   pastRuns: PastRuns | undefined;
-  /** Of this entry, not yet reconciled with `reported`. */
+  /** Events of this entry, not yet reconciled with `reported`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */
   before: { readonly firedMs: number; readonly startedMs: number } | undefined;
   touched: boolean;
-  /** Why the last observation could not be evaluated; undefined: it could. */
+  /** The reason why the last observation could not be evaluated; undefined if it could. */
   failure: string | undefined;
-  /** A late observation came: `events` are all those after this time, computed again. */
+  /** A late observation arrived: `events` has all events after this time, recomputed. */
   recomputedFromMs: number | undefined;
 }
 
@@ -201,8 +212,8 @@ export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instanc
 }
 
 /**
- * The identity of an instance, by which its row is found. Without a retirement of the VM the
- * generation is absent, as it is in old rows.
+ * The identity of an instance, by which its row is found. If the VM was never retired, the
+ * generation is absent, as in old rows.
  */
 export function keyOf({ rule: { rule }, buffer }: Instance): InstanceKey {
   const { project, rule: id, evaluationRevision } = rule;
@@ -217,12 +228,14 @@ export function openIncident({ reported }: Instance): ReportedIncident | undefin
   return last?.recoveredMs === Number.POSITIVE_INFINITY ? last : undefined;
 }
 
-/** True when an incident is open as reported: good observations count, whatever the timeline. */
+/**
+ * True if an incident is open as reported, so that good observations count, whatever the timeline.
+ */
 export function isOpenInstance(instance: Instance): boolean {
   return instance.decided !== undefined || openIncident(instance) !== undefined;
 }
 
-/** True when evaluator health changed since it was last reported. */
+/** True if evaluator health changed since it was last reported. */
 export function isHealthChanged({ reported, failure }: Instance): boolean {
   return reported !== undefined && reported.failed !== (failure !== undefined);
 }
@@ -244,7 +257,7 @@ export function observedIn(
   return thinWindow(window);
 }
 
-/** Ends an entry: forgets its events, but for a firing still to be reported. */
+/** Ends an entry: forgets its events, except a firing that must still be reported. */
 export function concludeEntry(instance: Instance): void {
   const { current, events, unreported } = instance;
   const isUnreported = current.firing && openIncident(instance) === undefined;
@@ -262,7 +275,7 @@ export function decidedThroughMs({ decidedThrough, startedMs }: DecidedIncident)
   return decidedThrough ?? startedMs;
 }
 
-/** The log has passed the row's last decision: the row's incident is what was reported. */
+/** The log has passed the row's last decision, so the row's incident becomes the reported one. */
 export function takeOver(instance: Instance): void {
   const { decided, current, settled } = instance;
   if (!decided) return;
@@ -272,7 +285,7 @@ export function takeOver(instance: Instance): void {
   const recoveredMs = decided.recoveredMs ?? Number.POSITIVE_INFINITY;
   const before = instance.reported?.incidents ?? [];
   const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
-  // Only what this log itself shows to have fired can it show not to have fired after all.
+  // The log can disprove only firings that it shows itself.
   const isShown = isAge
     ? instance.buffer.rows.some(({ row }) => row.observedMs <= firedMs)
     : seen.some((one) => one.firedMs === firedMs);
@@ -287,7 +300,7 @@ export function takeOver(instance: Instance): void {
     failed: decided.evaluatorFailed === true,
   };
   const isOpen = decided.recoveredMs === undefined && decided.corrected !== true;
-  // Telemetry age fires by time: its timeline follows from the observations alone.
+  // Telemetry age fires by time, so its timeline follows from the observations alone.
   if (!isOpen || seen.length > 0 || isAge) return;
   for (const timeline of [settled, current]) {
     if (!timeline.firing) Object.assign(timeline, { firing: true, firedMs, startedMs });
@@ -307,7 +320,7 @@ function missingOf({
 }
 
 /**
- * Takes over what rows have decided, once the log has passed it. Edges of telemetry age bear the
+ * Takes over the decisions in rows once the log has passed them. Edges of telemetry age have the
  * time of their entry in the log, so that this is known exactly.
  */
 export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
@@ -318,8 +331,9 @@ export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
 }
 
 /**
- * Takes over what rows had decided when the log was as long as it has been read by now: none of it is
- * still to come. A late sample would else be taken for one that was folded before.
+ * Takes over everything that rows had decided when the log was as long as it has been read by now,
+ * because none of it can still follow. Otherwise a late sample would be mistaken for one that was
+ * folded before.
  */
 export function endReplay(buffers: Iterable<SeriesBuffer>): void {
   for (const buffer of buffers) {
@@ -328,8 +342,8 @@ export function endReplay(buffers: Iterable<SeriesBuffer>): void {
 }
 
 /**
- * True for a buffer whose value is the age of the newest observation: rules on missing telemetry
- * watch it.
+ * True for a buffer whose value is the age of the newest observation, which rules on missing
+ * telemetry watch.
  */
 export function isAgeBuffer({ derivation }: Pick<SeriesBuffer, 'derivation'>): boolean {
   return derivation.from === 'age';
@@ -340,14 +354,15 @@ export function isAgeBuffer({ derivation }: Pick<SeriesBuffer, 'derivation'>): b
 // when the machine is run over them: on request, and when the instance fires.
 //
 //     first breach                -> breachStarted
-//     gap beyond the tolerance    -> dataMissing, at the end of the tolerance; the first observation
+//     gap beyond the tolerance    -> dataMissing, at the end of the tolerance; the first
+//     observation
 //                                    after it starts the run again, or ends it
 //     observation, no breach      -> breachEnded
 //
 // The timeline has the start of the current run. The instance keeps its newest past runs
 // (`past-runs.ts`) until its machine has recorded an incident after them.
 
-/** Most events of an instance; beyond that the oldest runs are left out. Some are recorded. */
+/** Maximum events of an instance. Beyond it, the oldest runs are omitted. Some are recorded. */
 const RUN_EVENTS_MAX = 16;
 
 /** Keeps a run below firing that an observation ended, or started again after a gap. */
@@ -360,7 +375,10 @@ export function rememberRun(
   remember(instance, { startMs, gapSinceMs, overMs, isEnd: instance.current.phase !== BREACH });
 }
 
-/** Keeps a firing that an observation ended, unless it was reported: its machine records that. */
+/**
+ * Keeps a firing that an observation ended, unless it was reported, because its machine records
+ * that.
+ */
 export function rememberFiring(
   instance: Instance,
   { startedMs: startMs, firedMs }: Pick<Timeline, 'startedMs' | 'firedMs'>,
@@ -370,7 +388,7 @@ export function rememberFiring(
   remember(instance, { startMs, gapSinceMs: Number.NaN, overMs, isEnd: true });
 }
 
-/** Keeps a silence that an observation ended before it fired: time alone had begun the breach. */
+/** Keeps a silence that an observation ended before it fired; time alone had started the breach. */
 export function rememberSilence(instance: Instance, startMs: number, overMs: number): void {
   remember(instance, { startMs, gapSinceMs: Number.NaN, overMs, isEnd: true });
 }
@@ -380,7 +398,7 @@ function remember(instance: Instance, stretch: PastStretch): void {
   instance.pastRuns.add(stretch);
 }
 
-/** Drops the runs before the end of the last incident: its machine has recorded them. */
+/** Drops the runs before the end of the last incident, which its machine has recorded. */
 export function forgetRecorded({ pastRuns, reported }: Instance): void {
   const last = pastRuns && reported?.incidents.at(-1);
   if (last) pastRuns.forgetBegunBy(last.recoveredMs);
@@ -388,8 +406,8 @@ export function forgetRecorded({ pastRuns, reported }: Instance): void {
 
 /**
  * The events that led to the firing just reported: those of the run that began at `startedMs`, and
- * of runs shortly before it that ended without firing. No others, so that an evaluator rebuilt from
- * its log finds the same.
+ * of runs shortly before it that ended without firing. Earlier runs are excluded, so that an
+ * evaluator rebuilt from its log finds the same.
  */
 export function runBefore(instance: Instance, startedMs: number): readonly RunEvent[] {
   const { pastRuns, reported, current, buffer } = instance;
@@ -428,9 +446,9 @@ export function pastEvents({ pastRuns }: Instance, afterMs: number): readonly Ru
   return pastRuns?.events({ afterMs, beforeMs: Number.POSITIVE_INFINITY }) ?? [];
 }
 
-/** Start of the current run; undefined: there is none. */
+/** Start of the current run; undefined if there is none. */
 function runStart({ current, rule, buffer }: Instance, nowMs: number): number | undefined {
-  // A firing of the past that is not reported yet: fresh data decides whether it still fires.
+  // A firing of the past that is not reported yet. Fresh data decides whether it still fires.
   if (current.firing) return current.startedMs;
   if (current.phase === BREACH) return current.startMs;
   if (!isAgeBuffer(buffer) || current.phase !== GOOD) return undefined;
@@ -438,14 +456,14 @@ function runStart({ current, rule, buffer }: Instance, nowMs: number): number | 
   return nowMs > startMs ? startMs : undefined;
 }
 
-/** The newest runs that fit into the bound as a whole. */
+/** The newest complete runs that fit into the bound. */
 function newest(events: readonly RunEvent[]): readonly RunEvent[] {
   if (events.length <= RUN_EVENTS_MAX) return events;
   const oldest = events.length - RUN_EVENTS_MAX;
   return events.slice(events.findIndex(({ type }, i) => i >= oldest && type === 'breachStarted'));
 }
 
-/** As far as the state goes: who is notified, and of what, its row says. */
+/** Covers the condition only. The row decides who is notified, and of what. */
 function sustained(incident: { startedMs: number; firedMs?: number }): ObservedEvent {
   const { startedMs, firedMs = startedMs } = incident;
   return {
@@ -459,42 +477,45 @@ function sustained(incident: { startedMs: number; firedMs?: number }): ObservedE
   };
 }
 
-/** A stretch that is over. Times are Unix ms. */
+/** A stretch that has ended. Times are Unix ms. */
 export interface PastStretch {
   /** First breaching observation. */
   readonly startMs: number;
-  /** Last observation before a gap; NaN: there was none. */
+  /** Last observation before a gap; NaN if there was none. */
   readonly gapSinceMs: number;
-  /** The observation that showed that it was over. */
+  /** The observation that showed its end. */
   readonly overMs: number;
-  /** It did not breach: the run ended with it. Otherwise the run begins again with it. */
+  /**
+   * True if that observation did not breach, so that the run ended with it. Otherwise the run
+   * starts again with it.
+   */
   readonly isEnd: boolean;
 }
 
-/** Of more stretches the oldest go. */
+/** Maximum stretches. Beyond it, the oldest are dropped. */
 const STRETCHES_MAX = 8;
-/** Numbers of each stretch: `startMs`, `gapSinceMs`, `overMs`, and 1 for an end. */
+/** Numbers per stretch: `startMs`, `gapSinceMs`, `overMs`, and 1 for an end. */
 const WIDTH = 4;
 
 /**
- * Past runs of one instance below firing. They are kept as plain numbers, because 10,000 instances
- * may flap; they become events of the machine on request, and when the instance fires.
+ * Past runs of one instance below firing. They are stored as plain numbers, because 10,000
+ * instances may flap. They become events of the machine on request, and when the instance fires.
  *
- * A run is kept in stretches. A gap beyond the tolerance ends a stretch; the observation after it
+ * A run is stored in stretches. A gap beyond the tolerance ends a stretch; the observation after it
  * starts the next one, or ends the run.
  */
 class PastRuns {
   /** Oldest stretch first. */
   readonly #numbers: number[] = [];
 
-  /** @param stretch later than any before it */
+  /** @param stretch later than all earlier ones */
   add({ startMs, gapSinceMs, overMs, isEnd }: PastStretch): void {
     this.#numbers.push(startMs, gapSinceMs, overMs, isEnd ? 1 : 0);
     const excess = this.#numbers.length - STRETCHES_MAX * WIDTH;
     if (excess > 0) this.#numbers.splice(0, excess);
   }
 
-  /** Forgets the stretches that were not over at `timeMs` yet. */
+  /** Forgets the stretches that had not ended at `timeMs`. */
   forgetOverAfter(timeMs: number): void {
     while ((this.#numbers.at(2 - WIDTH) ?? timeMs) > timeMs) this.#numbers.length -= WIDTH;
   }
@@ -522,12 +543,12 @@ class PastRuns {
   }
 }
 
-/** A run begins at `eventMs`, Unix ms. */
+/** The event of a run that starts at `eventMs`, Unix ms. */
 function startEvent(eventMs: number): RunEvent {
   return { type: 'breachStarted', eventMs };
 }
 
-/** No observation since `sinceMs`, Unix ms: it is a gap from the end of the tolerance on. */
+/** No observation since `sinceMs`, Unix ms. It is a gap from the end of the tolerance on. */
 function gapEvent(sinceMs: number): RunEvent {
   return { type: 'dataMissing', eventMs: sinceMs + GAP_TOLERANCE_MS, sinceMs, reason: 'NO_DATA' };
 }

@@ -1,6 +1,6 @@
 /**
  * Missing data of open incidents: its start and its reason. It is a mark on the incident and never
- * ends it: recovery needs observed good samples.
+ * ends it, because recovery needs observed good samples.
  */
 
 import type { Steps } from '../../platform/operators.ts';
@@ -34,7 +34,9 @@ export function* missingEdges(state: EvaluationState, atMs: number): Steps<Edge[
   return edges;
 }
 
-/** Edges of a VM whose owner has just stopped it: its open incidents are paused and say why. */
+/**
+ * Edges of a VM whose owner has just stopped it: its open incidents are paused, with the reason.
+ */
 export function stoppedEdges({ buffers, facts }: WatchedVm, nowMs: number): Edge[] {
   const edges: Edge[] = [];
   for (const buffer of buffers.values()) {
@@ -52,7 +54,7 @@ export function stoppedEdges({ buffers, facts }: WatchedVm, nowMs: number): Edge
 
 function missingAt(state: EvaluationState, instance: Instance, atMs: number): Edge | undefined {
   const { buffer, decided, rule } = instance;
-  // What rows have may still be to come in the log, until its time is over for sure.
+  // Decisions in rows may still follow in the log, until its time has certainly passed.
   if (decided && state.isReplaying) return undefined;
   if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
   if (buffer.vm === '' || (decided && isAgeBuffer(buffer))) return undefined;
@@ -60,7 +62,7 @@ function missingAt(state: EvaluationState, instance: Instance, atMs: number): Ed
   const sinceMs = missingSince(state, instance, facts, atMs);
   if (sinceMs === undefined) return undefined;
   const reason = reasonOf(state, instance, facts, atMs);
-  // Of telemetry silence is the condition itself: only a cause says more.
+  // For telemetry, silence is the condition itself, so only a cause adds information.
   if (isAgeBuffer(buffer) && reason !== 'VM_STOPPED' && reason !== 'CLOCK_AHEAD') return undefined;
   takeOver(instance);
   const startedMs = openIncident(instance)?.startedMs ?? state.listeningSinceMs;
@@ -68,7 +70,7 @@ function missingAt(state: EvaluationState, instance: Instance, atMs: number): Ed
   return missingEdge(instance, { sinceMs: missingMs, reason, nowMs: atMs });
 }
 
-/** Start of the missing data; undefined: there is none, as far as observed. */
+/** Start of the missing data; undefined if none is missing, according to observations. */
 function missingSince(
   { listeningSinceMs }: EvaluationState,
   { buffer }: Instance,

@@ -1,7 +1,7 @@
 /**
- * From timelines to edges: compares what an instance's observations say with what was reported for
- * it, and emits the difference. Nothing reported is taken back: a firing that a late observation
- * disproves is marked corrected, and ends like any other, by good observations.
+ * Turns timelines into edges: compares an instance's observations with its reported state and emits
+ * the difference. Nothing reported is reverted: a firing that a late observation disproves is
+ * marked corrected, and ends like any other, by good observations.
  *
  *     a span of firing in the timeline that no reported incident overlaps -> fired (and recovered)
  *     an open incident, good observations after its firing                -> recovered
@@ -50,7 +50,7 @@ interface Span {
 
 /** The difference of one instance while it is computed. */
 interface NotificationDiff {
-  /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
+  /** Time received of a batch, or time of a tick or marker; the reference for freshness. */
   readonly nowMs: number;
   /** In the order of the instance's history. */
   readonly edges: Edge[];
@@ -64,8 +64,8 @@ interface NotificationDiff {
 export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
 /**
- * Returns the edges for what this entry changed in `instance`. Forgets the entry's events, and notes in the state
- * whether the instance has an open incident.
+ * Returns the edges for the changes of this entry in `instance`. Forgets the entry's events, and
+ * records in the state whether the instance has an open incident.
  */
 export function reconcile(state: EvaluationState, instance: Instance, nowMs: number): Edge[] {
   const diff: NotificationDiff = { nowMs, edges: [], counters: state.counters };
@@ -76,7 +76,7 @@ export function reconcile(state: EvaluationState, instance: Instance, nowMs: num
   observe(instance, diff);
   reportHealth(instance, diff);
   silenceSuperseded(diff.edges);
-  // Up to the row's last decision, all of this was reported before.
+  // Up to the row's last decision, all of this was already reported.
   const edges = instance.decided === undefined ? diff.edges : [];
   concludeEntry(instance);
   forgetRecorded(instance);
@@ -90,7 +90,7 @@ function isOpenInRows({ decided }: Instance): boolean {
   return decided !== undefined && decided.recoveredMs === undefined;
 }
 
-/** Firing stretches of this entry's part of the timeline, oldest first. */
+/** Stretches of firing in this entry's part of the timeline, oldest first. */
 function spansOf({ before, events, current, unreported }: Instance): Span[] {
   const spans: Span[] = [];
   const carried = events.length === 0 && current.firing ? current : before;
@@ -117,8 +117,8 @@ function spansOf({ before, events, current, unreported }: Instance): Span[] {
 }
 
 /**
- * Marks reported firings that late observations disprove. Only the newest gets an edge: it is the
- * one that its machine has. Older ones are counted.
+ * Marks reported firings that late observations disprove. Only the newest gets an edge, because it
+ * is the one that its machine holds. Older ones are counted.
  */
 function correct(instance: Instance, spans: readonly Span[], diff: NotificationDiff): void {
   const { reported, recomputedFromMs } = instance;
@@ -148,7 +148,7 @@ function close(instance: Instance, { nowMs, edges }: NotificationDiff): void {
   edges.push(recoveredEdge(instance, { reported, incident, end, nowMs }));
 }
 
-/** True when the newest observation is fresh now: a burst of old ones does not recover telemetry. */
+/** True if the newest observation is fresh now. A burst of old ones does not recover telemetry. */
 function isTelemetryLive({ buffer, rule, current }: Instance, nowMs: number): boolean {
   if (!isAgeBuffer(buffer)) return true;
   return !current.firing && isGood(rule.rule, Math.max(0, nowMs - buffer.newestValueMs) / 1000);
@@ -168,20 +168,21 @@ function reportSpan(instance: Instance, span: Span, diff: NotificationDiff): voi
   if (isReported) return;
   if (!open) diff.edges.push(...past(instance, { ...span, end: span.end }, diff));
   else {
-    // A machine holds one incident at a time; this one is noted without an edge.
+    // A machine holds one incident at a time, so this one is recorded without an edge.
     const { firedMs, startedMs, endMs: recoveredMs } = span;
     incidents.splice(-1, 0, { firedMs, startedMs, recoveredMs, corrected: false });
     diff.counters.unrecorded++;
   }
 }
 
-/** The span to report for a firing that lasts; undefined: none at present. */
+/** The span to report for a firing that lasts; undefined if none lasts now. */
 function presentOf(instance: Instance, span: Span, nowMs: number): Span | undefined {
   if (isAgeBuffer(instance.buffer)) return span;
   if (!isBreachFresh(instance, nowMs)) return undefined;
   const last = instance.reported?.incidents.at(-1);
   if (!last || span.firedMs > last.recoveredMs) return span;
-  // Late observations broke a reported recovery. It stands: breaches since then are a new incident.
+  // Late observations invalidated a reported recovery. The recovery stays, and breaches since then
+  // are a new incident.
   const { phase, startMs, lastMs } = instance.current;
   const { sustainedMs } = instance.rule.rule;
   if (phase !== BREACH || lastMs - startMs < sustainedMs) return undefined;
@@ -218,7 +219,10 @@ function past(
   ];
 }
 
-/** Data is back when an observation is fresh by its own time; a burst of old ones is not. */
+/**
+ * Data has returned when an observation is fresh by its own time. A burst of old ones does not
+ * count.
+ */
 function observe(instance: Instance, { nowMs, edges }: NotificationDiff): void {
   const { reported, buffer } = instance;
   if (!reported?.missing || !openIncident(instance)) return;
@@ -249,7 +253,7 @@ function isFresh({ buffer }: Instance, nowMs: number): boolean {
   return buffer.newestValueMs >= nowMs - GAP_TOLERANCE_MS;
 }
 
-/** True when a breach is recent. A run that good samples ended earlier does not count. */
+/** True if a breach is recent. A run that good samples ended earlier does not count. */
 function isBreachFresh({ buffer, rule }: Instance, nowMs: number): boolean {
   for (let i = buffer.rows.length - 1; i >= 0; i--) {
     const observedMs = buffer.rows[i]?.row.observedMs ?? 0;
@@ -260,7 +264,7 @@ function isBreachFresh({ buffer, rule }: Instance, nowMs: number): boolean {
   return false;
 }
 
-/** Only the final transition of an entry notifies: a recovery before a firing does not. */
+/** Only the final transition of an entry notifies. A recovery before a firing does not. */
 function silenceSuperseded(edges: Edge[]): void {
   const last = edges.findLastIndex((edge) => edge.kind === 'fired' && edge.notify);
   for (let i = 0; i < last; i++) {
@@ -269,7 +273,7 @@ function silenceSuperseded(edges: Edge[]): void {
   }
 }
 
-/** Closed incidents that no late observation reaches any more are forgotten. */
+/** Forgets closed incidents that no late observation can reach anymore. */
 function forget(instance: Instance): void {
   const { reported } = instance;
   if (!reported) return;
@@ -301,7 +305,7 @@ export function remember(
   return instance.reported;
 }
 
-/** A firing to report; `notify` as in its edge, times are Unix ms. */
+/** A firing to report. `notify` is that of its edge; times are Unix ms. */
 export interface Firing {
   readonly reported: Reported;
   readonly window: readonly ObservedValue[];
@@ -373,24 +377,28 @@ export function nextAt({ buffer }: Instance, reported: Reported, nowMs: number):
   return reported.lastAtMs;
 }
 
-// Deciding twice is a no-op: ids are hashes of what they stand for, and an edge that was decided
+// Deciding twice is a no-op: ids are hashes of what they identify, and an edge that was decided
 // before (a restart reads the log again from its floor) is recognised by its time.
 
 /** The past of an alert instance according to its row; all zero without a row. */
 export interface DecidedInstance {
-  /** Number of incidents it has had. */
+  /** Number of its incidents. */
   readonly ordinal: number;
   /** Time of the last edge applied, `Edge.atMs`. */
   readonly decidedThrough: number;
-  /** Is its last incident open? */
+  /** True if its last incident is open. */
   readonly firing: boolean;
-  /** Start of its last incident, Unix ms; absent: a correction is not checked against it. */
+  /** Start of its last incident, Unix ms. Absent: a correction is not checked against it. */
   readonly startedMs?: number;
-  /** Is the open incident marked as without data? Absent: the machine knows what to ignore. */
+  /**
+   * True if the open incident is marked as without data. Absent: the machine knows what to ignore.
+   */
   readonly dataMissing?: boolean;
-  /** Why; absent: not compared. */
+  /** Reason of the missing data. Absent: not compared. */
   readonly missingReason?: MissingReason;
-  /** Is the open incident marked as not evaluated? Absent: the machine knows what to ignore. */
+  /**
+   * True if the open incident is marked as not evaluated. Absent: the machine knows what to ignore.
+   */
   readonly evaluatorFailed?: boolean;
 }
 
@@ -401,8 +409,8 @@ export interface AcceptedEdge {
 }
 
 /**
- * The incident that `edge` opens or moves; undefined when the edge has been decided before, or
- * does not follow from the instance's state.
+ * The incident that `edge` opens or changes; undefined if the edge has been decided before, or does
+ * not follow from the instance's state.
  */
 export function acceptEdge(instance: DecidedInstance, edge: Edge): AcceptedEdge | undefined {
   if (edge.atMs <= instance.decidedThrough || !follows(instance, edge)) return undefined;
@@ -427,7 +435,7 @@ function follows({ ordinal, firing, ...row }: DecidedInstance, edge: Edge): bool
     case 'evaluatorHealthy':
       return firing && row.evaluatorFailed !== false;
     case 'corrected':
-      // It may come after the recovery, but must be about the incident that the row has.
+      // It may follow the recovery, but must concern the incident in the row.
       return ordinal > 0 && (row.startedMs ?? edge.startedMs) === edge.startedMs;
   }
 }
@@ -436,12 +444,14 @@ function isOther(known: MissingReason | undefined, reported: MissingReason): boo
   return known !== undefined && known !== reported;
 }
 
-/** Id of an alert instance: the same key is the same instance, on every node and after a restart. */
+/**
+ * Id of an alert instance. The same key is the same instance, on every node and after a restart.
+ */
 export function instanceIdOf(key: InstanceKey): string {
   return `ins_${digest(keyParts(key))}`;
 }
 
-/** Id of an instance's incident. Late samples can move its start, never its id. */
+/** Id of an instance's incident. Late samples can change its start, but not its id. */
 export function incidentIdOf(key: InstanceKey, ordinal: number): string {
   return `inc_${digest([...keyParts(key), ordinal])}`;
 }
@@ -451,7 +461,10 @@ function keyParts({ project, rule, evaluationRevision, vm, labels, generation }:
   return generation === undefined ? parts : [...parts, `generation ${generation}`];
 }
 
-/** 128 bits of SHA-256 over the parts as JSON, so that no two lists of parts read the same. */
+/**
+ * 128 bits of SHA-256 over the parts as JSON, so that different lists of parts never have the same
+ * text.
+ */
 function digest(parts: readonly (string | number)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 }

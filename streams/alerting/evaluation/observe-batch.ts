@@ -1,7 +1,7 @@
 /**
- * Rows of a batch, in the order in which their sources made them, each to the series buffers that
- * its readings feed. The result is the instances that changed; `notification-diff.ts` makes edges
- * of them.
+ * Passes the rows of a batch, in the order in which their sources made them, to the series buffers
+ * that their readings feed. The result is the changed instances, from which `notification-diff.ts`
+ * makes edges.
  *
  *     row -> refused (future, retired VM) | VM facts (power, last seen) -> routes -> series buffers
  */
@@ -40,7 +40,7 @@ import {
 const ONE = Uint32Array.of(0);
 const NO_EDGES: readonly Edge[] = [];
 
-/** Row indexes of `batch` in the order to fold them; not to be changed. */
+/** Row indexes of `batch` in folding order; not to be modified. */
 function inArrivalOrder(batch: SampleBatch): Uint32Array {
   if (batch.count === 1) return ONE;
   const order = Uint32Array.from({ length: batch.count }, (_, i) => i);
@@ -76,7 +76,7 @@ function sorted(batch: SampleBatch, order: Uint32Array): Uint32Array {
   );
 }
 
-/** Folds the rows of a batch. @returns what they changed */
+/** Folds the rows of a batch. @returns their changes */
 export function observeBatch(state: EvaluationState, batch: SampleBatch): Changes {
   state.nowMs = batch.receivedMs;
   const plans: LayoutPlan[] = [];
@@ -114,7 +114,7 @@ interface RowContext {
   readonly batch: SampleBatch;
   readonly plan: LayoutPlan;
   readonly touch: (instance: Instance) => void;
-  /** Takes VMs that their owners have stopped, as of their newest rows. */
+  /** Receives VMs that their owners have stopped, according to their newest rows. */
   readonly stopped: Set<WatchedVm>;
 }
 
@@ -141,7 +141,7 @@ function foldRow(context: RowContext, i: number): void {
   count(state, worst);
 }
 
-/** While a VM does not run, only its state is evaluated, and that its state is reported. */
+/** While a VM does not run, only its state, and whether it is reported, is evaluated. */
 function isEvaluatedAway(derivation: Derivation, power: ReportedPowerState): boolean {
   if (derivation.from === 'age') return power !== 'UNREPORTED';
   return reportsState(derivation);
@@ -159,12 +159,12 @@ function rowOf(batch: SampleBatch, i: number): BufferedRow {
     vcpus: batch.vcpus[i] ?? Number.NaN,
     state: batch.state[i] ?? 0,
     stateReason: batch.strings[batch.stateReason[i] ?? 0] ?? '',
-    // A copy: a row must not keep its whole batch in memory.
+    // A copy, because a row must not keep its whole batch in memory.
     values: valuesOf(batch, i),
   };
 }
 
-/** A plain array: half the size of a small typed one, and inside the heap that is collected. */
+/** A plain array: half the size of a small typed one, and inside the garbage-collected heap. */
 function valuesOf({ values, valueOffset }: SampleBatch, i: number): number[] {
   const copy: number[] = [];
   const end = valueOffset[i + 1] ?? 0;
@@ -194,15 +194,14 @@ function count({ counters }: EvaluationState, placement: Placement): void {
 // Routes of rows: a buffer for each metric and label set that some rule watches, created with its
 // first row. The buffers for rows of one shape are looked up once per VM, until rules change.
 
-/** Most shapes and routes that are cached; others are computed again. */
+/** Maximum cached shapes and routes. Others are computed again. */
 const PLANS_MAX = 10_000;
-/** Most characters of their series keys; usual shapes take a few thousand in all. */
+/** Maximum characters of their series keys. Usual shapes take a few thousand in total. */
 const PLAN_CHARACTERS_MAX = 4 * 1024 * 1024;
 const ROUTES_MAX = 16;
 
 /**
- * Opens the incidents that are open in rows and whose rules are now in force; keeps the other
- * seeds.
+ * Opens the incidents that are open in rows and whose rules are now active; keeps the other seeds.
  */
 export function seedIncidents(state: EvaluationState): void {
   state.seeds = state.seeds.filter((seed) => {
@@ -213,7 +212,7 @@ export function seedIncidents(state: EvaluationState): void {
     const rule = project?.rules.get(key.rule);
     if (!project || rule?.rule.evaluationRevision !== key.evaluationRevision) return true;
     if (key.vm !== '' && gone < (key.generation ?? 0)) return true;
-    // It was reported: it is evaluated, whatever the quota.
+    // It was reported, so it is evaluated regardless of the quota.
     const place = { metricId: rule.rule.metricId, labels: key.labels, isKept: true };
     const buffer = bufferOf(project, watchedVm(project, key.vm), place);
     const instance = buffer?.instances.find((candidate) => candidate.rule === rule);
@@ -227,7 +226,7 @@ export function seedIncidents(state: EvaluationState): void {
   });
 }
 
-/** Shape of rows with these series, the same object each time. */
+/** Shape of rows with these series; always the same object. */
 function planOf(state: EvaluationState, series: readonly SeriesKey[]): LayoutPlan {
   const known = state.plansByList.get(series);
   if (known) return known;
@@ -246,7 +245,7 @@ function planOf(state: EvaluationState, series: readonly SeriesKey[]): LayoutPla
   return plan;
 }
 
-/** The route of rows of this shape: for each metric a buffer, and the slots of its readings. */
+/** The route of rows of this shape: a buffer for each metric, and the slots of its readings. */
 function routesOf(project: WatchedProject, vm: WatchedVm, plan: LayoutPlan): readonly Route[] {
   if (vm.routesVersion !== project.version || vm.routes.size >= ROUTES_MAX) vm.routes.clear();
   vm.routesVersion = project.version;
@@ -279,7 +278,7 @@ function metricRoutes(
 
 /**
  * The buffer, created if missing, with an instance for each rule that watches it, within the quota.
- * `isKept`: regardless of the quota.
+ * `isKept` ignores the quota.
  */
 export function bufferOf(
   project: WatchedProject,
@@ -310,14 +309,14 @@ export function bufferOf(
 }
 
 /**
- * Key of a series among the buffers of one VM. Labels begin with `{`, so that no two series share a
+ * Key of a series among the buffers of one VM. Labels start with `{`, so that no two series share a
  * key.
  */
 export function bufferKey({ metricId, labels }: Pick<SeriesBuffer, 'metricId' | 'labels'>): string {
   return metricId + labels;
 }
 
-/** Rules that watch a VM; '' stands for a data center, which may have VMs of any of them. */
+/** Rules that watch a VM; '' stands for a data center, which may contain VMs of any rule. */
 function covering(project: WatchedProject, vm: string): RuleInForce[] {
   const isCovered = ({ vms }: RuleInForce): boolean =>
     vms === undefined || vm === '' || vms.has(vm);

@@ -1,27 +1,28 @@
 /**
  * The evaluation pipeline: from entries of a SAMPLES log to edges. Live evaluation, `svc replay`,
- * previews, recomputed incidents and the simulation all subscribe to it; they differ in source,
- * pacer and sink alone.
+ * previews, recomputed incidents and the simulation all subscribe to it. They differ only in
+ * source, pacer and sink.
  *
  *     entries$
  *       decodeEntries        bytes to batches, ticks and rule markers
  *       arrive               at the source's pace: history stores rows first
  *       one at a time
- *         ignoreStale        what an owner wrote whose lease had ended
+ *         ignoreStale        entries written by an owner whose lease had ended
  *         prepare            what the source knows beside its rows: who is silent
- *         catchUpRules       a marker puts its rules in force and folds the past for them
- *         evaluateConditions windows and sustained conditions: rows into series buffers, time passes
- *         emitEdges          what changed, compared with what was reported
+ *         catchUpRules       a marker activates its rules and folds the past for them
+ *         evaluateConditions windows and sustained conditions: rows into series buffers, time
+ *         passes
+ *         emitEdges          changes, compared with the reported state
  *         handle             the sink: edges are decided before the next entry is evaluated
- *     edges$                 one emission for each entry, in the order of the log
+ *     edges$                 one emission per entry, in the order of the log
  *
- * The stages call a pure fold, `changesOf` and `edgesOf` at the end of this file, an entry at a time.
- * It runs in steps of one VM, which the pacer spreads over turns of the thread; without a pacer
- * nothing waits, and an entry has passed the whole pipeline before the next one is asked for. The
+ * The stages call a pure fold, `changesOf` and `edgesOf` at the end of this file, with one entry at
+ * a time. It runs in steps of one VM, which the pacer spreads over turns of the thread. Without a
+ * pacer nothing waits: an entry has passed the whole pipeline before the next one is requested. The
  * state is changed in place, for speed, and is a function of its seed and of the entries folded so
- * far: use it from one place.
+ * far, so use it from one place.
  *
- * An absent reading takes no step anywhere here: it is no zero, and no recovery.
+ * An absent reading causes no step anywhere here: it is neither a zero nor a recovery.
  */
 import {
   concat,
@@ -67,15 +68,15 @@ import {
 import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
 import { passTime } from './tick.ts';
 
-/** What differs between the uses of the pipeline. */
+/** The ports in which the uses of the pipeline differ. */
 export interface EvaluationPorts {
   /** State of each partition; created with its first entry. */
   readonly states: Map<number, EvaluationState>;
-  /** Each decoded entry passes it as it arrives, while earlier ones may still be evaluated. */
+  /** Passed by each decoded entry as it arrives, while earlier ones may still be evaluated. */
   readonly arrive?: MonoTypeOperatorFunction<PlacedEntry>;
-  /** Each entry passes it right before it is evaluated. */
+  /** Passed by each entry right before it is evaluated. */
   readonly prepare?: MonoTypeOperatorFunction<PlacedEntry>;
-  /** Each evaluated entry passes it; only then is the next one evaluated. */
+  /** Passed by each evaluated entry. Only then is the next one evaluated. */
   readonly handle?: MonoTypeOperatorFunction<EvaluatedEntry>;
   /** Absent: new rules know only the entries after their marker. */
   readonly past?: Past;
@@ -85,26 +86,26 @@ export interface EvaluationPorts {
 
 /** The time before a marker, over which its new rules are folded. */
 export interface Past {
-  /** Batches stored before it, oldest first, as far back as `pastFromMs`. */
+  /** Batches stored before it, oldest first, back to `pastFromMs`. */
   entries(marker: PlacedMarker): Observable<LogEntry>;
-  /** VMs of a project as they were last observed up to `atMs`: some may have no row in the log. */
+  /** VMs of a project as last observed up to `atMs`. Some may have no row in the log. */
   observed?(project: string, atMs: number): Iterable<LastObservation>;
 }
 
-/** A rule marker with its place in the log: catch-up begins there. */
+/** A rule marker with its position in the log, where catch-up starts. */
 export interface PlacedMarker extends PlacedEntry {
   readonly entry: RulesEntry;
 }
 
-/** An entry after its evaluation, with what it led to. */
+/** An entry after its evaluation, with the result. */
 export interface EvaluatedEntry extends PlacedEntry {
-  /** As of this entry; the next one changes it in place. */
+  /** As of this entry. The next one changes it in place. */
   readonly state: EvaluationState;
-  /** In the order of each instance's history; times of one instance's edges grow strictly. */
+  /** In the order of each instance's history; times of one instance's edges strictly increase. */
   readonly edges: readonly Edge[];
 }
 
-/** Evaluates the entries of a log. One emission an entry, also when it has no edges. */
+/** Evaluates the entries of a log. Emits once per entry, even if it causes no edges. */
 export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, EvaluatedEntry> {
   const { states, arrive = identity, prepare = identity, handle = identity, pacer } = ports;
   const stages = pipe(
@@ -118,7 +119,7 @@ export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, 
   return pipe(decodeEntries(), arrive, oneAtATime(stages));
 }
 
-/** Puts an entry that changes nothing in the place of one whose writer's lease had ended. */
+/** Replaces an entry whose writer's lease had ended by one that changes nothing. */
 function ignoreStale(states: Map<number, EvaluationState>): MonoTypeOperatorFunction<PlacedEntry> {
   return map((placed) => {
     const { entry, partition } = placed;
@@ -132,18 +133,18 @@ function ignoreStale(states: Map<number, EvaluationState>): MonoTypeOperatorFunc
   });
 }
 
-/** An entry whose rules, if it is a marker, are in force and caught up. */
+/** An entry whose rules, if it is a marker, are active and caught up. */
 interface CaughtUpEntry extends PlacedEntry {
   readonly state: EvaluationState;
-  /** Instances of new rules that are firing already. */
+  /** Instances of new rules that already fire. */
   readonly joined: readonly Instance[];
 }
 
 const NO_INSTANCES: readonly Instance[] = [];
 
 /**
- * Puts the rules of markers in force. New ones are folded over the past first; entries that arrive
- * meanwhile wait. All other entries pass.
+ * Activates the rules of markers. New ones are folded over the past first, while arriving entries
+ * wait. All other entries pass.
  */
 export function catchUpRules(
   ports: Pick<EvaluationPorts, 'states' | 'past' | 'pacer'>,
@@ -159,19 +160,19 @@ export function catchUpRules(
       const joined = inSlices(join(), pacer);
       return isObservable(joined) ? joined : of(joined);
     });
-    // The past emits nothing; the join, which waits for its end, emits once.
+    // The past emits nothing. The join, which waits for its end, emits once.
     return concat(stored.pipe(tap(take), ignoreElements()), joining).pipe(
       map((joined) => ({ ...placed, state, joined })),
     );
   });
 }
 
-/** An entry with what it changed. */
+/** An entry with its changes. */
 interface ChangedEntry extends CaughtUpEntry {
   readonly changes: Changes;
 }
 
-/** Windows and sustained conditions: folds each entry, and hands on what it changed. */
+/** Windows and sustained conditions: folds each entry and passes on its changes. */
 export function evaluateConditions(pacer?: Pacer): OperatorFunction<CaughtUpEntry, ChangedEntry> {
   return mapInSlices(function* (caughtUp) {
     const { state, entry, joined } = caughtUp;
@@ -179,7 +180,7 @@ export function evaluateConditions(pacer?: Pacer): OperatorFunction<CaughtUpEntr
   }, pacer);
 }
 
-/** Edges: what an entry changed, compared with what was reported of each instance. */
+/** Edges: the changes of an entry, compared with the reported state of each instance. */
 export function emitEdges(pacer?: Pacer): OperatorFunction<ChangedEntry, EvaluatedEntry> {
   return mapInSlices(function* ({ sequence, partition, storedMs, entry, state, changes }) {
     const edges = yield* edgesOf(state, entry, changes);
@@ -211,8 +212,8 @@ function noteObserved(
 }
 
 /**
- * A state at the log's floor. `into`: add to a state made before (several projects, one
- * partition), before its first entry.
+ * A state at the log's floor. `into`: adds to an existing state (several projects, one partition),
+ * before its first entry.
  */
 export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
   for (const limit of seed?.limits ?? []) setInstanceQuota(into, limit);
@@ -227,9 +228,9 @@ export function createState(seed?: EvaluationSeed, into = emptyState()): Evaluat
 }
 
 /**
- * Changes of an entry: windows and sustained conditions. It runs in steps of one VM; until the last
- * step the state belongs to this entry alone. `joined`: instances of new rules that a marker's
- * catch-up found firing.
+ * Changes of an entry: windows and sustained conditions. It runs in steps of one VM. Until the last
+ * step, the state belongs to this entry alone. `joined` has instances of new rules that already
+ * fired in a marker's catch-up.
  */
 export function* changesOf(
   state: EvaluationState,
@@ -263,14 +264,14 @@ export function* edgesOf(
   return edges;
 }
 
-/** When the entry was received or written, Unix ms. */
+/** Time when the entry was received or written, Unix ms. */
 export function timeOf(entry: LogEntry): number {
   return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
 }
 
 /**
  * Records the facts, from rows and history, of VMs that fell silent before the log's floor, once
- * all of the log has been folded. From then on rules on the age of telemetry evaluate them.
+ * all of the log has been folded. From then on, rules on the age of telemetry evaluate them.
  */
 export function noteKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
   noteLastObservations(state, observed);

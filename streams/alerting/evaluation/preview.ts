@@ -1,6 +1,7 @@
 /**
- * Preview of a rule on one VM: its stored samples through the evaluation pipeline. The rule counts as
- * applied where the window begins, so that it knows what was stored before, as any new rule does.
+ * Preview of a rule on one VM: its stored samples through the evaluation pipeline. The rule counts
+ * as applied at the start of the window, so that it knows the samples stored before, like any new
+ * rule.
  *
  *     [ caught up: sustainedMs + tolerance | window: evaluated, counted ]
  *                                          ^ the rule's marker
@@ -16,25 +17,25 @@ import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 import { BOOT_GRACE_MS } from './timeline.ts';
 
 /**
- * `columns` from `previewFromMs` on to the window's end; for a rule on the age of telemetry from
- * `telemetryFromMs`.
+ * `columns` from `previewFromMs` on to the end of the window; for a rule on the age of telemetry,
+ * from `telemetryFromMs`.
  */
 export interface VmPreviewOptions extends StoredSamples {
-  /** Where the window begins, Unix ms; rows of that time are before it. */
+  /** Start of the window, Unix ms; rows of exactly that time are before it. */
   readonly fromMs: number;
-  /** Where it ends, Unix ms: until then time passes without an observation, too. */
+  /** End of the window, Unix ms. Time passes until then even without an observation. */
   readonly toMs: number;
-  /** true: the path of each instance is recorded, too. Default false. */
+  /** true: the path of each instance is recorded too. Default false. */
   readonly withPaths?: boolean;
 }
 
-/** What the rule would have done on one VM, and how much there was to judge it by. */
+/** Result of the rule on one VM, and the amount of data behind it. */
 export interface VmPreview {
-  /** Oldest first; those of several series by their starts. */
+  /** Oldest first; those of several series by start. */
   readonly firings: readonly PreviewedFiring[];
-  /** Sampling intervals in the window in which the metric had a value. */
+  /** Number of sampling intervals in the window in which the metric had a value. */
   readonly evaluated: ObservedIntervals;
-  /** True when the metric had a value before the window, or within the gap tolerance of its start. */
+  /** True if the metric had a value before the window, or within the gap tolerance of its start. */
   readonly reachesBack: boolean;
   /** By the label part of the instance; empty without `withPaths`. */
   readonly paths: ReadonlyMap<string, RecomputedPath>;
@@ -42,22 +43,22 @@ export interface VmPreview {
 
 /** Times are Unix ms. */
 export interface PreviewedFiring {
-  /** Canonical label part of the instance, '' = of the VM. */
+  /** Canonical label part of the instance; '' for the VM itself. */
   readonly labels: string;
   /** First breaching observation of the run. */
   readonly startedMs: number;
-  /** The observation that completed the recovery; absent: it still fires at the end. */
+  /** The observation that completed the recovery. Absent: it still fires at the end. */
   readonly endedMs?: number;
 }
 
-/** Start of the samples for a preview: a rate needs the observation before the first. */
+/** Start of the samples for a preview. A rate needs the observation before the first. */
 export function previewFromMs({ sustainedMs }: EvaluationRule, fromMs: number): number {
   return fromMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
 }
 
 /**
- * Where the samples of a preview on telemetry must begin, Unix ms: the last observation before those
- * of any other rule decides, however long ago it was, and whether the VM ran again shortly before.
+ * Required start of the samples of a preview on telemetry, Unix ms. The last observation before
+ * those of any other rule decides, however old it is, and whether the VM ran again shortly before.
  *
  * @param newestTime the VM's newest observation up to a time, Unix ms; undefined = none
  */
@@ -71,7 +72,7 @@ export function telemetryFromMs(
   return (newestTime(ranFromMs) ?? ranFromMs) - GAP_TOLERANCE_MS;
 }
 
-/** Throws what `checkpoint` throws, and nothing else. */
+/** Throws only the errors of `checkpoint`. */
 export function previewVm(options: VmPreviewOptions): VmPreview {
   const { rule, columns, fromMs, toMs } = options;
   const firings = new Firings();
@@ -96,12 +97,12 @@ export function previewVm(options: VmPreviewOptions): VmPreview {
   return { firings: firings.list(), evaluated, reachesBack, paths: recorded };
 }
 
-/** The path of an instance that no sample of the window belongs to: nothing is known of it. */
+/** The path of an instance without samples in the window, of which nothing is known. */
 export function unknownPath(window: Pick<VmPreviewOptions, 'fromMs' | 'toMs'>): RecomputedPath {
   return new PathRecorder(window).end(undefined);
 }
 
-/** True when some series of the state's only VM has a value of `timeMs` or later. */
+/** True if a series of the state's only VM has a value of `timeMs` or later. */
 function hasValueSince({ projects }: EvaluationState, project: string, timeMs: number): boolean {
   for (const { buffers } of projects.get(project)?.vms.values() ?? []) {
     for (const { newestValueMs } of buffers.values()) if (newestValueMs >= timeMs) return true;
@@ -128,7 +129,7 @@ class Firings {
   }
 }
 
-/** Paths of every instance of one VM, recorded beside its firings: of the same fold. */
+/** Paths of every instance of one VM, recorded beside its firings, in the same fold. */
 class Paths {
   readonly #options: VmPreviewOptions;
   readonly #recorders = new Map<string, PathRecorder>();

@@ -1,7 +1,7 @@
 /**
- * The path of one instance over a period of stored samples, whether or not it fired: the same
- * pipeline and the same machine as live. The rule counts as applied at the start of the period, as
- * in a preview (`preview.ts`).
+ * The path of one instance over a period of stored samples, whether or not it fired. It uses the
+ * same pipeline and the same machine as live evaluation. The rule counts as applied at the start of
+ * the period, as in a preview (`preview.ts`).
  *
  *     rows -> pipeline -> edges, and edges below firing -> machine -> segments of one state
  *     gaps between values   -> data is missing, whatever the state; no recovery
@@ -18,24 +18,26 @@ import type { EvaluationState } from './state.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 
 /**
- * `columns` from `previewFromMs` on to the stretch's end; for a rule on the age of telemetry from
- * `telemetryFromMs`.
+ * `columns` from `previewFromMs` on to the end of the stretch; for a rule on the age of telemetry,
+ * from `telemetryFromMs`.
  */
 export interface RecomputePathOptions extends StoredSamples {
-  /** Canonical label part of the instance, '' = of the VM. */
+  /** Canonical label part of the instance; '' for the VM itself. */
   readonly labels: string;
-  /** The stretch (fromMs, toMs], Unix ms; until its end time passes without an observation, too. */
+  /** The stretch (fromMs, toMs], Unix ms. Time passes until its end even without an observation. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** The path of an instance over a stretch of time, as stored samples lead to it. */
+/** The path of an instance over a stretch of time, according to stored samples. */
 export interface RecomputedPath {
-  /** Within the stretch. Of a rule on telemetry, which is about their absence, there are none. */
+  /** Within the stretch. None for a rule on telemetry, which concerns their absence. */
   readonly samples: readonly ObservedValue[];
-  /** Longer between two values than the tolerance, or from the last one to the stretch's end. */
+  /**
+   * Longer than the tolerance between two values, or from the last one to the end of the stretch.
+   */
   readonly gaps: readonly RecomputedGap[];
-  /** May begin before the stretch, by what a rule saved there would have looked back. */
+  /** May begin before the stretch, because a rule saved at its start would have looked back. */
   readonly steps: readonly PathStep[];
   /** Cover the stretch without a break. */
   readonly segments: readonly PathSegment[];
@@ -43,9 +45,9 @@ export interface RecomputedPath {
 
 /** Times are Unix ms. */
 export interface RecomputedGap {
-  /** The last value before it, or the stretch's begin where none is known. */
+  /** The last value before it, or the start of the stretch if none is known. */
   readonly startMs: number;
-  /** The tolerance is over. */
+  /** Time when the tolerance ends. */
   readonly missingMs: number;
   readonly endMs: number;
 }
@@ -56,17 +58,17 @@ export interface PathSegment {
   readonly isMissing: boolean;
   readonly startMs: number;
   readonly endMs: number;
-  /** Event that began it; undefined: the stretch begins with it. */
+  /** Event that started it; undefined if the stretch starts with it. */
   readonly cause: string | undefined;
 }
 
-/** Throws what `checkpoint` throws. */
+/** Throws the errors of `checkpoint`. */
 export function recomputePath(options: RecomputePathOptions): RecomputedPath {
   const { rule, vm, labels, columns, fromMs, toMs } = options;
   const recorder = new PathRecorder({ fromMs, toMs });
   const firstRow = columns.timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
   const log = { markerMs: fromMs, firstRow, untilMs: toMs };
-  // A rule on all VMs, or on others, is looked at for this one.
+  // A rule on all VMs, or on others, is evaluated for this one.
   const stored = { ...options, rule: { ...rule, vms: [vm] } };
   let instance: Instance | undefined;
   evaluateStored(stored, log, ({ state, edges }) => {
@@ -77,50 +79,53 @@ export function recomputePath(options: RecomputePathOptions): RecomputedPath {
   return recorder.end(instance);
 }
 
-/** Records events and values of one instance as the fold goes on. */
+/** Records events and values of one instance while the fold runs. */
 export class PathRecorder {
   readonly #stretch: Stretch;
   readonly #events: ObservedEvent[] = [];
   readonly #samples: ObservedValue[] = [];
-  /** When a value was observed, oldest first: the last one before the stretch, and those in it. */
+  /** Times of observed values, oldest first: the last one before the stretch, and those in it. */
   readonly #valueTimes: number[] = [];
 
   constructor(stretch: Stretch) {
     this.#stretch = stretch;
   }
 
-  /** An edge of the instance: before `observe` of the same entry. */
+  /** Takes an edge of the instance, before `observe` of the same entry. */
   takeEdge(edge: Edge): void {
     observedEvents(edge).forEach(this.#add);
   }
 
-  /** The instance as of an entry. */
+  /** Takes the instance as of an entry. */
   observe(instance: Instance): void {
     if (instance.pastRuns) pastEvents(instance, this.#lastMs).forEach(this.#add);
     this.#takeValue(instance);
   }
 
-  /** @param instance as of the last entry; undefined: it is not evaluated any more, or never was */
+  /** @param instance as of the last entry; undefined if it is no longer evaluated, or never was */
   end(instance: Instance | undefined): RecomputedPath {
     const { fromMs, toMs } = this.#stretch;
-    // What time has brought about, and no observation has ended.
+    // Events that time has caused and no observation has ended.
     if (instance) eventsOf(instance, toMs).forEach(this.#add);
     const gaps = gapsOf(this.#valueTimes, { fromMs, toMs });
-    // Of telemetry silence is the condition itself.
+    // For telemetry, silence is the condition itself.
     const isSilence = instance !== undefined && isAgeBuffer(instance.buffer);
     const { steps } = pathOf(isSilence ? this.#events : withGaps(this.#events, gaps, toMs));
     const segments = segmentsOf(steps, gaps, { fromMs, toMs });
     return { samples: this.#samples, gaps, steps, segments };
   }
 
-  /** Times of events grow: what is not later was taken before, but for a run that fires at once. */
+  /**
+   * Times of events increase. An event that is not later was taken before, except for a run that
+   * fires at once.
+   */
   readonly #add = (event: ObservedEvent): void => {
     const lastMs = this.#lastMs;
     const firesAtOnce = event.type === 'sustained' && event.eventMs === lastMs;
     if (event.eventMs > lastMs || firesAtOnce) this.#events.push(event);
   };
 
-  /** Of the newest event taken, Unix ms. */
+  /** Time of the newest event taken, Unix ms. */
   get #lastMs(): number {
     return this.#events.at(-1)?.eventMs ?? Number.NEGATIVE_INFINITY;
   }
@@ -142,7 +147,7 @@ function instanceIn(
   return [...buffers].find((buffer) => buffer.labels === labels)?.instances[0];
 }
 
-/** The machine's event for an edge. For a firing also the events that led to it. */
+/** The machine's event for an edge; for a firing, also the events that led to it. */
 function observedEvents(edge: Edge): readonly ObservedEvent[] {
   const { atMs, observedMs: eventMs = atMs, value = null } = edge;
   if (edge.kind === 'recovered') return [{ type: 'recovered', eventMs, value }];
@@ -157,7 +162,7 @@ interface Stretch {
   readonly toMs: number;
 }
 
-/** If nothing is known before the period, it begins with a gap. */
+/** If nothing is known before the period, it starts with a gap. */
 function gapsOf(valueTimes: readonly number[], { fromMs, toMs }: Stretch): RecomputedGap[] {
   const isKnown = (valueTimes[0] ?? toMs) <= fromMs;
   const times = [isKnown ? [] : fromMs - GAP_TOLERANCE_MS, valueTimes, toMs].flat();
@@ -169,7 +174,7 @@ function gapsOf(valueTimes: readonly number[], { fromMs, toMs }: Stretch): Recom
   });
 }
 
-/** The events, with those of gaps that the machine takes while the instance fires. */
+/** The events, with those of gaps, which the machine takes while the instance fires. */
 function withGaps(
   events: readonly ObservedEvent[],
   gaps: readonly RecomputedGap[],

@@ -1,7 +1,7 @@
 /**
  * Recomputed incidents: the stored samples of one VM through the evaluation pipeline, from the
- * start of an incident's run. The rule ignores earlier samples, because it may not have been in
- * force then. They are evaluated all the same, because a rate needs them.
+ * start of an incident's run. The rule ignores earlier samples, because it may not have been active
+ * then. They are still evaluated, because a rate needs them.
  */
 
 import {
@@ -11,28 +11,30 @@ import {
 } from '../../telemetry/entry.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 
-/** `columns` from `recomputeFromMs` on; the rule's `fromMs`: the start of the run, if it has one. */
+/**
+ * `columns` from `recomputeFromMs` on. The rule's `fromMs` is the start of the run, if it has one.
+ */
 export interface RecomputeOptions extends StoredSamples {
-  /** Canonical label part of the instance, '' = of the VM. */
+  /** Canonical label part of the instance; '' for the VM itself. */
   readonly labels: string;
   /** Time passes up to here, Unix ms. */
   readonly untilMs: number;
 }
 
-/** A firing that the samples lead to. Times are Unix ms. */
+/** A firing that follows from the samples. Times are Unix ms. */
 export interface RecomputedFiring {
   readonly startedMs: number;
-  /** The observation, or for a rule on silence the moment, that decided it. */
+  /** Time of the observation, or for a rule on silence of the moment, that decided it. */
   readonly observedMs: number;
   readonly window: readonly ObservedValue[];
 }
 
-/** Start of the needed samples: a rate needs the observation before the first. */
+/** Start of the required samples. A rate needs the observation before the first. */
 export function recomputeFromMs({ sustainedMs }: EvaluationRule, startedMs: number): number {
   return startedMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
 }
 
-/** Firings of the instance, oldest first. Throws what `checkpoint` throws. */
+/** Firings of the instance, oldest first. Throws the errors of `checkpoint`. */
 export function recomputeFirings(options: RecomputeOptions): RecomputedFiring[] {
   const { rule, columns, labels, untilMs } = options;
   const firings: RecomputedFiring[] = [];

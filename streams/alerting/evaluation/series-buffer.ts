@@ -1,8 +1,8 @@
 /**
  * The observations of one series: one metric (and label set) of one VM, sorted by time, as far back
  * as a late observation is still accepted. All rules that watch the series share its buffer. Older
- * observations settle: each instance's `settled` timeline takes them in, and the buffer forgets them
- * but for the last, which the next rate needs.
+ * observations settle: each instance's `settled` timeline absorbs them, and the buffer forgets all
+ * except the last, which the next rate needs.
  *
  *     rows  [ base | ................ lateness window ................ newest ]
  *             ^ settled through here                current through here ^
@@ -52,11 +52,11 @@ const NOT_SUPPRESSED: readonly Stretch[] = [];
 
 /**
  * Result of offering a row to a buffer. 'tooLate': further behind the newest than `LATENESS_MS`, so
- * it is left to history. 'conflict': its time has another value already, which stays.
+ * it is left to history. 'conflict': its time already has another value, which stays.
  */
 export type Placement = 'placed' | 'duplicate' | 'conflict' | 'tooLate' | 'clockBackwards';
 
-/** An empty buffer for one series; instances are added to it as rules come. */
+/** An empty buffer for one series. Instances are added as rules arrive. */
 export function createBuffer(
   of: Pick<SeriesBuffer, 'vm' | 'metricId' | 'labels' | 'generation' | 'derivation'>,
 ): SeriesBuffer {
@@ -76,7 +76,7 @@ export function createBuffer(
 
 const derived = newDerived();
 
-/** Inserts an observation at its time. `touch` gets the instances that changed. */
+/** Inserts an observation at its time. `touch` receives the changed instances. */
 export function place(
   buffer: SeriesBuffer,
   arrival: { readonly input: BufferedInput; readonly receivedMs: number },
@@ -100,13 +100,13 @@ export function place(
   return insert(buffer, input);
 }
 
-/** Computes `current` again, from `settled` over the buffer, after late rows came in. */
+/** Recomputes `current`, from `settled` over the buffer, after late rows arrived. */
 export function refresh(buffer: SeriesBuffer, touch: (instance: Instance) => void): void {
   if (!buffer.stale) return;
   buffer.stale = false;
   const settledMs = settledThrough(buffer);
   const firstMs = buffer.rows[0]?.row.observedMs ?? 0;
-  // Without a settled row nothing is known of the time before the first.
+  // Without a settled row, the time before the first row is unknown.
   const knownAfterMs = buffer.settledRows > 0 ? settledMs : firstMs - 1;
   for (const instance of buffer.instances) {
     const kept = instance.events.filter(({ observedMs }) => observedMs <= settledMs);
@@ -132,7 +132,7 @@ function advanceOverBuffer(buffer: SeriesBuffer, instance: Instance): void {
   }
 }
 
-/** Time of the last settled observation; -Infinity when there is none. */
+/** Time of the last settled observation; -Infinity if there is none. */
 export function settledThrough(buffer: SeriesBuffer): number {
   const base = buffer.settledRows > 0 ? buffer.rows[0] : undefined;
   return base?.row.observedMs ?? Number.NEGATIVE_INFINITY;
@@ -173,7 +173,7 @@ function append(
   }
 }
 
-/** Settles observations before `limitMs`: no late row is accepted before them. */
+/** Settles observations before `limitMs`, because no late row is accepted before it. */
 function settleBefore(buffer: SeriesBuffer, limitMs: number): void {
   while (buffer.rows.length > buffer.settledRows + 1) {
     const next = buffer.rows[buffer.settledRows];
@@ -235,9 +235,9 @@ function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: Buffe
 }
 
 /**
- * True when the source's clock went back: certainly when a later row of the same boot is observed
- * earlier. A row of another boot counts as too late, until the known boot has been silent for longer than
- * the tolerance.
+ * True if the source's clock went back: certainly when a later row of the same boot is observed
+ * earlier. A row of another boot counts as too late, until the known boot has been silent for
+ * longer than the tolerance.
  */
 function isClockBackwards(
   buffer: SeriesBuffer,
@@ -252,13 +252,13 @@ function isClockBackwards(
   return !knownBoot && receivedMs - buffer.receivedMs > GAP_TOLERANCE_MS;
 }
 
-/** The clock went back: all observations settle, and no run continues across. */
+/** The clock went back: all observations settle, and no run continues across it. */
 function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): void {
   refresh(buffer, touch);
   for (const instance of buffer.instances) {
     const incident = openIncident(instance);
     interrupt(instance.current);
-    // Earlier firings have no place in the new time: all observations come after them.
+    // Earlier firings have no place in the new time, because all observations follow them.
     if (incident) {
       incident.firedMs = Number.NEGATIVE_INFINITY;
       instance.current.firedMs = Number.NEGATIVE_INFINITY;
@@ -267,7 +267,7 @@ function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): 
     copyTimeline(instance.current, instance.settled);
     instance.pastRuns = undefined;
     instance.window = undefined;
-    // The rule was in force before the clock went back.
+    // The rule was already active before the clock went back.
     instance.sinceMs = Number.NEGATIVE_INFINITY;
   }
   buffer.rows.length = 0;
@@ -276,17 +276,17 @@ function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): 
   buffer.newestValueMs = Number.NEGATIVE_INFINITY;
 }
 
-// Advances one instance by one observation: `timeline.ts` interprets the sorted observations; here
+// Advances one instance by one observation. `timeline.ts` interprets the sorted observations; here
 // the result becomes events of the instance, and the values of a run are kept.
 //
 //     rule on a reading       each value is a step of the timeline
 //     rule on telemetry age   time advances to each observation, which then ends the silence
 //
 // Silence that only time has proven is reported by ticks (`telemetry-silence.ts`) and not kept
-// here: a later observation may disprove it.
+// here, because a later observation may disprove it.
 
 /**
- * Advances `current` by one observation; false: it could have no effect. A rule that cannot be
+ * Advances `current` by one observation; false if it could have no effect. A rule that cannot be
  * evaluated affects no other rule: its instance stays unchanged, with the reason in `failure`.
  */
 function advanceReading(instance: Instance, observation: ObservedValue): boolean {
@@ -368,7 +368,7 @@ function settleReading(instance: Instance, observation: ObservedValue): void {
   instance.window.add(observedMs, value);
 }
 
-/** Values are kept of a run that may still fire or be reported, and of one that may recover. */
+/** Keeps the values of a run that may still fire or be reported, and of one that may recover. */
 function keepsValues({ phase }: Timeline, open: boolean): boolean {
   return phase === GOOD || (phase === BREACH && !open);
 }
@@ -377,7 +377,7 @@ function isOpenOrReported({ reported, decided }: Instance): boolean {
   return reported !== undefined || decided !== undefined;
 }
 
-/** Adds an observation newer than all others; `beforeMs`: the newest of those. */
+/** Adds an observation newer than all others. `beforeMs` is the time of the newest of those. */
 function appendAge(
   buffer: SeriesBuffer,
   { row, beforeMs }: { readonly row: BufferedRow; readonly beforeMs: number },
@@ -386,14 +386,14 @@ function appendAge(
   if (powerOf(row) !== 'STOPPED') buffer.newestValueMs = row.observedMs;
   for (const instance of buffer.instances) {
     const open = openIncident(instance);
-    // The firing was reported when time had passed up to this observation, or beyond.
+    // The firing was reported when time had passed this observation or reached it.
     if (open && open.firedMs >= row.observedMs) instance.recomputedFromMs ??= beforeMs;
     advanceAge(instance, row);
     if (open || instance.events.length > 0) touch(instance);
   }
 }
 
-/** Moves `current` on by one observation and notes what that brought about. */
+/** Advances `current` by one observation and records the effects. */
 function advanceAge(instance: Instance, row: BufferedRow): void {
   const { current, rule, events } = instance;
   const { firing, firedMs, startedMs } = current;
@@ -423,7 +423,7 @@ function advanceAge(instance: Instance, row: BufferedRow): void {
   });
 }
 
-/** Time at which the silence before an observation began to breach; undefined: it did not. */
+/** Time when the silence before an observation began to breach; undefined if it did not. */
 function silenceBegun(instance: Instance, observedMs: number): number | undefined {
   const { current, rule, sinceMs } = instance;
   if (current.firing || current.phase !== GOOD || observedMs < sinceMs) return undefined;
@@ -437,7 +437,7 @@ function settleAge(instance: Instance, row: BufferedRow): void {
   arrive(instance.settled, instance.rule.rule, observationOf(row), isOpenInstance(instance));
 }
 
-/** An instance joins a buffer that others watch: only the buffer's observations count. */
+/** An instance joins a buffer that others watch. Only the buffer's observations count. */
 export function followFromBase(instance: Instance): void {
   const { buffer, settled, current } = instance;
   copyTimeline(emptyTimeline(), settled);
@@ -450,7 +450,7 @@ export function followFromBase(instance: Instance): void {
       copyTimeline(settled, current);
     }
   }
-  // A firing that recovered before it joined is no incident of it.
+  // A firing that recovered before the instance joined is not an incident of it.
   concludeEntry(instance);
 }
 
@@ -461,9 +461,9 @@ export function firedByAge({ current }: Instance): TimelineEvent {
   return { kind: 'fired', observedMs: firedMs, startedMs, value, window: [] };
 }
 
-/** Time passes up to an observation. Suppressed silence is no firing unless it was reported. */
+/** Advances time to an observation. Suppressed silence is no firing unless it was reported. */
 function passTo(instance: Instance, timeline: Timeline, observedMs: number): boolean {
-  // What was before is not the rule's; it begins with the last observation of then.
+  // Earlier observations do not belong to the rule. It starts with the last observation before.
   if (observedMs < instance.sinceMs) return false;
   const { rule, breachFromMs } = instance.rule;
   const { dueMs } = breachAfter(timeline, rule, breachFromMs);

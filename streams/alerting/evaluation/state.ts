@@ -1,12 +1,12 @@
 /**
- * Everything the evaluator holds of a partition: the rules in force, and for each VM the series
- * buffers that some rule watches, and its facts beside these observations. All of it is soft: a function of the log from its floor, and of
- * the seed.
+ * Everything that the evaluator holds of a partition: the active rules, and for each VM the series
+ * buffers that some rule watches, and its facts beside these observations. All of it is soft state:
+ * a function of the log from its floor, and of the seed.
  *
- * A project has a quota of instances, and its VMs can be retired; both come with the log. The first
- * instances in the log's order are within the quota. The others are counted by rule, and remembered
- * by VM and series so that each counts once. They have no buffer, no timeline and no incident until
- * the quota allows.
+ * A project has a quota of instances, and its VMs can be retired; both are read from the log. The
+ * first instances in the log's order are within the quota. The others are counted by rule, and
+ * remembered by VM and series so that each counts once. They have no buffer, no timeline and no
+ * incident until the quota allows.
  */
 
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
@@ -34,18 +34,18 @@ export interface SeedIncident extends DecidedIncident {
   readonly key: InstanceKey;
 }
 
-/** Start of a fold when the log no longer holds the entries that led there. */
+/** Start of a fold if the log no longer holds the entries that led there. */
 export interface EvaluationSeed {
-  /** Rules in force at the log's floor. */
+  /** Rules that are active at the log's floor. */
   readonly rules: readonly EvaluationRule[];
   /**
-   * The last incident of each instance, as of now, open or recovered within the log. Those of rules
-   * whose marker the log still holds are kept until it comes.
+   * The last incident of each instance, as of now, open or recovered within the log. Incidents of
+   * rules whose marker the log still holds are kept until it is read.
    */
   readonly firing: readonly SeedIncident[];
-  /** As they hold now. */
+  /** The current quotas. */
   readonly limits?: readonly ProjectInstances[];
-  /** Every retired VM, with its last time: observations before it are history alone. */
+  /** Every retired VM, with its last retirement. Observations before it only go to history. */
   readonly retired?: readonly RetiredVm[];
   /** VMs that may have no row in the log. */
   readonly observed?: readonly LastObservation[];
@@ -53,74 +53,74 @@ export interface EvaluationSeed {
   readonly isAlwaysListening?: boolean;
 }
 
-/** Numbers of rows that were not used, or not as received, since this state was created. */
+/** Numbers of rows that were not used, or not used as received, since this state was created. */
 export interface EvaluationCounters {
-  /** Same series and time with another value: the first was kept. */
+  /** Same series and time with another value. The first value was kept. */
   conflicts: number;
-  /** Same series, time and value: ignored. */
+  /** Same series, time and value; ignored. */
   duplicates: number;
-  /** Too late for alerting, or observed before its VM was last retired: history only. */
+  /** Too late for alerting, or observed before the VM's last retirement; history only. */
   tooLate: number;
-  /** Further ahead of its receipt than allowed: refused. */
+  /** Further ahead of its receipt than allowed; rejected. */
   future: number;
   /** The source's clock had gone back. */
   clockBackwards: number;
   /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
-  /** Observations that a rule could not be evaluated on, by a fault of ours. */
+  /** Observations on which a rule could not be evaluated, by a fault of ours. */
   failures: number;
 }
 
 /** Series of rows of one shape, and the slots of each metric's readings in them. */
 export interface LayoutPlan {
   readonly series: readonly SeriesKey[];
-  /** Filled as metrics are asked for. */
+  /** Filled as metrics are requested. */
   readonly inputs: Map<string, readonly MetricInput[]>;
 }
 
-/** One reading of a row, and the buffer that it goes to. */
+/** One reading of a row, and the buffer to which it goes. */
 export interface Route {
   readonly buffer: SeriesBuffer;
   readonly input: MetricInput;
 }
 
 /**
- * A VM of a project with rules. It is made with its first row, and stays until it is retired or
+ * A VM of a project with rules. It is created with its first row and exists until it is retired or
  * forgotten.
  */
 export interface WatchedVm {
   readonly vm: string;
-  /** How often the VM was retired before; absent: never. */
+  /** Number of earlier retirements of the VM; absent: none. */
   readonly generation?: number;
   readonly facts: VmFacts;
   readonly buffers: Map<string, SeriesBuffer>;
   /** Routes of each shape of row, until rules change. */
   readonly routes: Map<LayoutPlan, readonly Route[]>;
   routesVersion: number;
-  /** Rules that the quota keeps from evaluating a series, by the buffer's key. */
+  /** Rules that do not evaluate a series because of the quota, by the buffer's key. */
   readonly unevaluated: Map<string, readonly string[]>;
 }
 
-/** A project that has rules in force. */
+/** A project with active rules. */
 export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
   readonly retired: ReadonlyMap<string, RetiredVm>;
-  /** Facts of every VM that was observed, or named by a liveness report or seed. */
+  /** Facts of every VM that was observed, or named in a liveness report or seed. */
   readonly facts: FactsByVm;
-  /** Raised when rules change, or the quota has room again. */
+  /** Increased when rules change, or when the quota has room again. */
   version: number;
-  /** Instances that are evaluated, and how many may be: the first ones in the log's order. */
+  /** Number of evaluated instances, and its maximum: the first ones in the log's order. */
   instances: number;
   instancesMax: number;
-  /** By rule: how many instances the quota leaves out. Rules without any are absent. */
+  /** Number of instances beyond the quota, by rule. Rules without any are absent. */
   readonly unevaluated: Map<string, number>;
 }
 
-/** Changes of an entry: `edgesOf` compares them with what was reported. */
+/** Changes of an entry, which `edgesOf` compares with the reported state. */
 export interface Changes {
   readonly touched: readonly Instance[];
-  /** VMs whose owners have just stopped them. */
+  /** VMs that their owners have just stopped. */
   readonly stopped: Iterable<WatchedVm>;
   /** Edges that time alone decided. */
   readonly edges: readonly Edge[];
@@ -133,48 +133,50 @@ export interface Changes {
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
-  /** Of the keys of `plans`, since the map was last cleared. */
+  /** Total characters of the keys of `plans` since the map was last cleared. */
   planCharacters: number;
-  /** The same by the list itself, where one comes again and again. */
+  /** The same by the list itself, for a list that is used repeatedly. */
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
-  /** Instances with an open incident: what ticks look at. */
+  /** Instances with an open incident, which ticks check. */
   readonly open: Set<Instance>;
   /** Instance quotas of projects, whether or not they have rules. */
   readonly limits: Map<string, number>;
   /** Retired VMs of projects, by VM. */
   retired: Map<string, Map<string, RetiredVm>>;
-  /** What is known of VMs, by project. */
+  /** Facts of VMs, by project. */
   facts: Map<string, FactsByVm>;
-  /** As of the last liveness report, by data center; undefined: there was none yet. */
+  /** As of the last liveness report, by data center; undefined if there was none yet. */
   outages: ReadonlyMap<string, Outage> | undefined;
-  /** Nobody listened, as far as telemetry rules are concerned. */
+  /** Time in which no one listened, for telemetry rules. */
   blind: Stretch | undefined;
-  /** Last removed revision of rules (`project/rule`) out of force; 0: the marker named none. */
+  /** Last removed revision of inactive rules (`project/rule`); 0: the marker named none. */
   readonly paused: Map<string, number>;
-  /** Buffers that took a late row in, within one entry. */
+  /** Buffers that took a late row within one entry. */
   readonly stale: Set<SeriesBuffer>;
-  /** Seeds whose rule is not in force yet. */
+  /** Seeds whose rule is not active yet. */
   seeds: readonly SeedIncident[];
   readonly counters: EvaluationCounters;
   /** Epoch of the newest lease under which an entry was written. */
   epoch: number;
   /** Time of the last entry, Unix ms. */
   nowMs: number;
-  /** Ticks have come without a break since then: silence before it proves nothing. */
+  /** Ticks have arrived without a break since then. Earlier silence proves nothing. */
   listeningSinceMs: number;
   lastTickMs: number;
-  /** Stored samples are all there is: no time passes in which nobody listened. */
+  /**
+   * True if stored samples are all there is, so that there is never a time in which no one listens.
+   */
   isAlwaysListening: boolean;
   /**
-   * The log is being read again, and rows may be further than it has come: the time of a tick, by a
-   * clock that may have been wrong, is no proof. Set by the reader until it has read all of the log.
+   * The log is being read again, and rows may be ahead of it. The time of a tick, by a clock that
+   * may have been wrong, proves nothing. Set by the reader until it has read all of the log.
    */
   isReplaying: boolean;
-  /** When silent VMs were last looked for, Unix ms. */
+  /** Time of the last search for silent VMs, Unix ms. */
   lastSweepMs: number;
 }
 
-/** The state before the first entry of a log. Everything in it comes with the log or the seed. */
+/** The state before the first entry of a log. Everything in it comes from the log or the seed. */
 export function emptyState(): EvaluationState {
   return {
     projects: new Map(),
@@ -209,7 +211,7 @@ export function emptyState(): EvaluationState {
   };
 }
 
-/** Puts a rule in force for observations from `sinceMs` on; incidents seeded for it are open. */
+/** Activates a rule for observations from `sinceMs` on. Incidents seeded for it are open. */
 export function addRule(
   state: EvaluationState,
   rule: EvaluationRule,
@@ -265,7 +267,7 @@ export function projectFacts({ facts }: EvaluationState, project: string): Facts
   return known;
 }
 
-/** The VM's state in the project, made when it is new. */
+/** The VM's state in the project, created if it is new. */
 export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   let watched = project.vms.get(vm);
   if (!watched) {
@@ -288,7 +290,7 @@ function isOf({ rule: { rule } }: Instance, project: string, id: string): boolea
   return rule.project === project && rule.rule === id;
 }
 
-/** Sets a project's quota. Evaluated instances stay; others use what is left of it. */
+/** Sets a project's quota. Evaluated instances stay; others use the remainder. */
 export function setInstanceQuota(state: EvaluationState, limit: ProjectInstances): void {
   state.limits.set(limit.project, limit.instances);
   const project = state.projects.get(limit.project);
@@ -323,7 +325,7 @@ function retiredOf({ retired }: EvaluationState, project: string): Map<string, R
   return known;
 }
 
-/** True for observations from before the VM was retired: they are history alone. */
+/** True for observations from before the VM's retirement, which only go to history. */
 export function isBeforeRetirement(project: WatchedProject, vm: string, observedMs: number) {
   if (project.retired.size === 0) return false;
   return observedMs <= (project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY);
@@ -345,7 +347,7 @@ export function dropVm(project: WatchedProject, vm: WatchedVm): void {
   reofferQuota(project);
 }
 
-/** Checks the series beyond the quota again with the next row of their VM. */
+/** Rechecks the series beyond the quota with the next row of their VM. */
 function reofferQuota(project: WatchedProject): void {
   if (project.unevaluated.size > 0 && project.instances < project.instancesMax) project.version++;
 }
@@ -363,7 +365,7 @@ export function noteUnevaluated(
   else vm.unevaluated.delete(buffer);
 }
 
-/** The VM goes. */
+/** Called when the VM is removed. */
 function forgetUnevaluated(project: WatchedProject, vm: WatchedVm): void {
   for (const buffer of vm.unevaluated.keys()) noteUnevaluated(project, vm, buffer, []);
 }
@@ -384,25 +386,24 @@ function add({ unevaluated }: WatchedProject, rule: string, count: number): void
 }
 
 // Facts of a VM beside the observations in its buffers: when it was last observed, its power state
-// as reported by the hypervisor, and what liveness reports say of it. They outlive buffers, because
-// rules come and go, and a VM that fell silent before the log's floor has no row in the log at all.
+// as reported by the hypervisor, and the content of liveness reports about it. They outlive
+// buffers, because rules are added and removed, and a VM that fell silent before the log's floor
+// has no row in the log at all.
 
-/**
- * What is known of a VM beside its series: when it was last observed, whether it runs, and where.
- */
+/** Facts of a VM beside its series: when it was last observed, whether it runs, and where. */
 export interface VmFacts {
-  /** Newest observation of anything, Unix ms; -Infinity = never. */
+  /** Newest observation of any series, Unix ms; -Infinity = never. */
   newestMs: number;
   /** Newest observation that reported the VM's power state, Unix ms, and that state. */
   powerMs: number;
   power: Power;
-  /** '' = not known. */
+  /** '' = unknown. */
   datacenter: string;
-  /** Time of the newest tick that named its clock as ahead, Unix ms. */
+  /** Time of the newest tick that reported its clock as ahead, Unix ms. */
   aheadMs: number;
 }
 
-/** A VM as rows and history know it from before the log; times are Unix ms. */
+/** A VM known from rows and history before the log; times are Unix ms. */
 export interface LastObservation extends VmRef {
   /** Absent: never observed. */
   readonly observedMs?: number;
@@ -431,8 +432,8 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
 }
 
 /**
- * Records an observation. One without a power state leaves the known one in place, until the
- * hypervisor has been silent for longer than the tolerance.
+ * Records an observation. One without a power state keeps the known one, until the hypervisor has
+ * been silent for longer than the tolerance.
  */
 export function noteObserved(
   facts: VmFacts,
@@ -449,8 +450,8 @@ export function noteObserved(
 }
 
 /**
- * True when a row of that time is not about a running VM. The state comes from the hypervisor: rows of
- * other sources, and readings repeated while it is off, are not its present (EVAL-24).
+ * True if a row of that time does not describe a running VM. The state comes from the hypervisor:
+ * rows of other sources, and readings repeated while it is off, are not current (EVAL-24).
  */
 export function isAway(facts: VmFacts, observedMs: number, power: ReportedPowerState): boolean {
   if (power !== 'UNREPORTED') return power !== 'RUNNING';
@@ -461,7 +462,7 @@ export function isAway(facts: VmFacts, observedMs: number, power: ReportedPowerS
 /** Time for which a VM that was reported as ahead of the clock counts as such, ms. */
 const AHEAD_MS = 120_000;
 
-/** Why a VM has no data, as of `nowMs`. */
+/** The reason why a VM has no data, as of `nowMs`. */
 export function missingReason(
   facts: VmFacts,
   outage: Outage | undefined,
@@ -472,9 +473,7 @@ export function missingReason(
   return outage && fellSilentIn(outage, facts.newestMs) ? 'DATACENTER_STALE' : 'NO_DATA';
 }
 
-/**
- * True when a VM last observed at `newestMs`, Unix ms, fell silent with the others of the outage.
- */
+/** True if a VM last observed at `newestMs`, Unix ms, fell silent with the others of the outage. */
 export function fellSilentIn({ sinceMs, laterMs = [] }: Outage, newestMs: number): boolean {
   return [sinceMs, ...laterMs].some(
     (fromMs) => newestMs >= fromMs && newestMs <= fromMs + TOGETHER_MS,

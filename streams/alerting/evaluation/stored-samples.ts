@@ -1,6 +1,6 @@
 /**
  * Stored samples of one VM as a log: the pipeline's source for previews and recomputed incidents.
- * Rows come one by one in the order of their times, each received when it was observed.
+ * Rows arrive one by one in the order of their times, each received when it was observed.
  *
  *     [ rows before the marker: its past | marker | rows, one batch each | last tick ]
  *
@@ -14,18 +14,18 @@ import type { VmColumns } from '../../telemetry/samples/columns.ts';
 import { type RowRange, rowBatches } from '../../telemetry/samples/row-batches.ts';
 import { createState, type EvaluatedEntry, evaluate, timeOf } from './pipeline.ts';
 
-/** One VM's stored columns, and the rule that they are evaluated with. */
+/** One VM's stored columns, and the rule to evaluate. */
 export interface StoredSamples {
   readonly rule: EvaluationRule;
   readonly vm: string;
   readonly columns: VmColumns;
-  /** Called every few hundred rows; what it throws ends the evaluation. */
+  /** Called every few hundred rows. Throwing ends the evaluation. */
   readonly checkpoint: () => void;
 }
 
-/** Where the rule's marker stands among the stored rows, and when the log ends. */
+/** Position of the rule's marker among the stored rows, and the end of the log. */
 export interface StoredLog {
-  /** When the rule is applied, Unix ms. */
+  /** Time when the rule is applied, Unix ms. */
   readonly markerMs: number;
   /** Index of the first row after the marker. Default: all are after it. */
   readonly firstRow?: number;
@@ -36,7 +36,7 @@ export interface StoredLog {
 const CHECKPOINT_ROWS = 512;
 const PARTITION = 0;
 
-/** Evaluates the samples, and passes each entry to `take`. Throws what `checkpoint` throws. */
+/** Evaluates the samples and passes each entry to `take`. Throws the errors of `checkpoint`. */
 export function evaluateStored(
   stored: StoredSamples,
   { markerMs, firstRow = 0, untilMs }: StoredLog,

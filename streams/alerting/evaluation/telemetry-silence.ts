@@ -2,8 +2,9 @@
  * Rules on the age of telemetry as time passes: the decisions of a tick.
  *
  *     a VM is silent past its rule's limit                   -> its instance fires
- *     ... and many VMs of its data center fell silent, too   -> the data center's instance fires, one
- *                                                               for each rule; the VMs are held
+ *     ... and many VMs of its data center fell silent, too   -> the data center's instance fires,
+ *     one
+ *                                                               per rule; the VMs are held
  *                                                               (`datacenter-outage.ts`)
  *
  * Nothing fires before an outage of the whole data center could have been detected, nor before
@@ -42,16 +43,19 @@ import {
 } from './state.ts';
 import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD } from './timeline.ts';
 
-/** One sampling interval, ms: the time telemetry has to resume after a blind window. */
+/** One sampling interval, ms: the time in which telemetry resumes after a blind window. */
 const INTERVAL_MS = 30_000;
-/** VMs of a data center are sampled an interval apart: silence of all of them is seen by then, ms. */
+/**
+ * VMs of a data center are sampled an interval apart, so a silence of all of them is visible by
+ * then, ms.
+ */
 const SILENCE_MS = GAP_TOLERANCE_MS + INTERVAL_MS;
 /**
- * Time for which an ended outage still suppresses silence from its time, ms: until its rows settle.
+ * Time for which an ended outage still suppresses silence from its time, ms, until its rows settle.
  */
 const RETAINED_MS = 2 * LATENESS_MS;
 
-/** The blind window that ended at `atMs`: silence that becomes due within it fires nothing. */
+/** The blind window that ended at `atMs`. Silence that becomes due within it does not fire. */
 export function blindWindow(lastTickMs: number, atMs: number): Stretch {
   return { fromMs: lastTickMs, untilMs: atMs + INTERVAL_MS };
 }
@@ -82,7 +86,7 @@ export function* addSilentVms(state: EvaluationState): Steps<void> {
   }
 }
 
-/** Gives every rule that covers the VM an instance; a new one follows the buffer's rows. */
+/** Adds an instance for every rule that covers the VM. A new one follows the buffer's rows. */
 function addSilentVm(project: WatchedProject, vm: string): void {
   const before = new Set(project.vms.get(vm)?.buffers.get(AGE_BUFFER)?.instances);
   const buffer = bufferOf(project, watchedVm(project, vm), { metricId: AGE_METRIC, labels: '' });
@@ -103,11 +107,11 @@ function placeLast(buffer: SeriesBuffer, known: FactsByVm): void {
     ...stateOf(power),
   };
   const input = { row, input: { labels: '', slots: [], keys: [] } };
-  // Nothing can come of one observation but that time passes from it on.
+  // One observation has no effect except that time passes from it on.
   place(buffer, { input, receivedMs: observedMs }, () => {});
 }
 
-/** A row's words for a power that is known. */
+/** A row's values for a known power state. */
 function stateOf(power: Power): { readonly state: number; readonly stateReason: string } {
   const [name, stateReason] =
     power === 'STOPPED'
@@ -174,7 +178,7 @@ class Round {
     }
   }
 
-  /** True when an outage of all VMs would have been detected by now, and no blind window is on. */
+  /** True if an outage of all VMs would have been detected by now, and there is no blind window. */
   #isSilentAlone({ newestMs }: SeriesBuffer): boolean {
     const { blind } = this.#state;
     return this.#atMs - newestMs >= SILENCE_MS && this.#atMs >= (blind?.untilMs ?? this.#atMs);
@@ -243,23 +247,24 @@ function suppress(
 }
 
 // The one incident of a rule for the VMs of a data center that fell silent together. It is reported
-// instead of one incident for each VM, and holds those VMs from then on.
+// instead of one incident per VM, and holds those VMs from then on.
 //
-//     the outage is over, and a held VM was observed since it fired -> recovered; VMs still silent
+//     the outage has ended, a held VM was observed since it fired  -> recovered; VMs still silent
 //                                                                     fire on their own
-//     no held VM was observed, whichever others were              -> it goes on
+//     no held VM was observed, whichever others were              -> it continues
 //     every held VM was retired                                   -> retired
 
 /** Key of a VM's buffer of telemetry age. */
 const AGE_BUFFER = bufferKey({ metricId: AGE_METRIC, labels: '' });
 
 /**
- * VMs of one data center that a rule holds instead of raising one incident each. Times are Unix ms.
+ * VMs of one data center that a rule holds instead of raising one incident per VM. Times are Unix
+ * ms.
  */
 export interface HeldVms {
   readonly rule: RuleInForce;
   readonly outage: Outage;
-  /** When each was last heard. */
+  /** Time of each VM's last observation. */
   readonly vms: Map<string, number>;
   startMs: number;
   dueMs: number;
@@ -278,7 +283,7 @@ interface Tick {
   readonly atMs: number;
 }
 
-/** Fires once for many VMs that fell silent together; VMs found silent later are held, too. */
+/** Fires once for many VMs that fell silent together. VMs found silent later are held too. */
 function outageEdges({ state, project, atMs }: Tick, held: HeldVms): Edge[] {
   const { rule, outage, vms, startMs, dueMs } = held;
   const { datacenter } = outage;
@@ -328,7 +333,7 @@ function* openOutages(project: WatchedProject): Generator<OpenOutage> {
   }
 }
 
-/** True when this VM counts for the outage: it has been silent ever since. */
+/** True if this VM counts for the outage, because it has been silent ever since. */
 function isHeldBy({ vms, incident }: OpenOutage, { vm, newestMs }: SeriesBuffer): boolean {
   const heldMs = vms.get(vm);
   return heldMs !== undefined && newestMs <= Math.max(incident.firedMs, heldMs);

@@ -1,6 +1,6 @@
 /**
- * The passing of time: the changes that a tick makes. It takes the liveness report, fires rules on
- * the age of telemetry (`telemetry-silence.ts`), and forgets series that are long silent.
+ * The passing of time: the changes by a tick. It takes the liveness report, fires rules on the age
+ * of telemetry (`telemetry-silence.ts`), and forgets series that have been silent for long.
  */
 
 import type { Steps } from '../../platform/operators.ts';
@@ -21,13 +21,13 @@ import {
 } from './state.ts';
 import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-silence.ts';
 
-/** Advances time to a tick. @returns what that changed */
+/** Advances time to a tick. @returns the changes */
 export function* passTime(
   state: EvaluationState,
   { atMs, livenessReport }: Extract<LogEntry, { kind: 'tick' }>,
 ): Steps<Changes> {
   const silentFor = atMs - state.lastTickMs;
-  // Nobody listened between ticks that are far apart: silence counts from here on only.
+  // No one listened between ticks that are far apart, so silence counts only from here on.
   const isFar = silentFor < 0 || silentFor > GAP_TOLERANCE_MS;
   if (isFar && !state.isAlwaysListening) {
     state.listeningSinceMs = atMs;
@@ -54,12 +54,15 @@ function takeLivenessReport(
 }
 
 const SWEEP_EVERY_MS = 3_600_000;
-/** A silent VM is forgotten after the longest run plus what could still arrive for it. */
+/**
+ * A silent VM is forgotten after the longest run plus the time in which data could still arrive for
+ * it.
+ */
 const FORGOTTEN_AFTER_MS = 86_400_000 + GAP_TOLERANCE_MS + LATENESS_MS;
 
 /**
- * VMs come and go: buffers that are silent for long and hold nothing open are dropped. Those of
- * telemetry age stay: silence is what they measure.
+ * Drops buffers that have been silent for long and have no open incident. Buffers of telemetry age
+ * stay, because silence is what they measure.
  */
 function sweep(state: EvaluationState, atMs: number): void {
   if (Math.abs(atMs - state.lastSweepMs) < SWEEP_EVERY_MS) return;

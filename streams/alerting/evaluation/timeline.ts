@@ -1,18 +1,18 @@
 /**
  * The sustained condition: the timeline of one instance over its sorted observations. It is a small
- * record, because an instance keeps two: `settled`, through the observations that can no longer
+ * record, because an instance has two: `settled`, through the observations that can no longer
  * change, and `current`, through the newest.
  *
  *     breaching samples, none more than the tolerance apart, span sustainedMs  -> firing
  *     good samples, none more than the tolerance apart, span recoveryMs        -> not firing
  *
- * Silence is no step: it neither promotes nor recovers. After a gap longer than the tolerance a run
- * starts again at the first sample after it (EVAL-01 to EVAL-03).
+ * Silence is no step: it neither promotes nor recovers. After a gap longer than the tolerance, a
+ * run starts again at the first sample after it (EVAL-01 to EVAL-03).
  *
- * A rule on the age of telemetry has no readings: the age grows with time, so the last observation
- * alone decides when the condition holds. Ticks and later observations find that moment passed;
- * their own times do not move it. While its owner keeps the VM stopped, no telemetry is expected, nor
- * for a grace period after it runs again.
+ * A rule on the age of telemetry has no readings. The age grows with time, so the last observation
+ * alone decides when the condition holds. Ticks and later observations detect that this time has
+ * passed; their own times do not change it. While its owner keeps the VM stopped, no telemetry is
+ * expected, nor for a grace period after it runs again.
  *
  *     observation -- threshold --> breach begins -- sustainedMs --> firing
  */
@@ -24,7 +24,7 @@ import {
 } from '../../telemetry/entry.ts';
 import { powerAfter, type ReportedPowerState } from '../../telemetry/metrics/derive.ts';
 
-/** True when `value` satisfies the operator against `threshold`. Exact; NaN satisfies none. */
+/** True if `value` satisfies the operator against `threshold`. Exact; NaN satisfies no operator. */
 function compares(value: number, operator: Operator, threshold: number): boolean {
   switch (operator) {
     case 'GREATER_THAN':
@@ -41,17 +41,17 @@ function compares(value: number, operator: Operator, threshold: number): boolean
       return value < threshold || value > threshold;
     default:
       // A rule of another version of this program, for which nothing must be decided.
-      throw new RangeError(`The operator ${operator} is not known`);
+      throw new RangeError(`The operator ${operator} is unknown`);
   }
 }
 
-/** True when the value breaches the rule. */
+/** True if the value breaches the rule. */
 export function isBreach(rule: EvaluationRule, value: number): boolean {
   return compares(value, rule.operator, rule.threshold);
 }
 
 /**
- * True when an observed value counts towards recovery: it does not breach and, where the rule has a
+ * True if an observed value counts towards recovery: it does not breach and, if the rule has a
  * recovery threshold, does not satisfy the operator against that one either. A value in between
  * neither breaches nor recovers.
  */
@@ -61,9 +61,9 @@ export function isGood(rule: EvaluationRule, value: number): boolean {
   return recoveryThreshold === undefined || !compares(value, rule.operator, recoveryThreshold);
 }
 
-/** The run that the last observation belongs to; NONE: no run. */
+/** The run of the last observation; NONE: no run. */
 export const NONE = 0;
-/** `Timeline.phase`: the newest observations breach, for as long as the run is. */
+/** `Timeline.phase`: the newest observations breach, for the length of the run. */
 export const BREACH = 1;
 /** `Timeline.phase`: the newest observations do not breach. */
 export const GOOD = 2;
@@ -71,8 +71,8 @@ export const GOOD = 2;
 const STOPPED = 3;
 
 /**
- * The sustained condition of one instance. Numbers only, so that it can be copied and compared at
- * little cost.
+ * The sustained condition of one instance. Numbers only, so that it can be copied and compared
+ * cheaply.
  */
 export interface Timeline {
   phase: typeof NONE | typeof BREACH | typeof GOOD | typeof STOPPED;
@@ -80,12 +80,12 @@ export interface Timeline {
   startMs: number;
   lastMs: number;
   firing: boolean;
-  /** While firing: the observation that completed the run, and the run's first. */
+  /** While firing: the observation that completed the run, and the run's first one. */
   firedMs: number;
   startedMs: number;
-  /** Telemetry age only: silence is no breach before it, Unix ms. */
+  /** Telemetry age only: silence is no breach before this time, Unix ms. */
   graceMs: number;
-  /** Telemetry age only: the VM went down without its owner's doing, and has not run since. */
+  /** Telemetry age only: the VM stopped without its owner's action, and has not run since. */
   isDown: boolean;
 }
 
@@ -94,7 +94,7 @@ export const UNCHANGED = 0;
 /** `StepOutcome`: this observation completed a breaching run, and the instance fires from it on. */
 export const FIRED = 1;
 const RECOVERABLE = 2;
-/** What one observation did to a timeline. */
+/** The effect of one observation on a timeline. */
 export type StepOutcome = typeof UNCHANGED | typeof FIRED | typeof RECOVERABLE;
 
 /** A timeline before the first observation. */
@@ -124,7 +124,7 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
 }
 
 /**
- * Advances `timeline` by one observation, which is later than any before it. `tracksGood`: good
+ * Advances `timeline` by one observation, which is later than all before. `tracksGood`: good
  * samples count although the timeline is not firing, because an incident was reported.
  */
 export function step(
@@ -152,7 +152,7 @@ export function step(
   return RECOVERABLE;
 }
 
-/** The source's clock went back: no run continues across. */
+/** The source's clock went back: no run continues across it. */
 export function interrupt(timeline: Timeline): void {
   timeline.phase = NONE;
 }
@@ -167,7 +167,10 @@ function extend(timeline: Timeline, phase: Timeline['phase'], observedMs: number
 /** Time after a VM runs again in which its telemetry may still be irregular, ms (EVAL-15). */
 export const BOOT_GRACE_MS = 120_000;
 
-/** When the silence after the last observation becomes a breach, and when it fires. Unix ms. */
+/**
+ * Time when the silence after the last observation becomes a breach, and time when it fires, Unix
+ * ms.
+ */
 export function breachAfter(
   timeline: Timeline,
   rule: EvaluationRule,
@@ -177,7 +180,7 @@ export function breachAfter(
   return { startMs, dueMs: startMs + rule.sustainedMs };
 }
 
-/** Advances time to `nowMs` without an observation. @returns true when it fires now */
+/** Advances time to `nowMs` without an observation. @returns true if it fires now */
 export function elapse(
   timeline: Timeline,
   { rule, breachFromMs }: { readonly rule: EvaluationRule; readonly breachFromMs: number },
@@ -185,7 +188,7 @@ export function elapse(
 ): boolean {
   if (timeline.firing || timeline.phase !== GOOD) return false;
   const { startMs, dueMs } = breachAfter(timeline, rule, breachFromMs);
-  // At that very moment an observation may still come, of which nothing is old.
+  // At exactly that time, an observation may still arrive, which is not old.
   if (nowMs <= dueMs) return false;
   timeline.firing = true;
   timeline.firedMs = dueMs;
@@ -193,7 +196,7 @@ export function elapse(
   return true;
 }
 
-/** Adds an observation, after time has advanced to it. @returns true when it can end a firing */
+/** Adds an observation, after time has advanced to it. @returns true if it can end a firing */
 export function arrive(
   timeline: Timeline,
   rule: EvaluationRule,
@@ -219,10 +222,12 @@ export function arrive(
   return true;
 }
 
-/** Observed values that an incident stores at most. */
+/** Maximum observed values that an incident stores. */
 const WINDOW_VALUES_MAX = 512;
 
-/** A run's observed values as they settle; two plain arrays because there may be 10,000 of them. */
+/**
+ * A run's observed values as they settle. Two plain arrays, because there may be 10,000 of them.
+ */
 export class RunWindow {
   #timesMs: number[] = [];
   #values: number[] = [];
