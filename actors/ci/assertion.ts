@@ -1,9 +1,9 @@
 /**
- * A CI platform's signed identity token (an assertion) and the proof that it makes, once. It is
+ * A CI platform's signed identity token (an assertion), and the proof that it provides once. It is
  * verified, then burned, and only then compared. It is burned before the comparison, so that a
- * refused token cannot be tried elsewhere, and after its signature was verified, so that nobody can
- * burn a token that they do not hold. Then what was shown is compared, and what denies an exchange is
- * decided.
+ * rejected token cannot be tried elsewhere, and after its signature was verified, so that one
+ * cannot burn a token without holding it. Then the claims are compared, and the reasons to deny an
+ * exchange are decided.
  */
 import { createHash } from 'node:crypto';
 import type { CiClaimDifference } from '../../machines/ci/ci-connection.ts';
@@ -19,7 +19,7 @@ import type { RefusedExchange } from './refusal-notes.ts';
 /** A token with a valid signature, issuer, audience, form and times. */
 export interface VerifiedAssertion {
   readonly issuerUrl: string;
-  /** When the platform made it, by its clock, Unix ms. */
+  /** Time when the platform made it, by its clock, Unix ms. */
   readonly issuedMs: number;
   /** Single use: `(issuerUrl, jti)` is burned until `burnUntilMs`. */
   readonly jti: string;
@@ -35,26 +35,26 @@ export interface WorkflowIdentity {
    * absent. A claim that was not bound may appear later.
    */
   readonly bound: ObservedClaims;
-  /** Claims kept for review and audit. */
+  /** Claims recorded for review and audit. */
   readonly recorded: ObservedClaims;
-  /** Ids of the workflow's owner. Where these match, a refusal may show what was expected. */
+  /** Ids of the workflow's owner. If these match, a refusal may contain the expected values. */
   readonly ownerClaims: readonly string[];
-  /** Names that belong to those ids: another name under the same ids is a renaming. */
+  /** Names that belong to those ids. Another name under the same ids is a renaming. */
   readonly nameClaims: readonly string[];
-  /** Why a run of this kind can never be trusted; empty = it can. */
+  /** The reasons why a run of this kind can never be trusted; empty if it can. */
   readonly refused: readonly ClaimDifference[];
   /** Sentences for the reviewer. */
   readonly warnings: readonly string[];
 }
 
-/** One claim that is not acceptable. */
+/** One claim that is not accepted. */
 export interface ClaimDifference {
   readonly claim: string;
   /** null = the token does not have it. */
   readonly got: string | null;
-  /** Present only where the caller may see it. */
+  /** Present only if the caller may see it. */
   readonly expected?: string | null;
-  /** The acceptable value, as a sentence that reveals nothing of what was approved. */
+  /** The accepted value, as a sentence that reveals nothing of what was approved. */
   readonly why?: string;
 }
 
@@ -62,11 +62,11 @@ export interface ClaimDifference {
 export interface AssertionVerifier {
   /** Names of the configured issuers, e.g. `github`. */
   names(): readonly string[];
-  /** Required `iss` of its tokens; undefined = no issuer of that name is configured. */
+  /** Required `iss` of its tokens; undefined = no issuer with that name is configured. */
   urlOf(name: string): string | undefined;
   /**
    * Verifies an assertion of any length for exactly this audience. Throws a `Refusal`:
-   * BAD_ASSERTION (with `metadata.cause`), or NOT_READY when the issuer's keys are unavailable.
+   * BAD_ASSERTION (with `metadata.cause`), or NOT_READY if the issuer's keys are unavailable.
    */
   verify(
     assertion: string,
@@ -74,7 +74,7 @@ export interface AssertionVerifier {
   ): Promise<VerifiedAssertion>;
 }
 
-/** Who verifies assertions, and where their ids are used up. */
+/** The verifier of assertions, and the store in which their ids are burned. */
 export interface ProofDeps {
   readonly host: Pick<Host, 'view'>;
   readonly assertions: AssertionVerifier;
@@ -83,9 +83,9 @@ export interface ProofDeps {
 }
 
 /**
- * Verifies an assertion and burns it. Throws a `Refusal`: BAD_ASSERTION (`cause` REPLAYED when it was
- * used before, BEFORE_RESTORE when its use may have been forgotten), NOT_READY; and what `takeOnce`
- * rejects with.
+ * Verifies an assertion and burns it. Throws a `Refusal`: BAD_ASSERTION (`cause` REPLAYED if it was
+ * used before, BEFORE_RESTORE if its use may have been forgotten), NOT_READY; and the errors of
+ * `takeOnce`.
  */
 export async function proveIdentity(
   { host, assertions, onceStore }: ProofDeps,
@@ -97,26 +97,26 @@ export async function proveIdentity(
   if (restoredMs !== undefined && verified.issuedMs < restoredMs) {
     throw new Refusal(
       'BAD_ASSERTION',
-      'The identity token was made before a backup was restored here, and may have been used ' +
-        'already: try again with a fresh token from the CI platform',
+      'The identity token was made before a backup was restored here, and may already have been ' +
+        'used. Try again with a fresh token from the CI platform',
       { cause: 'BEFORE_RESTORE' },
     );
   }
   if (await onceStore.takeOnce(burnKey(verified), verified.burnUntilMs)) return verified;
   throw new Refusal(
     'BAD_ASSERTION',
-    'The identity token was used before: each attempt, also a retry, needs a fresh token from the CI platform',
+    'The identity token was already used. Each attempt, including a retry, needs a fresh token from the CI platform',
     { cause: 'REPLAYED' },
   );
 }
 
-/** Issuer of a request that names none; '' when none is configured. */
+/** Issuer of a request that names none; '' if none is configured. */
 export function defaultIssuer(assertions: Pick<AssertionVerifier, 'names'>): string {
   const names = assertions.names();
   return names.find((name) => name === 'github') ?? names[0] ?? '';
 }
 
-/** A digest, because the issuer chooses the id's length and form. */
+/** A digest, because the issuer chooses the length and form of the id. */
 function burnKey({ issuerUrl, jti }: VerifiedAssertion): string {
   return `ci/${createHash('sha256')
     .update(JSON.stringify([issuerUrl, jti]))
@@ -124,28 +124,31 @@ function burnKey({ issuerUrl, jti }: VerifiedAssertion): string {
 }
 
 // Denials of an exchange, decided from plain data: the connection, its service account, and the
-// identity in the token. The order of the checks matters: a stranger learns only that their identity
-// is not the approved one; the state of the connection is shown to the approved workflow alone.
+// identity in the token. The order of the checks matters: a stranger learns only that their
+// identity is not the approved one. Only the approved workflow sees the state of the connection.
 
-/** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
+/**
+ * The reason why an exchange was denied: `cause` of the refusal, `code` of its note, label of its
+ * count.
+ */
 export type DenialCause =
   /** A run for a pull request, in any of its forms. */
   | 'PULL_REQUEST'
-  /** An event, or a ref, that is not accepted. */
+  /** An event or a ref that is not accepted. */
   | 'CONTEXT_REFUSED'
   /** Claims differ, or the trust name does not exist. */
   | 'IDENTITY_MISMATCH'
-  /** The approved ids, under another name. */
+  /** The approved ids under another name. */
   | 'IDENTITY_RENAMED'
-  /** The issuer's name is configured with another URL than at the approval. */
+  /** The issuer's name is configured with a URL other than at the approval. */
   | 'ISSUER_CHANGED'
   | 'CONNECTION_DISABLED'
   | 'CONNECTION_DELETED'
   | 'ACCOUNT_DISABLED'
-  /** Connection and service account have no permission in common any more. */
+  /** Connection and service account no longer have a permission in common. */
   | 'NO_PERMISSION_LEFT';
 
-/** Why an exchange is denied; `claims` is what differs, for the job's log. */
+/** The reason why an exchange is denied. `claims` are the differences, for the job's log. */
 export interface Denial {
   readonly cause: DenialCause;
   readonly message: string;
@@ -161,13 +164,13 @@ export function contextDenial({ refused }: WorkflowIdentity): Denial | undefined
   if (refused.some(({ got }) => got !== null && PULL_REQUEST.test(got))) {
     return {
       cause: 'PULL_REQUEST',
-      message: `A run for a pull request is never trusted, whatever is approved (${seen}): run the workflow on the approved branch`,
+      message: `A run for a pull request is never trusted, whatever is approved (${seen}). Run the workflow on the approved branch`,
       claims: refused,
     };
   }
   return {
     cause: 'CONTEXT_REFUSED',
-    message: `A run of this kind is never trusted (${seen}): run the workflow from a branch, by a push, by hand or on a schedule`,
+    message: `A run of this kind is never trusted (${seen}). Run the workflow from a branch, by a push, by hand or on a schedule`,
     claims: refused,
   };
 }
@@ -176,7 +179,7 @@ export function contextDenial({ refused }: WorkflowIdentity): Denial | undefined
 const PULL_REQUEST =
   /pull_?request|merge[_-]?request|merge_group|gh-readonly-queue|^(refs\/(heads\/)?)?pull\//i;
 
-/** Denial because the issuer's name is configured with another URL than at the approval. */
+/** Denial because the issuer's name is configured with a URL other than at the approval. */
 export function issuerDenial(
   approved: { readonly issuer: string; readonly issuerUrl: string },
   { issuerUrl }: Pick<VerifiedAssertion, 'issuerUrl'>,
@@ -184,27 +187,27 @@ export function issuerDenial(
   if (approved.issuerUrl === issuerUrl) return undefined;
   return {
     cause: 'ISSUER_CHANGED',
-    message: `The issuer ${approved.issuer} is ${shownUrl(issuerUrl)} now, and was ${shownUrl(approved.issuerUrl) || 'another one'} when the trust was set up: the operator can put SVC_CI_ISSUERS back, or give the other issuer a name of its own; to trust the present one start a new verification`,
+    message: `The issuer ${approved.issuer} is now ${shownUrl(issuerUrl)}, and was ${shownUrl(approved.issuerUrl) || 'another one'} when the trust was set up. The operator can restore SVC_CI_ISSUERS, or give the other issuer a name of its own. To trust the current one, start a new verification`,
     claims: [],
   };
 }
 
-/** For a trust name that does not exist, or that was deleted and never was the caller's. */
+/** For a trust name that does not exist, or that was deleted and never belonged to the caller. */
 export const UNKNOWN_TRUST: Denial = {
   cause: 'IDENTITY_MISMATCH',
   message:
-    'The identity of the workflow is not the one approved under this trust name: check SVC_TRUST, and that the run is of the approved workflow, branch, event and environment',
+    'The identity of the workflow is not the one approved under this trust name. Check SVC_TRUST, and that the run has the approved workflow, branch, event and environment',
   claims: [],
 };
 
-/** Why the connection does not accept the identity; undefined when it does. */
+/** The reason why the connection does not accept the identity; undefined if it does. */
 export function connectionDenial(
   connection: Instance<'ciConnection'>,
   grants: Grants,
   verified: Pick<VerifiedAssertion, 'issuerUrl' | 'claims'>,
 ): Denial | undefined {
   const context = connection.context;
-  // Before the claims: equal ids of another issuer prove nothing.
+  // Before the claims, because equal ids of another issuer prove nothing.
   const otherIssuer = issuerDenial(context, verified);
   if (otherIssuer) return connection.final ? UNKNOWN_TRUST : otherIssuer;
   const { claims: identity } = verified;
@@ -223,12 +226,12 @@ function stateDenial(
   capabilities: readonly string[],
 ): Denial | undefined {
   if (value === 'deleted') {
-    return ofConnection('CONNECTION_DELETED', 'was deleted: start a new verification');
+    return ofConnection('CONNECTION_DELETED', 'was deleted. Start a new verification');
   }
   if (value !== 'enabled') {
     return ofConnection(
       'CONNECTION_DISABLED',
-      'is disabled: an owner of the project can enable it',
+      'is disabled. An owner of the project can enable it',
     );
   }
   if (grants.state !== 'active') {
@@ -238,7 +241,7 @@ function stateDenial(
   if (within(capabilities, grants.capabilities).length > 0) return undefined;
   return ofConnection(
     'NO_PERMISSION_LEFT',
-    'has no permission that its service account still has: an owner of the project can change either',
+    'has no permission that its service account still has. An owner of the project can change either',
   );
 }
 
@@ -249,14 +252,14 @@ function ofConnection(cause: DenialCause, predicate: string): Denial {
 const RENAMED = {
   cause: 'IDENTITY_RENAMED',
   message:
-    'The repository or its owner has another name than the approved one, under the same id: start a new verification, and use the trust name that it gives',
+    'The repository or its owner has another name than the approved one, under the same id. Start a new verification, and use its trust name',
 } as const;
 
 function mismatch(claims: readonly ClaimDifference[]) {
   const names = claims.map(({ claim }) => claim).join(', ');
   return {
     cause: 'IDENTITY_MISMATCH',
-    message: `The identity of the workflow is not the approved one (${names}): run the approved workflow on its branch, event and environment, or start a new verification for this one`,
+    message: `The identity of the workflow is not the approved one (${names}). Run the approved workflow on its branch, event and environment, or start a new verification for this one`,
   } as const;
 }
 
@@ -265,24 +268,24 @@ function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text);
 }
 
-/** What comparing the shown claims with the approved ones came to. */
+/** Result of comparing the claims of a token with the approved ones. */
 export type Comparison =
   | { readonly isSame: true }
   | {
       readonly isSame: false;
-      /** In the order of the claims' names. Only the owner sees what was expected. */
+      /** Sorted by claim name. Only the owner sees the expected values. */
       readonly differences: readonly ClaimDifference[];
-      /** true: the approved ids, under other names. */
+      /** true for the approved ids under other names. */
       readonly isRenamed: boolean;
     };
 
 /**
- * Compares every approved claim exactly. A claim that is missing or not text is a difference, and so
- * is one that was approved as absent and is present. Claims that were not bound are ignored, since a
- * platform may add claims; `sub` is never read, because its form changes and organisations can
- * customise it.
+ * Compares every approved claim exactly. A claim that is missing or not text is a difference, and
+ * so is one that was approved as absent and is present. Claims that were not bound are ignored,
+ * because a platform may add claims; `sub` is never read, because its form changes and
+ * organisations can customise it.
  *
- * The caller counts as the owner, and sees what was expected, only when every one of `ownerClaims`
+ * The caller counts as the owner, and sees the expected values, only if every one of `ownerClaims`
  * is present on both sides and equal; an empty list proves nothing.
  */
 export function compareClaims(
@@ -295,7 +298,7 @@ export function compareClaims(
   const isOwner =
     ownerClaims.length > 0 &&
     ownerClaims.every((name) => claimOf(approved, name) && isSame(approved, shown, name));
-  // Without its owner's ids nothing is identified, even if nothing differs.
+  // Without the owner's ids nothing is identified, even if nothing differs.
   if (differing.length === 0 && isOwner) return { isSame: true };
   const named = differing.length > 0 ? differing : ownerClaims;
   return {
@@ -309,13 +312,13 @@ export function compareClaims(
   };
 }
 
-/** true when both are the same text, or both are absent. */
+/** true if both are the same text, or both are absent. */
 function isSame(approved: ObservedClaims, shown: ObservedClaims, name: string): boolean {
   const [wanted, got] = [claimOf(approved, name), claimOf(shown, name)];
   return wanted === got && (wanted === null || typeof wanted === 'string');
 }
 
-/** `unknown`, because rows and tokens come from outside and may hold any value. */
+/** `unknown`, because rows and tokens come from outside and may contain any value. */
 function claimOf(claims: ObservedClaims, name: string): unknown {
   return Object.hasOwn(claims, name) ? (claims[name] ?? null) : null;
 }
@@ -336,7 +339,7 @@ export function deniedExchange({ cause, message, claims }: Denial, correlation?:
   });
 }
 
-/** What is noted of a BAD_ASSERTION or an EXCHANGE_DENIED. */
+/** The part of a BAD_ASSERTION or an EXCHANGE_DENIED that is recorded. */
 export function refusedExchange({ reason, metadata }: Refusal): RefusedExchange {
   const { cause = '', claims = '[]' } = metadata;
   if (reason === 'EXCHANGE_DENIED') {
@@ -345,7 +348,7 @@ export function refusedExchange({ reason, metadata }: Refusal): RefusedExchange 
   return { code: cause === '' ? reason : `${reason} ${cause}`, differences: [] };
 }
 
-/** Without the values, which stand in the log of the job alone. */
+/** Without the values, which are only in the log of the job. */
 export function differencesIn(claims: readonly ClaimDifference[]): CiClaimDifference[] {
   return claims.map(({ claim, got }) => ({
     claim,

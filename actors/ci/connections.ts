@@ -1,7 +1,7 @@
 /**
- * Changes of approved connections. None of them changes the bound identity: another workflow, branch
- * or repository needs its own verification. A change that narrows what tokens may do raises the
- * connection's epoch in the same commit, which ends the tokens made before.
+ * Changes of approved connections. None of them changes the bound identity: another workflow,
+ * branch or repository needs its own verification. A change that narrows the permissions of tokens
+ * raises the connection's epoch in the same commit, which ends the earlier tokens.
  */
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -18,10 +18,10 @@ import type {
   RequestKey,
 } from '../platform/host/host-port.ts';
 
-/** Connections of a project that are not deleted, at most. */
+/** Maximum connections of a project, deleted ones excluded. */
 export const CONNECTIONS_MAX = 1_000;
 
-/** Where, by whom, and which of the client's requests. */
+/** The place, the actor, and the client's request. */
 export interface CiChange {
   readonly project: string;
   readonly by: Actor;
@@ -33,7 +33,7 @@ export interface NamedConnection extends CiChange {
   readonly connection: string;
 }
 
-/** New name or permissions. Permissions beyond those of the service account are refused. */
+/** A new name or new permissions. Permissions beyond those of the service account are rejected. */
 export interface EditConnection extends NamedConnection {
   /** undefined = unchanged. */
   readonly displayName: string | undefined;
@@ -44,7 +44,7 @@ const MACHINE = 'ciConnection';
 type Deps = { readonly host: Pick<Host, 'submit'> };
 type Changed = Promise<Committed<Record<string, never>>>;
 
-/** Tokens end only when the permissions change; a new name ends none. */
+/** Tokens end only if the permissions change, not if only the name does. */
 export async function editConnection({ host }: Deps, request: EditConnection): Changed {
   if (request.displayName !== undefined) checkDisplayName(request.displayName);
   return change(host, request, (draft, { instance, context }) => {
@@ -57,7 +57,7 @@ export async function editConnection({ host }: Deps, request: EditConnection): C
     draft.send(MACHINE, instance, { type: 'edited', at: draft.at, ...edit });
     const gained = capabilities.filter((each) => !before.capabilities.includes(each));
     if (gained.length === 0) return;
-    noteWidened(draft, instance, `may now also ${gained.join(' and ')}`, request.by);
+    noteWidened(draft, instance, `was granted ${gained.join(' and ')}`, request.by);
   });
 }
 
@@ -67,8 +67,8 @@ function editedPermissions(
   chosen: readonly string[] | undefined,
 ): readonly string[] {
   if (chosen === undefined) return capabilities;
-  // Permissions that the connection has may stay, even if its account has lost them or is disabled:
-  // they have no effect until the account has them again.
+  // Permissions that the connection has may stay, even if its account has lost them or is disabled.
+  // They have no effect until the account has them again.
   if (chosen.length > 0 && chosen.every((capability) => capabilities.includes(capability))) {
     return choosePermissions(chosen, capabilities, 'the connection has');
   }
@@ -77,7 +77,7 @@ function editedPermissions(
 }
 
 /**
- * Refuses every exchange and every outstanding token from the next request on. Throws a `Refusal`
+ * Rejects every exchange and every outstanding token from the next request on. Throws a `Refusal`
  * NOT_FOUND, INVALID_FIELD.
  */
 export async function disableConnection(
@@ -92,8 +92,8 @@ export async function disableConnection(
 }
 
 /**
- * Allows exchanges again; tokens from before stay ended. Owners get a notice of it. Throws a
- * `Refusal` NOT_FOUND.
+ * Allows exchanges again; earlier tokens stay ended. Owners get a notice. Throws a `Refusal`
+ * NOT_FOUND.
  */
 export function enableConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
@@ -103,18 +103,18 @@ export function enableConnection({ host }: Deps, request: NamedConnection): Chan
   });
 }
 
-/** Ends the connection for good, and its tokens with it. Throws a `Refusal` NOT_FOUND. */
+/** Ends the connection and its tokens permanently. Throws a `Refusal` NOT_FOUND. */
 export function deleteConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
     draft.send(MACHINE, instance, { type: 'deleted', at: draft.at, by: request.by.name });
   });
 }
 
-/** Owners are notified when a connection can do more, as they are of a new connection. */
+/** Owners are notified when a connection can do more, like for a new connection. */
 function noteWidened(draft: Draft, connection: string, what: string, by: Actor): void {
   const displayName = draft.instance(MACHINE, connection)?.context.displayName;
   const name = `projects/${draft.project}/ciConnections/${connection}`;
-  const text = `The CI connection "${String(displayName)}" (${name}) ${what}, by ${shownActor(draft, by.name)}`;
+  const text = `The CI connection "${String(displayName)}" (${name}) ${what} by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
@@ -148,12 +148,12 @@ export function grantsOfActive(view: ProjectView, serviceAccount: string): reado
   }
   throw new Refusal(
     'INVALID_STATE',
-    'The service account is disabled: enable it first, or choose another one',
+    'The service account is disabled. Enable it first, or choose another one',
   );
 }
 
 /**
- * The chosen permissions without duplicates. Throws INVALID_FIELD when none is chosen, one is
+ * The chosen permissions without duplicates. Throws INVALID_FIELD if none is chosen, one is
  * unknown, or one is not in `bound`.
  *
  * @param source of `bound`, for the error message: "the service account may do"

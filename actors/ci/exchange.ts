@@ -4,10 +4,11 @@
  *   verify the assertion -> burn its id -> compare, check states -> commit -> sign
  *
  * An unknown trust name takes the same path up to the comparison, as one of the default issuer. Its
- * answer is that of a mismatch, takes as long, and has an empty list of claims. That list, or a
- * refusal of the issuer where several are configured, may show a job with a genuine token for this
- * project which names exist; names are no secret. Nobody waits for the note of a refusal. States are
- * checked again inside the commit, so that no token is made after a revocation was acknowledged.
+ * response is that of a mismatch, takes as long, and has an empty list of claims. That list, or a
+ * refusal of the issuer if several are configured, may reveal existing names to a job with a
+ * genuine token for this project; names are not secret. No caller waits for the note of a refusal.
+ * States are checked again inside the commit, so that no token is made after a revocation was
+ * acknowledged.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -65,14 +66,14 @@ export interface AccessTokenClaims {
   /** `jti`: id of the exchange, also in the audit. */
   readonly token: string;
   readonly project: string;
-  /** Id of the connection that it acts for. */
+  /** Id of the connection for which it acts. */
   readonly connection: string;
-  /** Epoch of the connection when it was made. */
+  /** Epoch of the connection when the token was made. */
   readonly tokenEpoch: number;
   readonly expiresMs: number;
 }
 
-/** What became of an exchange: label of its count. */
+/** Outcome of an exchange: label of its count. */
 export type ExchangeOutcome =
   | 'EXCHANGED'
   | 'UNKNOWN_TRUST'
@@ -81,7 +82,9 @@ export type ExchangeOutcome =
   | 'NOT_READY'
   | DenialCause;
 
-/** What an exchange needs besides the proof: rows to compare with, and who signs the token. */
+/**
+ * Dependencies of an exchange besides the proof: rows to compare with, and the signer of the token.
+ */
 export interface ExchangeDeps extends ProofDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly clock: Clock;
@@ -89,21 +92,21 @@ export interface ExchangeDeps extends ProofDeps {
   readonly tokens: { sign(claims: AccessTokenClaims): Promise<string> };
   readonly notes: RefusalNotes;
   readonly audienceOf: (project: string) => string;
-  /** Called once for each exchange. */
+  /** Called once per exchange. */
   readonly count: (outcome: ExchangeOutcome) => void;
 }
 
-/** What a workflow sends; nothing in it is trusted before the assertion was verified. */
+/** The request of a workflow. Nothing in it is trusted before the assertion was verified. */
 export interface ExchangeRequest {
   readonly project: string;
-  /** Id of the connection, as the caller gives it. */
+  /** Id of the connection, as given by the caller. */
   readonly connection: string;
   readonly assertion: string;
 }
 
-/** What the workflow gets. */
+/** The response for the workflow. */
 export interface Exchanged {
-  /** A bearer for 15 minutes; shown once. */
+  /** A bearer token for 15 minutes; returned once. */
   readonly accessToken: string;
   readonly expiresMs: number;
   /** Position in EVENTS of the commit that recorded it. */
@@ -115,7 +118,7 @@ async function exchangeAssertion(deps: ExchangeDeps, request: ExchangeRequest): 
   const view = deps.host.view(project);
   const row = view.instance(MACHINE, id);
   const verified = await prove(deps, request, row);
-  // The row may have changed since it was read: the commit below checks it again.
+  // The row may have changed since it was read; the commit below checks it again.
   const denial = denialOf(view, row, verified);
   if (denial) throw deny(deps, row, denial);
   const granted = await commitExchange(deps, { project, id }, verified);
@@ -166,7 +169,7 @@ function denialOf(
   return connectionDenial(connection, grantsOfConnection(view, connection), verified);
 }
 
-/** Counts and notes a denial; returns the refusal for the caller. */
+/** Counts and records a denial. Returns the refusal for the caller. */
 function deny(
   { notes, count }: ExchangeDeps,
   connection: Instance<'ciConnection'> | undefined,
@@ -177,7 +180,7 @@ function deny(
   return deniedExchange(denial, noteRefusal(notes, connection, note));
 }
 
-/** The correlation id: that of the note, if there is a connection to note it on. */
+/** The correlation id: that of the note, if there is a connection on which to record it. */
 function noteRefusal(
   notes: RefusalNotes,
   connection: Instance<'ciConnection'> | undefined,
@@ -188,7 +191,7 @@ function noteRefusal(
 
 type GrantedToken = Pick<AccessTokenClaims, 'token' | 'tokenEpoch' | 'expiresMs'>;
 
-/** Commits nothing when the exchange is denied at the head. */
+/** Commits nothing if the exchange is denied at the head. */
 function commitExchange(
   { host, clock, random }: ExchangeDeps,
   { project, id }: { readonly project: string; readonly id: string },
@@ -216,29 +219,29 @@ function grantsOfConnection(view: ProjectView, connection: Instance<'ciConnectio
   return grantsOf(view, { project: view.project, machine: 'serviceAccount', id });
 }
 
-// Keyless CI put together, as the API sees it: verifications, connections, the exchange, and notes of refusals. A
-// person approves a workflow's identity; the workflow then exchanges its platform's signed token for
-// an access token. Answers hold secrets (a pairing code, an access token); commits hold only hashes
-// and claims.
+// Assembles keyless CI for the API: verifications, connections, the exchange, and notes of
+// refusals. A person approves a workflow's identity; the workflow then exchanges its platform's
+// signed token for an access token. Responses contain secrets (a pairing code, an access token);
+// commits contain only hashes and claims.
 
 /**
- * Every method throws a `Refusal`, with those of the host; changes: NOT_FOUND, INVALID_FIELD,
- * INVALID_STATE, LIMIT_EXCEEDED, REQUEST_ID_REUSED.
+ * Every method throws a `Refusal`, including those of the host. Changes throw NOT_FOUND,
+ * INVALID_FIELD, INVALID_STATE, LIMIT_EXCEEDED, REQUEST_ID_REUSED.
  */
 export interface KeylessCi {
   start(request: StartVerification): Promise<Committed<StartedVerification>>;
   /**
    * Proves an identity and grants nothing. Throws MALFORMED_CREDENTIAL for an unknown setup id or a
-   * wrong code, alike for both; TOO_MANY_REQUESTS (`retryAfterSeconds`) for a source of too many
-   * wrong codes; INVALID_STATE once the verification is over or its code was used; BAD_ASSERTION;
-   * EXCHANGE_DENIED for a kind of run that is never trusted; NOT_READY.
+   * wrong code, without distinction; TOO_MANY_REQUESTS (`retryAfterSeconds`) for a source of too
+   * many wrong codes; INVALID_STATE once the verification has ended or its code was used;
+   * BAD_ASSERTION; EXCHANGE_DENIED for a kind of run that is never trusted; NOT_READY.
    */
   submitProof(proof: SubmittedProof): Promise<ObservedProof>;
   /** Returns the id of the new connection. */
   approve(request: ApproveVerification): Promise<Committed<{ readonly connection: string }>>;
   reject(request: RejectVerification): Promise<Committed<Record<string, never>>>;
   edit(request: EditConnection): Promise<Committed<Record<string, never>>>;
-  /** Changes nothing when it is disabled already. */
+  /** Changes nothing if it is already disabled. */
   disable(
     request: NamedConnection & { readonly reason: string },
   ): Promise<Committed<Record<string, never>>>;
@@ -246,30 +249,30 @@ export interface KeylessCi {
   delete(request: NamedConnection): Promise<Committed<Record<string, never>>>;
   /**
    * Throws BAD_ASSERTION (`cause`), EXCHANGE_DENIED (`cause`, `correlation`, `claims`), and
-   * NOT_READY when the issuer's keys are unavailable.
+   * NOT_READY if the issuer's keys are unavailable.
    */
   exchange(request: ExchangeRequest): Promise<Exchanged>;
   /** Required audience of the issuer's tokens for this project. */
   audienceOf(project: string): string;
   /** Resolves when no note of a refusal is being written. */
   settled(): Promise<void>;
-  /** Writes the notes that are still held back. Call it before the host stops. */
+  /** Writes the pending notes. Call it before the host stops. */
   close(): Promise<void>;
 }
 
-/** Ports of all parts of this room together. */
+/** Ports of all parts of this room. */
 export type KeylessCiOptions = Omit<
   ExchangeDeps & SubmitProofDeps & VerificationsDeps,
   'notes' | 'wrongCodes' | 'audienceOf'
 > &
   Pick<RefusalNotesDeps, 'onLost'> & {
-    /** Origin under which the service is reached, without a slash at its end. */
+    /** Public origin of the service, without a trailing slash. */
     readonly publicUrl: () => string;
   };
 
 /**
- * Opens the room: verifications, connections and exchanges. `close` writes the notes of refusals
- * that are still held.
+ * Opens the room: verifications, connections and exchanges. `close` writes the pending notes of
+ * refusals.
  */
 export function createKeylessCi(options: KeylessCiOptions): KeylessCi {
   // Unique for each deployment and project: a token for one cannot be used in another.

@@ -1,34 +1,34 @@
 /**
- * Notes of refused exchanges, at most one a minute for each connection, so that a stranger cannot
- * fill the audit. The first refusal of a burst is noted at once; later ones are collected into the
- * next note, each counted under its own code, so that garbage cannot hide a mismatch. Stopping the
- * service writes held notes; a killed process loses the refusals of the last minute at most. Each
- * refusal carries the correlation id of the note that counts it.
+ * Notes of rejected exchanges, at most one per minute and connection, so that a stranger cannot
+ * fill the audit log. The first refusal of a burst is recorded at once. Later ones are collected
+ * into the next note, each counted under its own code, so that garbage cannot hide a mismatch.
+ * Stopping the service writes pending notes; a killed process loses at most the refusals of the
+ * last minute. Each refusal has the correlation id of the note that counts it.
  */
 import type { CiClaimDifference } from '../../machines/ci/ci-connection.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 
-/** Least time between two notes of one connection or verification, ms. */
+/** Minimum time between two notes of one connection or verification, ms. */
 export const APART_MS = 60_000;
 
 /**
- * One refusal, without anything that the stranger could have chosen but the code and the claims
- * that were compared.
+ * One refusal. The only parts that the stranger could have chosen are the code and the compared
+ * claims.
  */
 export interface RefusedExchange {
-  /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of about two dozen. */
+  /** Reason and cause, e.g. `IDENTITY_MISMATCH`, one of about two dozen. */
   readonly code: string;
   readonly differences: readonly CiClaimDifference[];
 }
 
-/** The host that notes are committed by. */
+/** The host that commits notes. */
 export interface RefusalNotesDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with the number of refusals that could not be noted. */
+  /** Called with the number of refusals that could not be recorded. */
   readonly onLost: (refusals: number, error: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ interface Note {
   readonly project: string;
   readonly connection: string;
   readonly correlation: string;
-  /** Refusals of each code. */
+  /** Number of refusals by code. */
   readonly codes: Map<string, number>;
   /** By claim and difference. */
   readonly differences: Map<string, CiClaimDifference>;
@@ -48,12 +48,12 @@ interface Held {
 }
 
 /**
- * Notes of one node. At most one is held for each connection, so that memory is bounded by their
+ * Notes of one node. At most one is pending per connection, so that memory is bounded by their
  * number.
  */
 export class RefusalNotes {
   readonly #deps: RefusalNotesDeps;
-  /** By id of the connection: at most one each. */
+  /** By id of the connection; at most one each. */
   readonly #held = new Map<string, Held>();
   readonly #writing = new Map<string, Promise<void>>();
 
@@ -67,8 +67,8 @@ export class RefusalNotes {
   }
 
   /**
-   * Notes a refused exchange, now or in the next note, and returns the id of that note. Callers do
-   * not wait for the write: its duration would reveal that the connection exists.
+   * Records a rejected exchange, now or in the next note, and returns the id of that note. Callers
+   * do not wait for the write, because its duration would reveal that the connection exists.
    */
   add(connection: Instance<'ciConnection'>, { code, differences }: RefusedExchange): string {
     const { instance: id, project } = connection;
@@ -97,7 +97,7 @@ export class RefusalNotes {
     await Promise.all(this.#writing.values());
   }
 
-  /** Writes the held notes. */
+  /** Writes the pending notes. */
   async close(): Promise<void> {
     const held = [...this.#held.values()];
     this.#held.clear();
@@ -106,13 +106,16 @@ export class RefusalNotes {
     await Promise.all(held.map(({ note }) => this.#write(note, { evenIfEarly: true })));
   }
 
-  /** How long a note has to wait, ms. Reads the row again: the caller's may be older. */
+  /**
+   * Wait before the note may be written, ms. Reads the row again, because the caller's may be
+   * outdated.
+   */
   #waitMs({ project, instance }: Instance<'ciConnection'>): number {
     if (this.#writing.has(instance)) return APART_MS;
     const row = this.#deps.host.view(project).instance('ciConnection', instance);
     const lastRefusalMs = row?.context?.lastRefusalMs ?? null;
     if (lastRefusalMs === null) return 0;
-    // At most a minute, even after the clock has jumped.
+    // At most a minute, even after a jump of the clock.
     return Math.min(lastRefusalMs + APART_MS - this.#deps.clock.now(), APART_MS);
   }
 
@@ -156,11 +159,14 @@ function refusalsIn({ codes }: Note): number {
   return [...codes.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** 0: noted; otherwise how many ms too early it is, because another node has noted one. */
+/**
+ * 0: recorded; otherwise the number of ms by which it is too early, because another node has
+ * recorded one.
+ */
 function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const { connection, correlation } = note;
   const row = draft.instance('ciConnection', connection);
-  // Deleted meanwhile: nothing is left to note it on.
+  // Deleted meanwhile, so there is nothing to record it on.
   if (!row || row.final) return 0;
   const { lastRefusalMs } = row.context;
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);

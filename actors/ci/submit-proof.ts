@@ -1,13 +1,13 @@
 /**
  * Proof of a verification: a pairing code, good for one observation, and a signed identity. The
- * identity is verified first, because it says who is trying: wrong codes count against the repository
- * that proved itself, or against the network if nothing is proved. Guessing locks out the guesser,
- * and neither a shared address nor another repository.
+ * identity is verified first, because it tells who is trying: wrong codes count against the
+ * repository that proved itself, or against the network if nothing is proved. Guessing locks out
+ * the guesser, but neither a shared address nor another repository.
  *
  *   prove -> is the source locked? -> code -> still unused? -> refusal of the identity -> observe
  *
- * The decision checks at the project's head that the code is unused: of two concurrent submissions
- * exactly one is observed.
+ * The decision checks at the project's head that the code is unused, so that exactly one of two
+ * concurrent submissions is observed.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { CiObservation, ObservedClaims } from '../../machines/ci/ci-verification.ts';
@@ -34,22 +34,22 @@ import {
 
 const MACHINE = 'ciVerification';
 
-/** What checks a proof, and counts wrong codes. */
+/** Checks a proof, and counts wrong codes. */
 export interface SubmitProofDeps extends ProofDeps {
   readonly host: Pick<Host, 'view' | 'findInstance' | 'submit'>;
   readonly clock: Clock;
   readonly codes: PairingCodes;
   readonly wrongCodes: WrongCodes;
-  /** Called for each wrong pairing code, and each attempt of a locked source. */
+  /** Called for each wrong pairing code, and each attempt by a locked source. */
   readonly countWrongCode: (outcome: 'WRONG' | 'LOCKED') => void;
 }
 
-/** What a workflow's verification step sends. */
+/** The data that a workflow's verification step sends. */
 export interface SubmittedProof {
   readonly setupId: string;
   readonly pairingCode: string;
   readonly assertion: string;
-  /** Origin of the request: an IPv4 address, or an IPv6 network of 64 bits. */
+  /** Origin of the request: an IPv4 address, or an IPv6 /64 network. */
   readonly network: string;
 }
 
@@ -63,8 +63,8 @@ export interface ObservedProof {
 }
 
 /**
- * Resolves with what was observed, for a person to review. Throws a `Refusal`; a wrong code, an
- * unknown setup id and a used code are refused alike.
+ * Resolves with the observation, for a person to review. Throws a `Refusal`; a wrong code, an
+ * unknown setup id and a used code get the same one.
  */
 export async function submitProof(
   deps: SubmitProofDeps,
@@ -72,10 +72,11 @@ export async function submitProof(
 ): Promise<ObservedProof> {
   const row = deps.host.findInstance(MACHINE, setupId);
   const codeHash = deps.codes.hash(pairingCode);
-  // Nothing is burned for a verification that accepts no proof any more.
+  // Nothing is burned for a verification that no longer accepts a proof.
   const proof =
     row && isAwaitingProof(row, deps.clock.now()) ? await prove(deps, row, assertion) : {};
-  // No await from here to the comparison: of concurrent attempts no more than five count.
+  // There is no await from here to the comparison, so that at most five of several concurrent
+  // attempts count.
   assertNotLocked(deps, setupId, sourceOf(proof, network));
   if (!row || !isCodeOf(row, codeHash)) {
     deps.wrongCodes.add(setupId, sourceOf(proof, network));
@@ -91,15 +92,15 @@ export async function submitProof(
     }
     throw refusal;
   }
-  if (!verified) throw new Error('A verification that awaits proof was not proved');
+  if (!verified) throw new Error('A verification awaits proof but has none');
   return observe(deps, row, codeHash, observationOf(verified));
 }
 
 /** Outcome of an assertion. */
 interface Proof {
-  /** Absent: no identity was proved. */
+  /** Absent if no identity was proved. */
   readonly verified?: VerifiedAssertion;
-  /** Why it is not accepted; shown only to a caller with the right code. */
+  /** The reason why it is not accepted. Only a caller with the right code sees it. */
   readonly refusal?: Refusal;
 }
 
@@ -119,7 +120,7 @@ async function prove(
   }
 }
 
-/** Source of an attempt: the repository that proved itself, or else the network. */
+/** Source of an attempt: the repository that proved itself, otherwise the network. */
 function sourceOf({ verified }: Proof, network: string): string {
   if (!verified) return `network ${network}`;
   const { bound, ownerClaims } = verified.claims;
@@ -138,12 +139,14 @@ function assertNotLocked(
   const seconds = Math.ceil(waitMs / 1000);
   throw new Refusal(
     'TOO_MANY_REQUESTS',
-    `${WRONG_CODES_MAX} wrong pairing codes came from this source: copy the setup id and the code again, and try again in ${seconds} s. The verification stays open for others`,
+    `${WRONG_CODES_MAX} wrong pairing codes came from this source. Copy the setup id and the code again, and try again in ${seconds} s. The verification stays open for others`,
     { retryAfterSeconds: String(seconds) },
   );
 }
 
-/** For the reviewer, who does not see the job's log. The code was right, so this is no stranger. */
+/**
+ * For the reviewer, who does not see the job's log. The code was right, so this is not a stranger.
+ */
 async function noteRefusedProof(
   { host }: SubmitProofDeps,
   { project, instance }: Instance<'ciVerification'>,
@@ -190,7 +193,7 @@ async function observe(
   return { issuer, bound, recorded, digest };
 }
 
-/** For the reviewer, who should know that somebody guesses codes. */
+/** For the reviewer, who should know that someone is guessing codes. */
 async function noteWrongCode(
   { host, wrongCodes, clock }: SubmitProofDeps,
   row: Instance<'ciVerification'>,
@@ -221,19 +224,19 @@ function isCodeOf(row: Instance<'ciVerification'>, codeHash: string): boolean {
 function unknownCode(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The setup id and the pairing code do not belong together: copy both again from the verification. After 5 wrong codes a source has to wait for 10 minutes',
+    'The setup id and the pairing code do not belong together. Copy both again from the verification. After 5 wrong codes, a source has to wait for 10 minutes',
   );
 }
 
 const WRONG_CODES_MAX = 5;
 /** Lock after the last wrong code, ms. */
 const LOCK_MS = 10 * 60_000;
-/** Remembered sources and verifications, each; a few MB. */
+/** Maximum remembered sources and verifications, each; a few MB. */
 const KEPT_MAX = 10_000;
 
 interface Attempts {
   readonly codes: number;
-  /** Of elapsed time, ms. */
+  /** Elapsed time, ms. */
   readonly lastMs: number;
 }
 
@@ -243,12 +246,13 @@ interface Unnoted {
 }
 
 /**
- * Wrong pairing codes: five lock their source out of that verification for ten minutes, and nobody
- * else. A lock of the whole verification would let a stranger end it.
+ * Wrong pairing codes: five lock their source out of that verification for ten minutes, and no
+ * other source. A lock of the whole verification would let a stranger end it.
  *
- * The lock only keeps noise down; the code cannot be guessed. It has 43 characters of 62, 256 bits. A
- * million guesses a second make 2^31 within the 30 minutes of a verification, and hit one time in
- * 2^225. So no bound over all sources is needed, and counts may be lost with the process.
+ * The lock only reduces noise, because the code cannot be guessed. It has 43 characters of 62, 256
+ * bits. A million guesses per second make 2^31 within the 30 minutes of a verification, and succeed
+ * one time in 2^225. So no bound over all sources is needed, and counts may be lost with the
+ * process.
  */
 export class WrongCodes {
   readonly #clock: Pick<Clock, 'elapsed'>;
@@ -261,7 +265,7 @@ export class WrongCodes {
     this.#clock = clock;
   }
 
-  /** How long the source must wait before another attempt counts, ms; 0 = not at all. */
+  /** Wait before another attempt of the source counts, ms; 0 = none. */
   waitMs(setupId: string, source: string): number {
     const attempts = this.#attemptsOf(keyOf(setupId, source));
     if (attempts.codes < WRONG_CODES_MAX) return 0;
@@ -276,8 +280,8 @@ export class WrongCodes {
   }
 
   /**
-   * Number of wrong codes to note now; 0 = they wait for a later note. A note is a commit, and
-   * strangers must not fill the audit, so that there is one a minute.
+   * Number of wrong codes to record now; 0 = they wait for a later note. A note is a commit, and
+   * strangers must not fill the audit log, so there is one per minute.
    */
   takeForNote(verification: string): number {
     const nowMs = this.#clock.elapsed();
@@ -296,7 +300,7 @@ export class WrongCodes {
   }
 }
 
-/** Of fixed length, whatever a stranger sends as setup id. */
+/** A key of fixed length, whatever a stranger sends as setup id. */
 function keyOf(setupId: string, source: string): string {
   return hash('sha256', JSON.stringify([setupId, source]));
 }

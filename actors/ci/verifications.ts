@@ -1,6 +1,6 @@
 /**
- * Verifications: started, approved and rejected by a person. States and limits are checked inside
- * the decision, at the project's head, so that of two concurrent approvals exactly one wins.
+ * Verifications: a person starts, approves and rejects them. States and limits are checked inside
+ * the decision, at the project's head, so that exactly one of two concurrent approvals wins.
  */
 import { createHash } from 'node:crypto';
 import type { CiConnectionInput } from '../../machines/ci/ci-connection.ts';
@@ -26,18 +26,18 @@ import {
 
 const MACHINE = 'ciVerification';
 
-/** Verifications of a project that wait for proof or review, at most. */
+/** Maximum verifications of a project that wait for proof or review. */
 export const OPEN_VERIFICATIONS_MAX = 50;
 
-/** Makes and hashes pairing codes; their form is defined in `src/platform/keys.ts`. */
+/** Makes and hashes pairing codes. `src/platform/keys.ts` defines their form. */
 export interface PairingCodes {
-  /** @param id of the verification that the code is for */
+  /** @param id of the verification for which the code is */
   mint(id: string): { readonly text: string; readonly hash: string };
   /** Hex SHA-256: what is stored and compared. */
   hash(text: string): string;
 }
 
-/** What verifications need; `assertions` knows the configured issuers. */
+/** Dependencies of verifications; `assertions` knows the configured issuers. */
 export interface VerificationsDeps {
   readonly host: Pick<Host, 'submit'>;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ export interface VerificationsDeps {
   readonly audienceOf: (project: string) => string;
 }
 
-/** Asks to trust a workflow of an issuer, as a service account. */
+/** Requests to trust a workflow of an issuer, as a service account. */
 export interface StartVerification extends CiChange {
   /** Id of an active service account. */
   readonly serviceAccount: string;
@@ -61,21 +61,21 @@ export interface StartVerification extends CiChange {
 export interface StartedVerification {
   /** Id, also called the setup id. */
   readonly verification: string;
-  /** In the first answer only. */
+  /** In the first response only. */
   readonly pairingCode?: string;
 }
 
-/** Approves exactly what was reviewed: the digest must be that of the present observation. */
+/** Approves exactly what was reviewed: the digest must be that of the current observation. */
 export interface ApproveVerification extends CiChange {
   readonly verification: string;
-  /** '' = the verification's. */
+  /** '' = that of the verification. */
   readonly displayName: string;
   readonly capabilities: readonly string[];
   /** Digest of the reviewed observation. */
   readonly digest: string;
 }
 
-/** Ends a verification without a connection; `reason` is for people. */
+/** Ends a verification without a connection; `reason` is for users. */
 export interface RejectVerification extends CiChange {
   readonly verification: string;
   readonly reason: string;
@@ -120,7 +120,7 @@ export async function startVerification(
       return { verification: id };
     },
   });
-  // Another id answers a resent request: its code was in the first answer only.
+  // For a resent request, the response has another id; its code was in the first response only.
   if (committed.answer.verification !== id) return committed;
   return { ...committed, answer: { verification: id, pairingCode: code.text } };
 }
@@ -132,11 +132,11 @@ function issuerOf({ assertions }: VerificationsDeps, requested: string) {
   const names = assertions.names().join(', ') || 'none is';
   throw invalidField(
     'issuer',
-    `issuer "${requested.slice(0, 100)}" is not configured here (${names}): the operator can add it to SVC_CI_ISSUERS`,
+    `issuer "${requested.slice(0, 100)}" is not configured here (${names}). The operator can add it to SVC_CI_ISSUERS`,
   );
 }
 
-/** Throws LIMIT_EXCEEDED when the project has `max` open ones. */
+/** Throws LIMIT_EXCEEDED if the project has `max` open ones. */
 function assertBelowMax(
   draft: Draft,
   machine: 'ciVerification' | 'ciConnection',
@@ -145,14 +145,14 @@ function assertBelowMax(
   if (draft.countInstances(machine, { final: false }) < max) return;
   const what =
     machine === MACHINE
-      ? `verifications waiting: approve or reject one, or wait for one to expire`
-      : `CI connections: delete one first`;
+      ? `open verifications. Approve or reject one, or wait for one to expire`
+      : `CI connections. Delete one first`;
   throw new Refusal('LIMIT_EXCEEDED', `The project has ${max} ${what}`, { limit: String(max) });
 }
 
 /**
  * Makes the connection from the observed claims, in the commit that ends the verification. Throws a
- * `Refusal`, among them for a digest that is not that of the observation.
+ * `Refusal`, also for a digest that is not that of the observation.
  */
 export async function approveVerification(
   { host, clock, random }: VerificationsDeps,
@@ -233,7 +233,7 @@ function reviewed({ observation }: CiVerificationContext, digest: string): CiObs
   if (observation === null) {
     throw new Refusal(
       'INVALID_STATE',
-      'No workflow has shown its identity yet: run the verification step first',
+      'No workflow has proved its identity yet. Run the verification step first',
       { state: 'awaitingProof' },
     );
   }
@@ -244,7 +244,7 @@ function reviewed({ observation }: CiVerificationContext, digest: string): CiObs
   }
   throw new Refusal(
     'INVALID_STATE',
-    'The verification step has run again since the review: read the verification, review its claims, and approve their digest',
+    'The verification step has run again since the review. Read the verification, review its claims, and approve their digest',
     { state: 'observed' },
   );
 }
@@ -272,17 +272,17 @@ function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance<'ci
   throw new Refusal('NOT_FOUND', `There is no verification ${id} in the project`);
 }
 
-/** Throws INVALID_STATE when the verification is over, also before its timer has fired. */
+/** Throws INVALID_STATE if the verification has ended, even before its timer has fired. */
 function assertOpen(row: Instance<'ciVerification'>, nowMs: number): void {
   const { expiresMs, reason, connection } = row.context;
   const isLate = nowMs >= expiresMs;
   if (!row.final && !isLate) return;
   const endings: Readonly<Record<string, string>> = {
-    approved: `was approved before, as connection ${connection}`,
+    approved: `was already approved, as connection ${connection}`,
     rejected: `was rejected${reason ? `: ${reason}` : ''}`,
   };
   const state = row.final ? String(row.value) : 'expired';
-  const predicate = endings[state] ?? 'has expired after 30 minutes: start a new one';
+  const predicate = endings[state] ?? 'has expired after 30 minutes. Start a new one';
   throw new Refusal('INVALID_STATE', `The verification ${predicate}`, { state });
 }
 
@@ -291,13 +291,13 @@ export function isAwaitingProof(row: Instance<'ciVerification'>, nowMs: number):
   return row.value === 'awaitingProof' && nowMs < row.context.expiresMs;
 }
 
-/** Throws INVALID_STATE when the verification is over, or its code was used. */
+/** Throws INVALID_STATE if the verification has ended, or its code was used. */
 export function assertAwaitingProof(row: Instance<'ciVerification'>, nowMs: number): void {
   assertOpen(row, nowMs);
   if (isAwaitingProof(row, nowMs)) return;
   throw new Refusal(
     'INVALID_STATE',
-    'The pairing code was used: it is good for one observation, which waits for review. To have another one observed, reject this verification and start a new one',
+    'The pairing code was used. It is good for one observation, which waits for review. To have another one observed, reject this verification and start a new one',
     { state: String(row.value) },
   );
 }

@@ -1,7 +1,7 @@
 /**
- * Watch over data centers: whether their collectors still report. Only the data center's own state
- * (live or stale) is committed; whether one VM's telemetry is fresh follows from its last observation.
- * The history of a stale data center stays readable and is never shown as live.
+ * Checks whether the collectors of data centers still report. Only the data center's own state
+ * (live or stale) is committed; whether one VM's telemetry is fresh follows from its last
+ * observation. The history of a stale data center stays readable and is never presented as live.
  */
 
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -20,19 +20,23 @@ export interface DatacentersDeps {
   readonly datacenter: string;
   /** Silence after which a data center is stale: 3 sampling intervals, ms. */
   readonly silenceMs: number;
-  /** How long ago rows of data centers arrived at other members, ms. Absent: there are none. */
+  /** Time since rows of data centers arrived at other members, ms. Absent: there are no others. */
   readonly heardElsewhere?: () => ReadonlyMap<string, number>;
-  /** Does this member act for `_system`? Every member hears all rows, and that one commits. */
+  /**
+   * True if this member acts for `_system`. Every member receives all rows, and that one commits.
+   */
   readonly ownership: Pick<Ownership, 'owns'>;
-  /** Called when a change of state could not be committed; the next check tries again. */
+  /** Called when a change of state could not be committed. The next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
 
-/** When rows of a data center were last received; before the first, when the watch began. */
+/**
+ * Time when rows of a data center were last received; before the first row, the start of the check.
+ */
 interface Heard {
   /** Elapsed time, ms. */
   readonly elapsedMs: number;
-  /** How long the process had stood still by then, in all, ms. */
+  /** Total time for which the process had stood still by then, ms. */
   readonly stoodStillMs: number;
   /** Unix ms. */
   readonly atMs: number;
@@ -40,19 +44,20 @@ interface Heard {
 }
 
 /**
- * When each data center was last heard of, by this node. After a restart each has a whole silence
- * of time.
+ * The time when this node last received rows of each data center. After a restart, each has a full
+ * silence period.
  */
 export class Datacenters {
   readonly #deps: DatacentersDeps;
   readonly #heard = new Map<string, Heard>();
-  /** Data centers that are checked from the start, even if they never reported. */
+  /** Data centers that are checked from the start, even if they have never reported. */
   #given: ReadonlySet<string> = new Set();
   /** Elapsed time, ms. */
   #beganMs = 0;
   /**
-   * How long this process has stood still so far, ms: stopped, or its machine suspended. What came
-   * meanwhile is heard after the first check, so that this time is no silence.
+   * Total time for which this process has stood still so far, ms: stopped, or its machine
+   * suspended. Rows that arrived meanwhile are received after the first check, so this time does
+   * not count as silence.
    */
   #stoodStillMs = 0;
 
@@ -60,12 +65,14 @@ export class Datacenters {
     this.#deps = deps;
   }
 
-  /** Rows from a collector of a data center arrived now; undefined = of this node's own. */
+  /**
+   * Rows from a collector of a data center arrived now; undefined = of this node's own data center.
+   */
   readonly reported = (datacenter = this.#deps.datacenter): void => {
     this.#heard.set(datacenter, this.#now(true));
   };
 
-  /** How long ago rows of data centers arrived here, ms. */
+  /** Time since rows of data centers arrived here, ms. */
   ages(): Record<string, number> {
     const elapsedMs = this.#deps.clock.elapsed();
     const reported = [...this.#heard].filter(([, heard]) => heard.reported);
@@ -84,14 +91,14 @@ export class Datacenters {
   }
 
   /**
-   * Rows of a data center are in the log, received then, Unix ms: its member may have died before it
-   * said that it heard them.
+   * Rows of a data center, received at that time (Unix ms), are in the log. Their member may have
+   * died before it reported them.
    */
   readonly heardInLog = (datacenter: string, receivedMs: number): void => {
     this.#hear(datacenter, Math.max(0, this.#deps.clock.now() - receivedMs));
   };
 
-  /** Takes in what other members have heard since: rows of a data center may arrive at any of them. */
+  /** Adds the reports of other members, because rows of a data center may arrive at any of them. */
   #hearOthers(): void {
     for (const [datacenter, agoMs] of this.#deps.heardElsewhere?.() ?? []) {
       this.#hear(datacenter, agoMs);
@@ -106,21 +113,21 @@ export class Datacenters {
     }
   }
 
-  /** Its committed state; `live` for one that was never stale. */
+  /** Its committed state; `live` if it was never stale. */
   stateOf(datacenter: string): 'live' | 'stale' {
     const row = this.#deps.host.view(SYSTEM_PROJECT).instance('datacenter', datacenter);
     return row?.value === 'stale' ? 'stale' : 'live';
   }
 
-  /** Every data center that is watched, with its committed state. */
+  /** Every checked data center, with its committed state. */
   states(): ReadonlyMap<string, 'live' | 'stale'> {
     return new Map(Array.from(this.#heard.keys(), (name) => [name, this.stateOf(name)]));
   }
 
   /**
-   * Checks every `checkMs` until `signal`. The given data centers, and those that ever reported, are
-   * checked from the start on. A start does not count as a report: a stale data center stays stale
-   * until rows arrive.
+   * Checks every `checkMs` until `signal`. The given data centers, and those that ever reported,
+   * are checked from the start on. A start does not count as a report: a stale data center stays
+   * stale until rows arrive.
    */
   async run(datacenters: readonly string[], checkMs: number, signal: AbortSignal): Promise<void> {
     this.#given = new Set(datacenters);
@@ -161,7 +168,7 @@ export class Datacenters {
     const { clock, silenceMs } = this.#deps;
     const silentMs = clock.elapsed() - last.elapsedMs - (this.#stoodStillMs - last.stoodStillMs);
     const state = silentMs > silenceMs ? 'stale' : 'live';
-    // What another member had last said may be older than the rows that it took before it died.
+    // The last report of another member may be older than the rows that it received before it died.
     if (state === 'stale' && clock.elapsed() - this.#beganMs <= silenceMs) return;
     if (state === 'live' && !last.reported) return;
     if (state === this.stateOf(datacenter) && this.#isRemembered(datacenter)) return;

@@ -2,7 +2,7 @@
  * Enrolments of VMs for expanded monitoring. A person offers it and gets a one-time token for the
  * guest. The agent there exchanges the token for a key that writes only that VM's expanded series.
  * Token, key, the end of the previous key and the VM's record change in one decision, so that a VM
- * never has two agents, and of two concurrent uses of a token only one succeeds.
+ * never has two agents, and only one of two concurrent uses of a token succeeds.
  */
 import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
@@ -14,7 +14,7 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { VmBody } from './vm-directory.ts';
 
-/** Lifetime of an agent's key, ms; the VM must be enrolled again before its end. */
+/** Lifetime of an agent's key, ms. The VM must be enrolled again before its end. */
 const AGENT_KEY_MS = 365 * 86_400_000;
 const SYSTEM_LENGTH_MAX = 200;
 
@@ -23,15 +23,15 @@ export interface VmChange extends IdentityChange {
   readonly vm: string;
 }
 
-/** Offers enrolment of a VM, which ends an offer that was open. */
+/** Offers enrolment of a VM, which ends an open offer. */
 export interface OfferEnrolment extends VmChange {
-  /** '' = the known VM's own. */
+  /** '' = that of the known VM. */
   readonly datacenter: string;
 }
 
-/** The token for the guest, good for one use. */
+/** The token for the guest, which can be used once. */
 export interface OfferedEnrolment {
-  /** null when this answers a resent request, as the token cannot be read again. */
+  /** null for a resent request, because the token cannot be read again. */
   readonly token: string | null;
   /** End of the token, Unix ms. */
   readonly expiresMs: number;
@@ -47,33 +47,33 @@ export interface EnrolledAgent {
   readonly expiresMs: number;
 }
 
-/** Methods reject with a `Refusal`, and with what `Host.submit` throws. */
+/** Methods reject with a `Refusal`, and with the errors of `Host.submit`. */
 export interface Enrolments {
   /**
-   * A token for the agent of a VM, which may be new. It replaces an earlier token; the present agent
-   * keeps working until the next one enrols. INVALID_FIELD (data center missing, or not the VM's),
+   * A token for the agent of a VM, which may be new. It replaces an earlier token; the current
+   * agent works until the next one enrols. INVALID_FIELD (data center missing, or not the VM's),
    * INVALID_STATE (no expanded monitoring there, or the VM was retired).
    */
   offer(request: OfferEnrolment): Promise<OfferedEnrolment>;
-  /** Ends expanded monitoring, token and key at once. Changes nothing when it is off. NOT_FOUND. */
+  /** Ends expanded monitoring, token and key at once. Changes nothing if it is off. NOT_FOUND. */
   end(request: VmChange): Promise<void>;
   /**
-   * Exchanges a token for a key. MALFORMED_CREDENTIAL, alike for a token that is unknown, used,
-   * withdrawn or expired.
+   * Exchanges a token for a key. MALFORMED_CREDENTIAL for a token that is unknown, used, withdrawn
+   * or expired, without distinction.
    *
    * @param system description of the guest by its agent, for display
    */
   enrol(token: string, system: string): Promise<EnrolledAgent>;
-  /** Can VMs of this data center be enrolled? */
+  /** True if VMs of this data center can be enrolled. */
   isAvailableIn(datacenter: string): boolean;
 }
 
-/** The host, and the data centers that allow it. */
+/** The host, and the data centers that allow enrolment. */
 export interface EnrolmentsDeps {
   readonly host: Pick<Host, 'submit' | 'findInstance'>;
   /** Data centers with expanded monitoring. */
   readonly datacenters: readonly string[];
-  /** Secrets, whose form is defined in `src/platform/keys.ts`. */
+  /** Secrets. `src/platform/keys.ts` defines their form. */
   readonly secrets: EnrolmentSecrets;
 }
 
@@ -88,7 +88,7 @@ export interface EnrolmentSecrets {
   hash(text: string): string;
 }
 
-/** Wraps the host; enrolments of a VM are decided one after another at its project's head. */
+/** Wraps the host. Enrolments of a VM are decided one after another at its project's head. */
 export function createEnrolments(deps: EnrolmentsDeps): Enrolments {
   return {
     offer: (request) => offer(deps, request),
@@ -143,7 +143,7 @@ async function enrol(
   const digest = secrets.hash(token);
   const id = secrets.parseToken(token);
   const found = id === undefined ? undefined : host.findInstance('enrolment', id);
-  // Also compared for an unknown enrolment, so that the duration is the same. Costs no commit.
+  // An unknown enrolment is compared too, so that the duration is the same. Costs no commit.
   const isKnown = sameDigest(found?.context.tokenHash, digest);
   if (!found || !isKnown) throw uselessToken();
   const { project, vm } = found.context;
@@ -177,7 +177,7 @@ function submission({ project, by, request }: IdentityChange) {
 function retiredVm(vm: string): Refusal {
   return new Refusal(
     'INVALID_STATE',
-    `The VM ${vm} was retired: it can be enrolled once a collector reports it again`,
+    `The VM ${vm} was retired. It can be enrolled once a collector reports it again`,
   );
 }
 
@@ -190,7 +190,7 @@ export function endAgentOf(draft: Draft, vm: string, by: string): void {
   draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
 }
 
-/** The data center reported by a collector; until there is one, the caller's. */
+/** The data center reported by a collector; before the first report, the caller's. */
 function datacenterFor(
   { datacenters }: EnrolmentsDeps,
   known: VmBody | undefined,
@@ -206,14 +206,14 @@ function datacenterFor(
   const datacenter = reported ?? (requested || known?.datacenter);
   if (datacenter === undefined) {
     const message =
-      'datacenter is missing: it is needed for a VM that no collector has reported yet';
+      'datacenter is missing: it is required for a VM that no collector has reported yet';
     throw invalidField('datacenter', message);
   }
   assertExpanded(datacenters, datacenter);
   return datacenter;
 }
 
-/** Data center of the VM as a collector reported it; undefined = none has. */
+/** Data center of the VM as reported by a collector; undefined if none has reported it. */
 function reportedDatacenter(known: VmBody | undefined): string | undefined {
   return known && !known.isExpected ? known.datacenter : undefined;
 }
@@ -240,8 +240,8 @@ function isUsable(
 function uselessToken(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The enrolment token cannot be used: it is unknown, was used, was withdrawn, or is older ' +
-      'than 24 hours. Enrol the VM again for a new one',
+    'The enrolment token cannot be used. It is unknown, was used, was withdrawn, or is older ' +
+      'than 24 hours. Enrol the VM again to get a new one',
   );
 }
 
@@ -271,7 +271,7 @@ function revokeKey(
   draft.send('credential', credential, { type: 'revoked', at: draft.at, reason, by });
 }
 
-/** Adds the agent to the VM's record, which is made if no collector has reported the VM. */
+/** Adds the agent to the VM's record, which is created if no collector has reported the VM. */
 function putWatched(
   draft: Draft,
   vm: string,
@@ -296,8 +296,8 @@ function putWatched(
 }
 
 /**
- * Removes the agent from the VM's record. The record stays, even if no collector ever reported the VM,
- * because the agent's samples are read through it.
+ * Removes the agent from the VM's record. The record stays, even if no collector ever reported the
+ * VM, because the agent's samples are read through it.
  */
 function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
   if (!before?.hasAgent) return;
@@ -306,7 +306,7 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
-  // Records of this kind are always written as `VmBody`.
+  // Records of this kind are only written as `VmBody`.
   return draft.record('vm', vm)?.body;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Export shards of VMs. A VM's shard is decided once, in the commit that registers it, and kept in
- * its record: it never changes, whatever other VMs come and go. The fill of the shards is a record
- * of the project, read and written in the same decision, so that two registrations cannot take one
- * place.
+ * Export shards of VMs. A VM's shard is decided once, in the commit that registers it, and stored
+ * in its record. It never changes, whatever other VMs are added or removed. The fill of the shards
+ * is a record of the project, read and written in the same decision, so that two registrations
+ * cannot take one slot.
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
@@ -12,13 +12,13 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** VMs of a shard at most. */
+/** Maximum VMs of a shard. */
 export const SHARD_VMS_MAX = 500;
 
 const KIND = 'exportShards';
 const ID = 'vms';
 
-/** Body of the record: VMs that were put into each shard. Never gets shorter. */
+/** Body of the record: number of VMs ever put into each shard. The list never gets shorter. */
 interface ShardCounts {
   readonly vms: readonly number[];
 }
@@ -28,7 +28,7 @@ export function shardCount(view: ProjectView): number {
   return Math.max(1, countsOf(view).length);
 }
 
-/** Takes places one after another; `store` writes down what was taken, in the same decision. */
+/** Takes slots one after another; `store` records them in the same decision. */
 export class ShardPlaces {
   readonly #draft: Draft;
   readonly #counts: number[];
@@ -54,7 +54,7 @@ export class ShardPlaces {
 }
 
 function countsOf(view: ProjectView): readonly number[] {
-  // Records of this kind are written by `ShardPlaces` alone.
+  // Only `ShardPlaces` writes records of this kind.
   const body = view.record(KIND, ID)?.body;
   return body?.vms ?? [];
 }

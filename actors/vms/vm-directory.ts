@@ -1,7 +1,8 @@
 /**
- * Which VMs exist. The directory has the VM records of all projects in memory, one for a host, which
- * registration, liveness, exports and queries read: a project's records are read once and follow the
- * commits from then on. Below it the record itself, and the registration of VMs by their first row.
+ * The existing VMs. The directory has the VM records of all projects in memory, one per host, for
+ * registration, liveness, exports and queries. A project's records are read once and follow the
+ * commits from then on. The rest of the file has the record itself, and the registration of VMs by
+ * their first row.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
@@ -18,7 +19,7 @@ import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
 import { firstReporter, type VmReporter, VmSources, type VmSourcesDeps } from './vm-sources.ts';
 
-/** Records read in one turn of the event loop: about a millisecond. */
+/** Maximum records read in one turn of the event loop: about a millisecond. */
 const PAGE = 200;
 
 type DirectoryHost = Pick<Host, 'view' | 'onApplied'>;
@@ -28,7 +29,7 @@ type VmListener = (project: string, vm: string, body: VmBody | null) => void;
 
 class ProjectVms {
   readonly bodies = new Map<string, VmBody>();
-  /** Ids of the VMs that are not retired, by export shard. */
+  /** Ids of VMs that are not retired, by export shard. */
   readonly shards = new Map<number, Set<string>>();
 
   put(vm: string, body: VmBody | null): void {
@@ -46,7 +47,7 @@ class ProjectVms {
   }
 }
 
-/** One for each host. Reading is from memory; a change is seen when its commit is applied. */
+/** One per host. Reads are from memory. A change is visible when its commit is applied. */
 export class VmDirectory {
   readonly #host: DirectoryHost;
   readonly #projects = new Map<string, ProjectVms>();
@@ -60,7 +61,7 @@ export class VmDirectory {
     host.onApplied(({ commit }) => this.#follow(commit));
   }
 
-  /** All VMs of the project, retired ones included. The first call reads the records at once. */
+  /** All VMs of the project, including retired ones. The first call reads the records at once. */
   vms(project: string): ReadonlyMap<string, VmBody> {
     return this.#vmsOf(project).bodies;
   }
@@ -74,7 +75,7 @@ export class VmDirectory {
     }
   }
 
-  /** Reads the project's records a few at a time, so that the first `vms` need not. */
+  /** Reads the project's records a few at a time, so that the first call of `vms` need not. */
   async load(project: string): Promise<void> {
     if (this.#projects.has(project)) return;
     const loading = new ProjectVms();
@@ -88,12 +89,15 @@ export class VmDirectory {
     if (this.#loading.get(project) === loading) this.#loading.delete(project);
   }
 
-  /** Rises with every commit that changes a record of one of the project's VMs. */
+  /** Increases with every commit that changes a record of one of the project's VMs. */
   revision(project: string): number {
     return this.#revisions.get(project) ?? 0;
   }
 
-  /** Calls `listener` for each changed record, after the directory has it. @returns its undo */
+  /**
+   * Calls `listener` for each changed record, after the directory has applied it. @returns a
+   * function that stops it
+   */
   onChange(listener: VmListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -130,7 +134,7 @@ export class VmDirectory {
 
 const directories = new WeakMap<DirectoryHost, VmDirectory>();
 
-/** The directory of this host: the same one for all who read it. */
+/** The directory of this host; the same one for all readers. */
 export function vmDirectoryOf(host: DirectoryHost): VmDirectory {
   let directory = directories.get(host);
   if (!directory) {
@@ -140,7 +144,7 @@ export function vmDirectoryOf(host: DirectoryHost): VmDirectory {
   return directory;
 }
 
-// The record of a VM: its fields, how a new report changes it, and what retirement means for it.
+// The record of a VM: its fields, the effect of a new report, and the meaning of retirement for it.
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -156,22 +160,34 @@ export interface VmBody {
   readonly registeredMs: number;
   /** An agent inside the guest sends its expanded series, and only the agent may. */
   readonly hasAgent?: true;
-  /** Its agent came before any collector: name and data center are still those of the enrolment. */
+  /**
+   * The agent enrolled before any collector reported the VM, so name and data center are those of
+   * the enrolment.
+   */
   readonly isExpected?: true;
-  /** When it was retired, Unix ms: it is no more, its history stays. Absent: it is there. */
+  /**
+   * Time of retirement, Unix ms. The VM no longer exists, but its history stays. Absent: it exists.
+   */
   readonly retiredMs?: number;
-  /** How often it was retired, and when last, Unix ms; both absent: never. */
+  /**
+   * Number of retirements, and time of the last one, Unix ms; both absent if it was never retired.
+   */
   readonly generation?: number;
   readonly generationMs?: number;
-  /** The node's own source that reports it, such as `libvirt`; absent: others report it. */
+  /** The node's own source that reports it, such as `libvirt`; absent if others report it. */
   readonly source?: string;
-  /** Its export shard, which never changes; absent until the first row after an older version registered it. */
+  /**
+   * Its export shard, which never changes; absent until the first row after an older version
+   * registered it.
+   */
   readonly exportShard?: number;
   /** Absent until the first row after an older version registered it. */
   readonly reportedBy?: VmReporter;
 }
 
-/** The record of a VM that a collector reports; it is no longer only expected. Without its source. */
+/**
+ * The record of a VM that a collector reports; it is no longer only expected. Without its source.
+ */
 function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
   return {
     displayName: name || stored?.displayName || vm,
@@ -187,18 +203,21 @@ function present<T extends Pick<VmBody, 'retiredMs'>>(vm: T | undefined): T | un
   return vm?.retiredMs === undefined ? vm : undefined;
 }
 
-/** Retired, and this was observed before: it is history alone, and brings nothing back. */
+/**
+ * True if the VM was retired after this observation, which then only goes to history and revives
+ * nothing.
+ */
 function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: number): boolean {
   return retiredMs !== undefined && observedMs <= retiredMs;
 }
 
-/** How often a VM was retired; 0: never, or it is not known. */
+/** Number of retirements of a VM; 0 if it was never retired or is unknown. */
 function generationOf(view: Pick<ProjectView, 'record'>, vm: string): number {
   const body = view.record('vm', vm)?.body;
   return body?.generation ?? 0;
 }
 
-/** Is it of a VM that has been retired since? `generation` as in `InstanceKey`. */
+/** True for a VM that has been retired since. `generation` is that of `InstanceKey`. */
 export function isOfRetiredVm(
   view: Pick<ProjectView, 'record'>,
   { vm, generation = 0 }: { readonly vm: string; readonly generation?: number },
@@ -206,7 +225,7 @@ export function isOfRetiredVm(
   return generation < generationOf(view, vm);
 }
 
-/** Nothing to store. */
+/** True if there is nothing to store. */
 function isSame(before: VmBody, after: VmBody): boolean {
   return (
     before.displayName === after.displayName &&
@@ -224,23 +243,23 @@ function isSame(before: VmBody, after: VmBody): boolean {
 // collector reports. The VM directory knows what is registered, so only a new VM or a new name
 // costs a commit. Identity is the id alone; a re-created domain is a new VM.
 
-/** The host that registers, and how many VMs a project may have. */
+/** The host that registers, and the maximum number of VMs of a project. */
 export interface VmRegistryDeps extends Pick<VmSourcesDeps, 'machine' | 'newest'> {
   readonly host: Host;
   readonly clock: Clock;
   /** Data center of the VMs that this node's collectors and senders report. */
   readonly datacenter: string;
-  /** How many VMs each project may have; absent: what the operator has set, or the default. */
+  /** Maximum VMs of each project; absent: the operator's setting, or the default. */
   readonly limits?: { of(project: string): Pick<ProjectLimits, 'vms'> };
 }
 
-/** What is remembered of a VM. */
+/** The remembered part of a VM. */
 export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent' | 'isExpected'>;
 
-/** VMs registered by one commit. */
+/** Maximum VMs registered by one commit. */
 const BATCH = 100;
 
-/** What the rows of a request report of a VM to register. */
+/** The report about a VM to register, from the rows of a request. */
 interface ReportedVm {
   /** '' = not reported. */
   readonly name: string;
@@ -248,7 +267,7 @@ interface ReportedVm {
   readonly observedMs: number;
 }
 
-/** Why a VM's rows are not this sender's to store, as it turned out when the VM was registered. */
+/** The reason why a VM's rows are not stored for this sender, found when the VM was registered. */
 export type NotRegistered = 'OTHER_DATACENTER' | 'REPORTED_ELSEWHERE';
 
 /** The sender of rows: a credential, or one of the node's own sources. */
@@ -261,11 +280,11 @@ interface Sender {
 export class VmRegistry {
   readonly #deps: VmRegistryDeps;
   readonly #directory: VmDirectory;
-  /** Of each project: VMs that are registered, or are being so. */
+  /** VMs of each project that are registered, or are being registered. */
   readonly #admitted = new Map<string, Set<string>>();
   readonly #others: OtherSenders;
   readonly #limits: VmRegistryDeps['limits'] & {};
-  /** Which source reports each VM. */
+  /** The source that reports each VM. */
   readonly sources: VmSources;
 
   constructor(deps: VmRegistryDeps) {
@@ -277,7 +296,7 @@ export class VmRegistry {
     this.sources = new VmSources({ ...deps, vms: (project) => this.#directory.vms(project) });
   }
 
-  /** Looks up what is registered of a project's VMs; one that was retired is not. */
+  /** Looks up registered VMs of a project, without retired ones. */
   finder(project: string): (vm: string) => RegisteredVm | undefined {
     const known = this.#directory.vms(project);
     return (vm) => present(known.get(vm));
@@ -285,7 +304,7 @@ export class VmRegistry {
 
   /**
    * The project's VMs that this source of the node reports and that are not retired. Each has the
-   * time at which another sender last reported it, elapsed ms (-Infinity: never).
+   * time when another sender last reported it, elapsed ms (-Infinity: never).
    */
   vmsOf(project: string, source: string): Map<string, number> {
     const reported = new Map<string, number>();
@@ -299,16 +318,16 @@ export class VmRegistry {
     return reported;
   }
 
-  /** VMs of the project that are registered and not retired. */
+  /** Number of VMs of the project that are registered and not retired. */
   countOf(project: string): number {
     return this.#admittedOf(project).size;
   }
 
   /**
-   * Admits the VMs of `rows` up to the project's limit; undefined when all are admitted, as nearly
-   * always. `admitsNew` false: no VM that the project does not have yet is admitted.
+   * Admits the VMs of `rows` up to the project's limit; undefined if all are admitted, as is nearly
+   * always the case. If `admitsNew` is false, no VM that is new to the project is admitted.
    *
-   * @returns the VMs over the limit: their rows are not to be registered
+   * @returns the VMs over the limit, whose rows must not be registered
    */
   overVmLimit(
     project: string,
@@ -322,7 +341,7 @@ export class VmRegistry {
     for (const { vm, observedMs } of rows) {
       if (admitted.has(vm)) continue;
       const before = known.get(vm);
-      // History of a VM that is gone takes no place.
+      // History of a retired VM does not count against the limit.
       if (before && isBefore(before, observedMs)) continue;
       if (admitsNew && admitted.size < vmsMax) admitted.add(vm);
       else {
@@ -334,12 +353,12 @@ export class VmRegistry {
   }
 
   /**
-   * Registers the VMs of `rows` that are new, renamed or moved, and those that come back after they
-   * were retired; undefined when there are none, as nearly always. Rejects with what the host's
-   * submit throws.
+   * Registers the VMs of `rows` that are new, renamed or moved, and those that return after
+   * retirement; undefined if there are none, as is nearly always the case. Rejects with the errors
+   * of the host's submit.
    *
-   * @returns VMs that are in another data center than the sender's, or another source's by now, which are
-   * left as they are
+   * @returns VMs in a data center other than the sender's, or now reported by another source, which
+   * are left unchanged
    */
   register(
     project: string,
@@ -348,7 +367,7 @@ export class VmRegistry {
     source?: string,
   ): Promise<ReadonlyMap<string, NotRegistered> | undefined> | undefined {
     const known = this.#directory.vms(project);
-    // An agent reports only samples of its VM: the enrolment decides the rest.
+    // An agent reports only samples of its VM; the enrolment decides the rest.
     if (reach?.vm) return undefined;
     let changed: Map<string, ReportedVm> | undefined;
     for (const row of rows) {
@@ -368,8 +387,8 @@ export class VmRegistry {
   }
 
   /**
-   * Remembers which VMs others than this node's sources report, also such as are another source's: the node
-   * does not retire those.
+   * Remembers the VMs that are reported by others than this node's sources, even if another source
+   * owns them. The node does not retire those.
    */
   noteOthers(project: string, rows: readonly IngestRow[]): void {
     const known = this.#directory.vms(project);
@@ -380,8 +399,8 @@ export class VmRegistry {
   }
 
   /**
-   * Where the sender says that a VM is. Only the node's own collectors, which its setting names the
-   * data center of, move one that is known.
+   * The VM's data center according to the sender. Only the node's own collectors, whose data center
+   * is configured, move a known VM.
    */
   #datacenterFor(before: RegisteredVm | undefined, reach: SenderReach | undefined): string {
     const own = reach?.datacenter ?? this.#deps.datacenter;
@@ -441,7 +460,7 @@ export class VmRegistry {
           }
           const reportedBy =
             before?.reportedBy ?? firstReporter(draft, vm, { source: me, observedMs });
-          // Two sources have sent their first rows of it at the same moment.
+          // Two sources have sent their first rows of it at the same time.
           if (reportedBy.source !== me) {
             elsewhere.push([vm, 'REPORTED_ELSEWHERE']);
             continue;
@@ -465,7 +484,7 @@ export class VmRegistry {
   }
 }
 
-/** True when a collector's row says something that is not registered. */
+/** True if a collector's row contains something that is not registered. */
 function hasNews(before: VmBody, row: IngestRow, datacenter: string): boolean {
   return (
     before.exportShard === undefined ||
@@ -478,7 +497,10 @@ function hasNews(before: VmBody, row: IngestRow, datacenter: string): boolean {
 
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** VMs that others than the node's own sources report as well, in memory: to know whose absence counts. */
+/**
+ * VMs that are also reported by others than the node's own sources, in memory, to know whose
+ * absence counts.
+ */
 export class OtherSenders {
   readonly #clock: Clock;
   /** By project and VM, elapsed ms. */
@@ -488,7 +510,10 @@ export class OtherSenders {
     this.#clock = clock;
   }
 
-  /** Another sender reports a VM that one of the node's own sources reports or has reported. */
+  /**
+   * Records that another sender reports a VM that one of the node's own sources reports or has
+   * reported.
+   */
   note(project: string, vm: string): void {
     const vms = this.#heardMs.get(project) ?? new Map<string, number>();
     this.#heardMs.set(project, vms.set(vm, this.#clock.elapsed()));
@@ -498,7 +523,7 @@ export class OtherSenders {
     return this.#heardMs.get(project)?.has(vm) === true;
   }
 
-  /** When the VM was last heard from them, elapsed ms; -Infinity: never. */
+  /** Time of the last report by others, elapsed ms; -Infinity: never. */
   heardMs(project: string, vm: string): number {
     return this.#heardMs.get(project)?.get(vm) ?? NEVER;
   }

@@ -1,7 +1,7 @@
 /**
- * Retirement of VMs, in one decision: the record says when, the agent's key ends, and from then on
- * nothing of the VM is evaluated. The consequences (marker in the log, instances, deliveries)
- * follow from the record. History stays readable. Silence never retires a VM: only a complete
+ * Retirement of VMs, in one decision: the record has the time, the agent's key ends, and from then
+ * on nothing of the VM is evaluated. The consequences (marker in the log, instances, deliveries)
+ * follow from the record. History stays readable. Silence never retires a VM; only a complete
  * listing without it, or a request, does.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -10,18 +10,18 @@ import { endAgentOf } from './enrolments.ts';
 import type { VmBody } from './vm-directory.ts';
 import { leaveToOthers, retireVmSource, type VmSources } from './vm-sources.ts';
 
-/** Which VMs go, and on whose word. */
+/** The VMs to retire, and on whose authority. */
 export interface RetireVms {
   readonly project: string;
   readonly by: Actor;
   readonly request?: RequestKey;
   /** Ids; at most `RETIRE_MAX`. */
   readonly vms: readonly string[];
-  /** Only VMs of this data center; absent: of any. */
+  /** Only VMs of this data center; absent: of any data center. */
   readonly datacenter?: string;
   /** Only VMs that this source of the node reports; absent: of any sender. */
   readonly source?: string;
-  /** Only VMs that this sender reports, and that nobody else has; absent: of any. */
+  /** Only VMs that this sender reports and no other sender has; absent: of any sender. */
   readonly sender?: RetiringSender;
 }
 
@@ -32,9 +32,9 @@ export interface RetiringSender {
   readonly sources: Pick<VmSources, 'isOthers'>;
 }
 
-/** What became of each VM that was named. */
+/** The result for each named VM. */
 export interface RetiredVms {
-  /** Retired by this; one that had been before is not among them. */
+  /** Retired by this call, without those that had already been retired. */
   readonly retired: readonly string[];
   readonly refused: readonly { readonly vm: string; readonly reason: RetireRefusal }[];
 }
@@ -42,10 +42,10 @@ export interface RetiredVms {
 /** UNKNOWN_VM: never reported in this project. OTHER_SOURCE: another sender reports it. */
 export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER' | 'OTHER_SOURCE';
 
-/** VMs of one request: what fits one commit. */
+/** Maximum VMs of one request, which fit into one commit. */
 export const RETIRE_MAX = 200;
 
-/** Retires VMs; each by itself may be refused. Throws what the host's submit throws. */
+/** Retires VMs; each one may be refused separately. Throws the errors of the host's submit. */
 export function retireVms(
   host: Pick<Host, 'submit'>,
   request: RetireVms,
@@ -57,7 +57,7 @@ export function retireVms(
       const retired: string[] = [];
       const refused: { vm: string; reason: RetireRefusal }[] = [];
       for (const vm of new Set(vms)) {
-        // Records of this kind are written as `VmBody` alone.
+        // Records of this kind are only written as `VmBody`.
         const body = draft.record('vm', vm)?.body;
         if (!body) refused.push({ vm, reason: 'UNKNOWN_VM' });
         else if (datacenter !== undefined && body.datacenter !== datacenter) {
@@ -65,7 +65,7 @@ export function retireVms(
         } else if (source !== undefined && body.source !== source) {
           refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (sender?.sources.isOthers(request.project, vm, sender.name)) {
-          // It is gone from there alone, as after a migration.
+          // Only this sender no longer has it, as after a migration.
           leaveToOthers(draft, vm, sender.name);
           refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (body.retiredMs === undefined) {

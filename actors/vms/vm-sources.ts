@@ -1,12 +1,13 @@
 /**
- * Which source reports a VM. Rows of one VM can come from several: hosts of a failover, both ends of a
- * migration, a clone that kept its UUID, two members that read one libvirt, a collector with a new key. One of
- * them speaks, by the rules of the machine `vmSource`; the rows of the others are refused. Only a take-over is
- * committed: otherwise a row costs a look at its VM's record. An agent inside the guest is no such source: it
- * sends series that no collector may send.
+ * The source that reports a VM. Rows of one VM can come from several sources: hosts of a failover,
+ * both ends of a migration, a clone that kept its UUID, two members that read one libvirt, a
+ * collector with a new key. One of them is accepted, by the rules of the machine `vmSource`; the
+ * rows of the others are rejected. Only a takeover is committed; otherwise a row costs one look-up
+ * of its VM's record. An agent inside the guest is not such a source, because it sends series that
+ * no collector may send.
  *
- * The other sources are remembered in memory alone, for what an operator is shown and to know where a VM was
- * started just now.
+ * The other sources are remembered only in memory, for display to an operator and to know where a
+ * VM has just been started.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -23,30 +24,32 @@ import type { Draft, Host } from '../platform/host/host-port.ts';
 import { ProjectShares } from '../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
 
-/** Who reports a VM, as its record has it. Times are observation times, Unix ms. */
+/** The reporter of a VM, from its record. Times are observation times, Unix ms. */
 export interface VmReporter {
   /** Resource name of a collector's key, or a source of this service. */
   readonly source: string;
-  /** The one before, whose rows from before `sinceMs` are still stored; absent: none. */
+  /**
+   * The previous one, whose rows from before `sinceMs` are still stored; absent if there was none.
+   */
   readonly before?: string;
-  /** From 1; counters of each turn begin anew. */
+  /** Counted from 1. Counters start anew in each turn. */
   readonly turn: number;
   readonly sinceMs: number;
-  /** Why it took over; absent: it was the first. */
+  /** Reason of the takeover; absent for the first source. */
   readonly reason?: TakeOver;
   /** The VM has left the source. */
   readonly hasLeft?: true;
-  /** First rows of the newest turns, oldest first, without that of the first. */
+  /** First rows of the newest turns, oldest first, without that of the first turn. */
   readonly turnsMs?: readonly number[];
 }
 
-/** What a record of a VM says of it here. */
+/** The part of a VM's record that is used here. */
 interface ReportedVm {
   readonly retiredMs?: number;
   readonly reportedBy?: VmReporter;
 }
 
-/** The newest row of a VM that a collector has sent, through whichever member. */
+/** The newest row of a VM that a collector has sent, through any member. */
 export interface NewestReport {
   /** Unix ms. */
   readonly observedMs: number;
@@ -59,11 +62,13 @@ export interface NewestReport {
 export interface VmSourcesDeps {
   readonly host: Pick<Host, 'submit' | 'findInstance'>;
   readonly clock: Clock;
-  /** Name of this member's machine, beside those of its own sources; absent: there is one member. */
+  /**
+   * Name of this member's machine, added to its own sources; absent if there is only one member.
+   */
   readonly machine?: string;
   /**
-   * undefined: there is none. What it throws, as where history is damaged, counts as not known: nobody is
-   * silent then. Absent: it is never known.
+   * undefined if there is none. If it throws, for example because history is damaged, the row
+   * counts as unknown and no source as silent. Absent: it is never known.
    */
   readonly newest?: (project: string, vm: string) => NewestReport | undefined;
   /** VM records of a project. */
@@ -76,7 +81,7 @@ export interface RowSender {
   readonly source?: string | undefined;
 }
 
-/** What differs from storing the rows as they came. */
+/** The differences from storing the rows as they arrived. */
 export interface SourceVerdict {
   /** Indexes of rows of another source. */
   readonly refused: ReadonlySet<number>;
@@ -84,21 +89,24 @@ export interface SourceVerdict {
   readonly boots: ReadonlyMap<number, string>;
 }
 
-/** Another source than the one that reports the VM, as last heard. Times: Unix ms by the clock of this member. */
+/**
+ * A source other than the one that reports the VM, as last received. Times are Unix ms by the clock
+ * of this member.
+ */
 export interface OtherSource {
   readonly source: string;
   readonly copy: Copy;
-  /** It is off as its owner wants it: a definition that stayed behind. */
+  /** True if the VM is off there as its owner wants: a definition that was left behind. */
   readonly isOff: boolean;
-  /** Begin of the stretch in which its rows were refused, without a pause of three intervals. */
+  /** Start of the stretch in which its rows were rejected, without a pause of three intervals. */
   readonly sinceMs: number;
   readonly lastMs: number;
   readonly boot: string;
-  /** Observation of the first row in which it runs, where it did not before. */
+  /** Observation of the first row in which it runs, if it did not before. */
   readonly freshMs?: number;
 }
 
-/** A VM of which two sources say at the same time that it runs. */
+/** A VM that two sources report as running at the same time. */
 export interface ContestedVm {
   readonly project: string;
   readonly vm: string;
@@ -111,16 +119,18 @@ const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 const RUNNING = VM_STATES.indexOf('RUNNING');
 const PAUSED = VM_STATES.indexOf('PAUSED');
 const STOPPED = VM_STATES.indexOf('STOPPED');
-/** Silence of all senders of this member by which it knows nothing of any: see `#silentMs`. */
+/**
+ * Silence of all senders of this member after which it knows nothing about any: see `#silentMs`.
+ */
 const DEAF_MS = 90_000;
-/** Other sources that are remembered, of all projects. */
+/** Maximum other sources that are remembered, of all projects. */
 const OTHERS_MAX = 50_000;
-/** Take-overs of one commit. */
+/** Maximum takeovers in one commit. */
 const BATCH = 100;
-/** Take-overs whose times a record keeps: far more than a week of a VM has. */
+/** Maximum takeovers whose times a record keeps: far more than a VM has in a week. */
 const TURNS_MAX = 32;
 
-/** A claim of a request that is granted, to be committed. */
+/** A granted claim of a request, to be committed. */
 interface Granted {
   readonly vm: string;
   readonly from: VmReporter;
@@ -130,10 +140,12 @@ interface Granted {
 export class VmSources {
   readonly #deps: VmSourcesDeps;
   readonly #others = new ProjectShares<OtherSource>(OTHERS_MAX);
-  /** When each source was heard first without a pause, and last; elapsed ms. */
+  /** Time when each source was first received without a pause, and last received; elapsed ms. */
   readonly #heard = new Map<string, { sinceMs: number; lastMs: number }>();
   readonly #names = new Map<string, string>();
-  /** Since when this member hears anybody, and when it last did; elapsed ms. */
+  /**
+   * Start of the time in which this member receives any source, and the last such time; elapsed ms.
+   */
   #hearing: { sinceMs: number; lastMs: number };
 
   constructor(deps: VmSourcesDeps) {
@@ -143,8 +155,8 @@ export class VmSources {
   }
 
   /**
-   * Name of a sender as the source of a VM. All libvirts of one process are one source, which decides
-   * itself which of them reports a VM.
+   * Name of a sender as the source of a VM. All libvirts of one process are one source, which
+   * decides itself which of them reports a VM.
    */
   nameOf({ reach, source = '' }: RowSender): string {
     if (reach) return reach.name;
@@ -159,16 +171,16 @@ export class VmSources {
   }
 
   /**
-   * Whose rows they are; undefined: the sender's own, as nearly always. Commits take-overs. Rows of VMs
-   * without a source are not judged: their registration makes the sender their source. Rejects with what
-   * the host's submit throws.
+   * Decides which rows are accepted; undefined if all belong to the sender, as is nearly always the
+   * case. Commits takeovers. Rows of VMs without a source are not judged, because their
+   * registration makes the sender their source. Rejects with the errors of the host's submit.
    */
   judge(
     project: string,
     rows: readonly IngestRow[],
     sender: RowSender,
   ): SourceVerdict | Promise<SourceVerdict> | undefined {
-    // What an agent sends is its own.
+    // An agent's rows are always its own.
     if (sender.reach?.vm) return undefined;
     const me = this.nameOf(sender);
     this.#hear(me);
@@ -181,12 +193,12 @@ export class VmSources {
     return undefined;
   }
 
-  /** This member did not reach the streams: whether a source was silent is not known of the time until now. */
+  /** This member could not reach the streams. Whether a source was silent until now is unknown. */
   isolated(): void {
     this.#hearing.sinceMs = this.#deps.clock.elapsed();
   }
 
-  /** Is another source than `me` the one that reports the VM, or does another one have it now? */
+  /** True if a source other than `me` reports the VM, or has it now. */
   isOthers(project: string, vm: string, me: string): boolean {
     const by = this.#deps.vms(project).get(vm)?.reportedBy;
     if (by === undefined) return false;
@@ -195,7 +207,10 @@ export class VmSources {
     return this.#present(project, vm).silentMs <= SOURCE_SILENT_MS;
   }
 
-  /** Were rows of another source refused in the stretch, other than that the VM is off there? Unix ms. */
+  /**
+   * True if rows of another source were rejected in the stretch, except those that report the VM as
+   * off. Unix ms.
+   */
   isReportedElsewhere(project: string, vm: string, fromMs: number, toMs: number): boolean {
     for (const key of this.#keysOf(project, vm)) {
       const other = this.#others.get(project, key);
@@ -204,12 +219,15 @@ export class VmSources {
     return false;
   }
 
-  /** Sources of this service that were heard since its start, as they name themselves. */
+  /** Sources of this service that were received since its start, by their own names. */
   ownSources(): readonly string[] {
     return [...this.#names.keys()].filter((source) => source !== '');
   }
 
-  /** VMs of each project whose rows of this source are refused now, and how many of them run there. */
+  /**
+   * VMs of each project whose rows of this source are currently rejected, and how many of them run
+   * there.
+   */
   refusedOf(source: string): Map<string, { readonly vms: number; readonly running: number }> {
     const counts = new Map<string, { vms: number; running: number }>();
     for (const { project, other } of this.#recent()) {
@@ -222,7 +240,7 @@ export class VmSources {
     return counts;
   }
 
-  /** VMs that run in two places, as their sources have said for three intervals and more. */
+  /** VMs that run in two places according to their sources, for at least three intervals. */
   contested(): ContestedVm[] {
     const found: ContestedVm[] = [];
     for (const { project, vm, other } of this.#recent()) {
@@ -265,7 +283,7 @@ export class VmSources {
     const boots = new Map<number, string>();
     for (const [i, row] of rows.entries()) {
       const known = vms.get(row.vm);
-      // It was not there yet, or is no more: who registers it is its source.
+      // It did not exist yet, or no longer exists: the source that registers it becomes its source.
       const by = known?.retiredMs === undefined ? known?.reportedBy : undefined;
       if (isGoneFrom(row) || (by && !isOwn(by, me, row))) refused.add(i);
       else if (by && by.turn > 1 && row.observedMs >= by.sinceMs) {
@@ -275,7 +293,10 @@ export class VmSources {
     return { refused, boots };
   }
 
-  /** The event by which the sender takes the VM over; undefined: it does not. The row is remembered. */
+  /**
+   * The event by which the sender takes over the VM; undefined if it does not. The row is
+   * remembered.
+   */
   #granted(
     project: string,
     row: IngestRow,
@@ -284,7 +305,7 @@ export class VmSources {
     const present = this.#present(project, row.vm);
     const { newest } = present;
     const other = this.#remember(project, row, me);
-    // What is older than the last word of the present source says nothing of now.
+    // A row older than the last one of the current source says nothing about the present.
     if (isGoneFrom(row) || (newest && !by.hasLeft && row.observedMs <= newest.observedMs)) {
       return undefined;
     }
@@ -301,8 +322,9 @@ export class VmSources {
   }
 
   /**
-   * Newest row of the source that reports the VM, and how long it was silent since, of the time in which this
-   * member could have heard it. After a start, or when nobody was heard at all, silence proves nothing.
+   * Newest row of the source that reports the VM, and how long it has been silent since, counting
+   * only time in which this member could have received it. After a start, or when no source was
+   * received at all, silence proves nothing.
    */
   #present(
     project: string,
@@ -321,7 +343,7 @@ export class VmSources {
     return { newest, silentMs: Math.min(heardMs, clock.now() - newest.observedMs) };
   }
 
-  /** Has the key of the source ended? A source of the service itself has none. */
+  /** True if the key of the source has ended. A source of the service itself has none. */
   #isEnded(source: string): boolean {
     const [, id] = /\/keys\/([^/]+)$/.exec(source) ?? [];
     if (id === undefined) return false;
@@ -360,7 +382,7 @@ export class VmSources {
     return other;
   }
 
-  /** When the copy that runs was first seen; undefined: it may have run for long. */
+  /** Time when the running copy was first seen; undefined if it may have run for long. */
   #freshMs(row: IngestRow, source: string, before: OtherSource | undefined): number | undefined {
     if (before === undefined) {
       const heard = this.#heard.get(source);
@@ -371,7 +393,7 @@ export class VmSources {
     return isSame ? before.freshMs : row.observedMs;
   }
 
-  /** Keys of a VM's other sources; there are few sources. */
+  /** Keys of a VM's other sources. There are few sources. */
   *#keysOf(project: string, vm: string): Generator<string> {
     for (const source of this.#heard.keys()) {
       const key = keyOf(vm, source);
@@ -432,7 +454,7 @@ function keyOf(vm: string, source: string): string {
   return `${vm} ${source}`;
 }
 
-/** libvirt keeps the definition of a VM that was migrated away: it is not off, it is elsewhere. */
+/** libvirt keeps the definition of a VM that was migrated away: it is not off, but elsewhere. */
 function isGoneFrom({ state, stateReason }: Pick<IngestRow, 'state' | 'stateReason'>): boolean {
   return state === STOPPED && stateReason === 'migrated';
 }
@@ -443,15 +465,15 @@ function copyOf(row: Omit<NewestReport, 'observedMs'>): Copy {
   return row.state === PAUSED && row.stateReason !== 'migration' ? 'PAUSED' : 'DOWN';
 }
 
-/** A row that the source before observed while it was the VM's: it waited on the way. */
+/** A delayed row that the previous source observed while it reported the VM. */
 function isHistory(by: VmReporter, me: string, { observedMs }: IngestRow): boolean {
   return me === by.before && observedMs < by.sinceMs;
 }
 
-/** Is the row the sender's to report? */
+/** True if the sender may report the row. */
 function isOwn(by: VmReporter, me: string, row: IngestRow): boolean {
   if (isHistory(by, me, row)) return true;
-  // What the source observed before it took over is of the time of another one.
+  // Rows that the source observed before it took over belong to the time of another one.
   return by.source === me && !by.hasLeft && (by.turn === 1 || row.observedMs >= by.sinceMs);
 }
 
@@ -459,9 +481,9 @@ function presentOf({ before = '', sinceMs, hasLeft, reason }: VmReporter) {
   return { sourceBefore: before, sinceMs, hasLeft: hasLeft === true, reason: reason ?? null };
 }
 
-// Decisions, each about one VM. The record of the VM and its source change together.
+// Decisions about one VM each. The record of the VM and its source change together.
 
-/** Id of the instance of a VM's source: two projects may know one VM id. */
+/** Id of the instance of a VM's source, because two projects may have the same VM id. */
 export function vmSourceIdOf(project: string, vm: string): string {
   const digest = createHash('sha256').update(JSON.stringify(['vmSource', project, vm]));
   return digest.digest('hex').slice(0, 26);
@@ -470,7 +492,7 @@ export function vmSourceIdOf(project: string, vm: string): string {
 function takeVm(draft: Draft, { vm, from, event }: Granted, me: string): void {
   const body = draft.record('vm', vm)?.body;
   const by = body?.reportedBy;
-  // Another source was faster: what was known of the one before says nothing of it.
+  // Another source was faster, so what was known of the previous one no longer applies.
   if (!by || by.source !== from.source || by.turn !== from.turn) return;
   const id = vmSourceIdOf(draft.project, vm);
   if (!draft.instance('vmSource', id)) startVmSource(draft, vm, by.source);
@@ -485,7 +507,7 @@ function takeVm(draft: Draft, { vm, from, event }: Granted, me: string): void {
     ...(reason !== null && { reason }),
     turnsMs: [...(by.turnsMs ?? []), sinceMs].slice(-TURNS_MAX),
   };
-  // Which of the node's own sources it is follows with the registration of the row.
+  // The registration of the row records which of the node's own sources it is.
   const { source: _, ...rest } = body;
   draft.putRecord({ kind: 'vm', id: vm, body: { ...rest, reportedBy } });
 }
@@ -513,7 +535,7 @@ function startVmSource(draft: Draft, vm: string, source: string): void {
   draft.start('vmSource', vmSourceIdOf(project, vm), { at, project, vm, source });
 }
 
-/** The sender as the source of a VM that has none: it is new, or comes back after it was retired. */
+/** The sender as the source of a VM that has none: it is new, or returns after retirement. */
 export function firstReporter(
   draft: Draft,
   vm: string,
@@ -538,14 +560,14 @@ export function firstReporter(
   return { source: instance.context.source, turn, sinceMs, turnsMs: [sinceMs] };
 }
 
-/** The source of a VM that is retired, in the same decision. */
+/** Retires the source of a VM, in the same decision. */
 export function retireVmSource(draft: Draft, vm: string): void {
   const id = vmSourceIdOf(draft.project, vm);
   if (draft.instance('vmSource', id))
     draft.send('vmSource', id, { type: 'vmRetired', at: draft.at });
 }
 
-/** The VM goes to whoever else has it: its source lists it no more. */
+/** Gives the VM to any other source that has it, because its own source no longer lists it. */
 export function leaveToOthers(draft: Draft, vm: string, source: string): void {
   leaveVm(draft, { vm, sinceMs: draft.at }, source);
 }

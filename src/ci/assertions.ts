@@ -1,8 +1,9 @@
 /**
  * Verifier of a CI platform's signed identity token, stricter than a JWT library alone: one
  * algorithm, exactly equal issuer and audience, every time claim present, a bounded age, and a form
- * that two parsers cannot read in two ways. Checks that need no key come first, so that a bad token
- * costs no signature check and no request for keys. jose checks the signature, and the claims again.
+ * that two parsers cannot read differently. Checks that need no key come first, so that a bad token
+ * costs no signature check and no request for keys. jose checks the signature, and the claims
+ * again.
  *
  *     size -> form -> header -> claims -> key by its id -> signature -> identity
  */
@@ -17,7 +18,7 @@ import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type IssuerKind, issuerKinds } from './issuer-kinds.ts';
 import type { IssuerKeys } from './jwks.ts';
 
-/** Why a token is refused: `metadata.cause` of a BAD_ASSERTION. */
+/** The reason why a token is rejected: `metadata.cause` of a BAD_ASSERTION. */
 export type AssertionFault =
   | 'TOO_LARGE'
   | 'MALFORMED'
@@ -37,17 +38,21 @@ export interface AssertionVerifierOptions {
     readonly keys: Pick<IssuerKeys, 'find'>;
   }[];
   readonly clock: Clock;
-  /** Called with each claim of a genuine token that its issuer's map does not have. */
+  /** Called with each claim of a genuine token that is missing in its issuer's map. */
   readonly onUnknownClaim?: (issuer: string, claim: string) => void;
 }
 
 const ASSERTION_BYTES_MAX = 16 * 1024;
-/** Seconds, of the token's own times. */
+/** Seconds, by the token's own times. */
 const AGE_MAX = 600;
 const TOLERANCE = 30;
-/** How long an id stays burned after its token has expired, s, because clocks are corrected. */
+/**
+ * Time for which an id stays burned after its token has expired, s, because clocks are corrected.
+ */
 const BURN_MARGIN = 60;
-/** A platform may let tokens live for days; `AGE_MAX` refuses them long before an hour. */
+/**
+ * A platform may issue tokens that live for days, but `AGE_MAX` rejects them long before an hour.
+ */
 const BURN_LIFETIME_MAX = 3_600;
 const KID_LENGTH_MAX = 256;
 /** Longest `jti`: platforms use UUIDs. */
@@ -62,7 +67,7 @@ export function createAssertionVerifier(options: AssertionVerifierOptions): Asse
     verify: async (assertion, { issuer: name, audience }) => {
       const found = byName.get(name);
       if (!found) {
-        throw new Refusal('NOT_READY', `No CI issuer ${name} is configured: see SVC_CI_ISSUERS`);
+        throw new Refusal('NOT_READY', `No CI issuer ${name} is configured. See SVC_CI_ISSUERS`);
       }
       const nowSeconds = Math.floor(options.clock.now() / 1000);
       const verified = await verify({ ...found, assertion, audience, nowSeconds });
@@ -99,7 +104,7 @@ async function verify(verification: Verification): Promise<Verified> {
   if (!key) {
     throw fault(
       'UNKNOWN_KEY',
-      'The token is signed with a key that its issuer does not list: if the issuer has just ' +
+      'The token is signed with a key that its issuer does not list. If the issuer has just ' +
         'changed its keys, request a fresh token in a minute',
     );
   }
@@ -117,26 +122,26 @@ function parse(assertion: string): { header: Json; payload: Json } {
   if (header && payload) return { header, payload };
   throw fault(
     'MALFORMED',
-    "The token is not a JWT in compact form: send exactly what the platform's endpoint answered",
+    "The token is not a JWT in compact form. Send exactly what the platform's endpoint returned",
   );
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Keeps a byte order mark, which one reader skips and another takes for text. */
+/** Keeps a byte order mark, which one reader skips and another treats as text. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decode(part: string): Json | undefined {
   try {
     return parseStrictObject(utf8.decode(Buffer.from(part, 'base64url')));
   } catch (error) {
-    // Not UTF-8: a decoder's replacement characters are not what was signed.
+    // Not UTF-8. A decoder's replacement characters are not what was signed.
     if (error instanceof TypeError) return undefined;
     throw error;
   }
 }
 
-/** Returns the key's id. Other references to keys are ignored: `jwk`, `jku`, `x5u`. */
+/** Returns the key's id. Other references to keys (`jwk`, `jku`, `x5u`) are ignored. */
 function assertHeader({ alg, kid, typ, crit }: Json): string {
   if (alg !== 'RS256') {
     throw fault(
@@ -147,9 +152,9 @@ function assertHeader({ alg, kid, typ, crit }: Json): string {
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
     throw fault('MALFORMED', 'The type of the token (typ) is not JWT');
   }
-  if (crit !== undefined) throw fault('MALFORMED', 'The token demands an extension (crit)');
+  if (crit !== undefined) throw fault('MALFORMED', 'The token requires an extension (crit)');
   if (typeof kid === 'string' && kid !== '' && kid.length <= KID_LENGTH_MAX) return kid;
-  throw fault('MALFORMED', 'The token does not name the key that it is signed with (kid)');
+  throw fault('MALFORMED', 'The token does not name its signing key (kid)');
 }
 
 interface Times {
@@ -169,12 +174,12 @@ function assertClaims(
   const nbf = lacks.includes('nbf') && !('nbf' in payload) ? iat : requiredTime(payload, 'nbf');
   if (!lacks.includes('jti') || 'jti' in payload) requiredText(payload, 'jti');
   if (iss !== issuer.url) {
-    throw fault('WRONG_ISSUER', `The token is of another issuer than ${shownUrl(issuer.url)}`);
+    throw fault('WRONG_ISSUER', `The token has an issuer other than ${shownUrl(issuer.url)}`);
   }
   if (aud !== audience) {
     throw fault(
       'WRONG_AUDIENCE',
-      "The token is for another audience: request it with the connection's audience, exactly " +
+      "The token is for another audience. Request it with the connection's audience, exactly " +
         '(SVC_AUDIENCE)',
     );
   }
@@ -182,24 +187,24 @@ function assertClaims(
   return { exp, iat };
 }
 
-/** As RFC 7519, sections 4.1.4 and 4.1.5, with the tolerance on the token's side. */
+/** Like RFC 7519, sections 4.1.4 and 4.1.5, with the tolerance in favour of the token. */
 function assertTimes(
   { exp, iat, nbf }: { exp: number; iat: number; nbf: number },
   now: number,
 ): void {
   if (exp <= now - TOLERANCE) {
-    throw fault('EXPIRED', `The token expired ${now - exp} s ago: request one for each exchange`);
+    throw fault('EXPIRED', `The token expired ${now - exp} s ago. Request one for each exchange`);
   }
   if (nbf > now + TOLERANCE || iat > now + TOLERANCE) {
     const wait = Math.ceil(Math.max(nbf, iat) - now);
     throw fault(
       'NOT_YET_VALID',
-      `The token is not valid for another ${wait} s: check the clocks of both sides`,
+      `The token is not valid for another ${wait} s. Check the clocks of both sides`,
     );
   }
   if (iat < now - AGE_MAX - TOLERANCE) {
     const minutes = AGE_MAX / 60;
-    throw fault('TOO_OLD', `The token is older than ${minutes} minutes: request a fresh one`);
+    throw fault('TOO_OLD', `The token is older than ${minutes} minutes. Request a fresh one`);
   }
 }
 
@@ -221,7 +226,7 @@ function requiredTime(payload: Json, claim: string): number {
   if (typeof value === 'number' && value > 0 && value < Number.MAX_SAFE_INTEGER / 1000) {
     return value;
   }
-  throw fault('MALFORMED', `The token's ${claim} must be a time: seconds since 1970`, claim);
+  throw fault('MALFORMED', `The token's ${claim} must be a time in seconds since 1970`, claim);
 }
 
 function required(payload: Json, claim: string): unknown {
@@ -248,9 +253,9 @@ async function assertSigned(
     });
   } catch (error) {
     if (error instanceof errors.JWSSignatureVerificationFailed) {
-      throw fault('BAD_SIGNATURE', 'The signature is not by the key that the token names');
+      throw fault('BAD_SIGNATURE', 'The signature does not match the key that the token names');
     }
-    // The checks above are stricter; jose can only find a malformed part beyond them.
+    // The checks above are stricter. jose can only find other malformed parts.
     if (error instanceof errors.JOSEError) {
       throw fault('MALFORMED', 'The token is not a valid JWT');
     }
@@ -272,18 +277,18 @@ function kindOf({ kind }: Issuer): IssuerKind {
   return issuerKinds[kind];
 }
 
-/** @param message names the acceptable value, and nothing from the token */
+/** @param message names the accepted value, and nothing from the token */
 function fault(cause: AssertionFault, message: string, claim?: string): Refusal {
   return new Refusal('BAD_ASSERTION', message, { cause, ...(claim && { claim }) });
 }
 
-/** Deepest nesting of what platforms issue is 3 (an array of objects in the payload). */
+/** The deepest nesting that platforms issue is 3 (an array of objects in the payload). */
 const DEPTH_MAX = 8;
 
 /**
  * The object in `text`; undefined for other values, for too deep ones, and for a name that appears
- * twice in one object. A parser keeps the last of two equal names and a careless checker sees the
- * first; refusing both leaves no room for disagreement (RFC 7519, section 4 allows it).
+ * twice in one object. A parser keeps the last of two equal names, but a careless checker sees the
+ * first. Rejecting both leaves no room for disagreement (RFC 7519, section 4 allows it).
  */
 function parseStrictObject(text: string): Readonly<Record<string, unknown>> | undefined {
   if (!isShallow(text)) return undefined;
@@ -328,7 +333,7 @@ function hasNameTwice(text: string): boolean {
         const end = endOfString(text, i);
         if (isFollowedByColon(text, end)) {
           const names = open.at(-1);
-          // Escapes are undone, so that "a" and "\u0061" are one name.
+          // Escapes are resolved, so that "a" and "\u0061" are one name.
           const name = String(JSON.parse(text.slice(i, end + 1)));
           if (names?.has(name)) return true;
           names?.add(name);
@@ -355,7 +360,10 @@ function isFollowedByColon(text: string, end: number): boolean {
   return text[i] === ':';
 }
 
-/** Index of the quote that closes the string starting at `start`; the text's end if there is none. */
+/**
+ * Index of the quote that closes the string starting at `start`; the end of the text if there is
+ * none.
+ */
 function endOfString(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     if (text[i] === '\\') i++;

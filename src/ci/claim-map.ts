@@ -1,25 +1,28 @@
 /**
- * Claim map: how the tokens of one kind of CI platform identify a workflow, as data. A claim is bound
- * (each exchange must show the approved value), recorded (for review and audit), or left unbound for
- * a stated reason. Any other claim is new to this version and is reported, because a platform that
- * adds a claim may have changed what the others mean. `sub` is never read: the platform can change
- * its form, and its owner can customise it.
+ * Claim map: how the tokens of one kind of CI platform identify a workflow, as data. A claim is
+ * bound (each exchange must have the approved value), recorded (for review and audit), or left
+ * unbound for a stated reason. Any other claim is new to this version and is reported, because a
+ * platform that adds a claim may have changed the meaning of others. `sub` is never read: the
+ * platform can change its form, and its owner can customise it.
  */
 import type { ClaimDifference, WorkflowIdentity } from '../../actors/ci/assertion.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 
 export interface ClaimMap {
-  /** Bound; a token without one of them is refused. */
+  /** Bound; a token that lacks one of them is rejected. */
   readonly required: readonly string[];
   /** How a job requests a required claim, on platforms that add it only on request. */
   readonly onRequest?: Readonly<Record<string, string>>;
-  /** Bound also by absence: if the approved token lacks it, it must stay absent. */
+  /** Bound even if absent: if the approved token lacks it, it must stay absent. */
   readonly orAbsent: readonly string[];
   /** Bound if the observed token has it; otherwise it may appear later. */
   readonly ifPresent: readonly string[];
   /** Ids of the workflow's owner, all among `required`. */
   readonly owner: readonly string[];
-  /** Names that belong to those ids, among `required`: another one under the same ids is a renaming. */
+  /**
+   * Names that belong to those ids, among `required`. Another name under the same ids is a
+   * renaming.
+   */
   readonly names: readonly string[];
   /** For review and audit. */
   readonly recorded: readonly string[];
@@ -31,7 +34,7 @@ export interface ClaimMap {
   readonly booleans?: readonly string[];
   /** Claims that the platform writes as null instead of omitting them. */
   readonly nullable?: readonly string[];
-  /** Rules that hold whatever was approved. */
+  /** Rules that apply to every approval. */
   readonly rules: readonly ClaimRule[];
   /** Further claims to bind, and warnings for the reviewer. */
   readonly review: (read: ReadClaim) => Review;
@@ -44,7 +47,7 @@ export interface ClaimRule {
   readonly claim: string;
   /** Called with the claim's value if the token has it. */
   readonly accepts: (value: string, read: ReadClaim) => boolean;
-  /** The acceptable value, as a sentence. */
+  /** The accepted value, as a sentence. */
   readonly why: string;
 }
 
@@ -56,16 +59,16 @@ export interface Review {
 
 /** Claims of every JWT, which are verified elsewhere or never read. */
 export const jwtClaims: Readonly<Record<string, string>> = {
-  iss: 'checked: exactly the configured issuer',
-  aud: "checked: exactly the connection's audience",
+  iss: 'checked: must equal the configured issuer exactly',
+  aud: "checked: must equal the connection's audience exactly",
   exp: 'checked',
   iat: 'checked',
   nbf: 'checked',
   jti: 'checked: single use',
-  sub: 'never read: its form is not fixed, it changed for new repositories in 2026 and can be customised',
+  sub: 'never read: its form is not fixed; it changed for new repositories in 2026 and can be customised',
 };
 
-/** Longest recorded text; the platform sets no limit. */
+/** Longest recorded text. The platform sets no limit. */
 const RECORDED_LENGTH_MAX = 256;
 
 /**
@@ -91,15 +94,15 @@ export function readIdentity(
   };
 }
 
-/** A claim as it was observed. */
+/** A claim as observed. */
 interface ClaimUse {
   readonly bound: boolean;
-  /** true: the token had it. */
+  /** true if the token had it. */
   readonly present: boolean;
 }
 
 /**
- * Why a claim is bound or only recorded, in a sentence or two.
+ * The reason why a claim is bound or only recorded, in a sentence or two.
  *
  * @param map of the issuer's kind; undefined = its issuer is no longer configured
  */
@@ -112,18 +115,18 @@ export function reasonOf(map: ClaimMap | undefined, claim: string, use: ClaimUse
 
 function ownReason(map: ClaimMap | undefined, claim: string, { bound, present }: ClaimUse): string {
   if (!bound)
-    return 'It may differ from job to job: it is kept for review and audit, not compared.';
+    return 'It may differ from job to job, so it is recorded for review and audit, but not compared.';
   if (!present) return 'The approved token does not have it, and it must stay absent.';
   if (map?.owner.includes(claim)) {
-    return 'This id stays the same after a rename: every exchange must show it.';
+    return 'This id stays the same after a rename. Every exchange must have it.';
   }
   if (map?.names.includes(claim)) {
-    return 'It is a name under the ids of the owner: after a renaming a new approval is needed.';
+    return 'It is a name under the ids of the owner. A renaming requires a new approval.';
   }
-  return 'It identifies the workflow: every exchange must show the same value.';
+  return 'It identifies the workflow. Every exchange must have the same value.';
 }
 
-/** Names of claims in the payload that the map does not know. */
+/** Names of claims in the payload that are not in the map. */
 export function unknownClaims(
   map: ClaimMap,
   payload: Readonly<Record<string, unknown>>,
@@ -173,7 +176,9 @@ function valuesOf(claims: readonly string[], read: ReadClaim): Record<string, st
   return Object.fromEntries(claims.map((claim) => [claim, read(claim)]));
 }
 
-/** null = absent. A claim whose value is null counts as present, unless the map says otherwise. */
+/**
+ * null = absent. A claim whose value is null counts as present, unless the map defines otherwise.
+ */
 function textOf(
   map: ClaimMap,
   payload: Readonly<Record<string, unknown>>,

@@ -1,16 +1,17 @@
 /**
  * Keys of one issuer. From the first token on they are read every 5 minutes, and count as fresh for
- * 10. Two failures are kept apart:
+ * 10. Two failures are distinguished:
  *
  * - A **statement**: the issuer answered with a key set (RFC 7517, section 5), which replaces the
  *   known keys. A key that it no longer lists is not trusted from then on. An empty set ends the
- *   trust in all of them, and health says so.
+ *   trust in all of them, and health reports it.
  * - An **outage**: no answer, or one that is not a key set (an error page, `{}`, a truncated
- *   document). It says nothing about keys: the last ones are used for up to 24 hours, with an alarm.
+ *   document). It says nothing about keys: the last ones are used for up to 24 hours, with an
+ *   alarm.
  *
- * Keys are held in memory only, so that a restart cannot bring back a withdrawn key. At most one
- * request is under way, and all callers wait for it. Every attempt, also a failed one, delays the
- * next: neither an outage nor a storm of invented key ids becomes a storm of requests.
+ * Keys are held in memory only, so that a restart cannot restore a withdrawn key. At most one
+ * request is in progress, and all callers wait for it. Every attempt, even a failed one, delays the
+ * next, so that neither an outage nor a storm of invented key ids becomes a storm of requests.
  */
 
 import { type CryptoKey, importJWK, type JWK } from 'jose';
@@ -24,8 +25,8 @@ import type { Issuer } from '../platform/settings/ci-issuers.ts';
 
 export interface IssuerKeys {
   /**
-   * The key of that id; undefined when the issuer lists none. Rejects with a `Refusal` NOT_READY
-   * when that is unknown. Waits no longer than one request may take.
+   * The key with that id; undefined if the issuer does not list it. Rejects with a `Refusal`
+   * NOT_READY if that is unknown. Waits at most as long as one request may take.
    */
   find(kid: string): Promise<CryptoKey | undefined>;
   health(): PartHealth;
@@ -40,7 +41,7 @@ export interface IssuerKeys {
 export interface IssuerKeysOptions {
   /** Name of the issuer, for sentences. */
   readonly name: string;
-  /** Text of the key set (RFC 7517). The caller has a deadline of its own. */
+  /** Text of the key set (RFC 7517). The caller has its own deadline. */
   readonly fetchKeys: (signal: AbortSignal) => Promise<string>;
   readonly clock: Clock;
   readonly log: Log;
@@ -54,14 +55,14 @@ export type FetchOutcome = 'ok' | 'no_key' | 'failed';
 export const FRESH_MS = 10 * 60_000;
 export const RENEW_MS = 5 * 60_000;
 export const STALE_MS = 24 * 3_600_000;
-/** Least time from any attempt to one caused by an unknown key id. */
+/** Minimum time from any attempt to one caused by an unknown key id. */
 export const UNKNOWN_KEY_PAUSE_MS = 30_000;
-/** Least time from a failed attempt to one caused by age. */
+/** Minimum time from a failed attempt to one caused by age. */
 export const RETRY_PAUSE_MS = 10_000;
-/** From a failed attempt to the next one in the background. */
+/** Time from a failed attempt to the next one in the background. */
 export const BACKGROUND_RETRY_MS = 60_000;
 export const FETCH_MS = 5_000;
-/** Requests that wait for keys at a time; further ones are refused at once. */
+/** Maximum requests that wait for keys at a time. Further ones are rejected at once. */
 const WAITING_MAX = 1_000;
 const KEYS_MAX = 100;
 const KID_LENGTH_MAX = 256;
@@ -77,10 +78,10 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 class Keys implements IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #set: KeySet = { keys: new Map(), ambiguous: [] };
-  /** When the request for this set was sent. */
+  /** Time when the request for this set was sent. */
   #readAt: Moment | undefined;
   #lastAttemptMs = Number.NEGATIVE_INFINITY;
-  /** Why the last attempt failed; undefined: it did not. */
+  /** The reason why the last attempt failed; undefined if it succeeded. */
   #fault: string | undefined;
   #underWay: Promise<void> | undefined;
   #waiting = 0;
@@ -111,7 +112,7 @@ class Keys implements IssuerKeys {
     if (reasons.length === 0) return ready;
     const summary = outage
       ? 'Keys of a CI issuer cannot be read'
-      : 'A CI issuer lists no key to trust, or different keys under one id';
+      : 'A CI issuer lists no trusted key, or different keys under one id';
     return { state: 'degraded', reason: reasons.join('. '), summary };
   }
 
@@ -138,8 +139,8 @@ class Keys implements IssuerKeys {
     const age = this.ageMs();
     const used =
       age === undefined || age > STALE_MS
-        ? 'its tokens are refused meanwhile'
-        : `those of ${Math.floor(age / 60_000)} minutes ago are used, for 24 hours at most`;
+        ? 'its tokens are rejected meanwhile'
+        : `the keys of ${Math.floor(age / 60_000)} minutes ago are used, for at most 24 hours`;
     return `Keys of ${this.#options.name} cannot be read (${this.#fault}): ${used}`;
   }
 
@@ -148,11 +149,11 @@ class Keys implements IssuerKeys {
     const { name } = this.#options;
     if (this.#readAt === undefined) return undefined;
     if (this.#set.keys.size === 0) {
-      return `${name} lists no key for RS256 signatures: all of its tokens are refused until it does`;
+      return `${name} lists no key for RS256 signatures, so all of its tokens are rejected until it does`;
     }
     const [kid] = this.#set.ambiguous;
     if (kid === undefined) return undefined;
-    return `${name} lists different keys under one id (${JSON.stringify(kid.slice(0, 64))}): tokens that name it are refused`;
+    return `${name} lists different keys under one id (${JSON.stringify(kid.slice(0, 64))}), so tokens that name it are rejected`;
   }
 
   async #keepFresh(): Promise<void> {
@@ -160,13 +161,13 @@ class Keys implements IssuerKeys {
     if (age <= RENEW_MS) return;
     const mayTry = this.#fault === undefined || this.#sinceAttemptMs() >= RETRY_PAUSE_MS;
     if (!mayTry && !this.#underWay) return;
-    // In a known outage usable keys are used at once, without waiting for the next attempt.
+    // In a known outage, usable keys are used at once, without waiting for the next attempt.
     const mayUse = age <= FRESH_MS || (this.#fault !== undefined && age <= STALE_MS);
     if (mayUse) void this.#renew();
     else await this.#renewed();
   }
 
-  /** Resolves when the attempt under way, or a new one, is over; after `FETCH_MS` at most. */
+  /** Resolves when the current attempt, or a new one, has ended; after at most `FETCH_MS`. */
   async #renewed(): Promise<void> {
     if (this.#waiting >= WAITING_MAX) throw this.#notReady();
     this.#waiting++;
@@ -215,17 +216,17 @@ class Keys implements IssuerKeys {
     if (keys.size === 0 && (isFirst || removed.length > 0)) {
       log.warn(
         { issuer, removed },
-        'The issuer lists no key for RS256 signatures: all of its tokens are refused',
+        'The issuer lists no key for RS256 signatures, so all of its tokens are rejected',
       );
     } else if (removed.length > 0) {
       log.info(
         { issuer, removed },
-        'The issuer withdrew keys: tokens signed with them are refused',
+        'The issuer withdrew keys. Tokens signed with them are rejected',
       );
     }
   }
 
-  /** Notices withdrawn keys and reports outages without waiting for a token. */
+  /** Detects withdrawn keys and reports outages without waiting for a token. */
   #scheduleNext(): void {
     if (this.#isClosed) return;
     const waitMs = this.#fault === undefined ? RENEW_MS : BACKGROUND_RETRY_MS;
@@ -250,13 +251,13 @@ class Keys implements IssuerKeys {
     const waitSeconds = Math.ceil(RETRY_PAUSE_MS / 1000);
     return new Refusal(
       'NOT_READY',
-      `The keys of the CI issuer ${name} cannot be read at the moment: try again in ${waitSeconds} s`,
+      `The keys of the CI issuer ${name} cannot be read at the moment. Try again in ${waitSeconds} s`,
       { retryAfterSeconds: String(waitSeconds) },
     );
   }
 }
 
-/** A moment on both clocks, ms. */
+/** A time on both clocks, ms. */
 interface Moment {
   readonly elapsedMs: number;
   readonly wallMs: number;
@@ -266,14 +267,14 @@ interface Moment {
 interface KeySet {
   /** By id. */
   readonly keys: ReadonlyMap<string, CryptoKey>;
-  /** Ids with several different keys: none of them is trusted. */
+  /** Ids with several different keys, none of which is trusted. */
   readonly ambiguous: readonly string[];
 }
 
 /**
- * The RS256 keys of a key set. Throws for text that is not a key set: a JSON object with a list `keys`
- * of objects that each have a `kty` (RFC 7517, sections 4.1 and 5), of bounded length. Broken and
- * unusable keys are skipped.
+ * The RS256 keys of a key set. Throws for text that is not a key set: a JSON object with a list
+ * `keys` of objects that each have a `kty` (RFC 7517, sections 4.1 and 5), of bounded length.
+ * Broken and unusable keys are skipped.
  */
 async function readKeySet(text: string): Promise<KeySet> {
   const set: unknown = JSON.parse(text);
@@ -320,7 +321,7 @@ function isUsable(jwk: Readonly<Record<string, unknown>>): jwk is UsableKey {
 /** undefined for a broken key, which must not affect the others. */
 async function importKey({ kty, n, e }: UsableKey): Promise<CryptoKey | undefined> {
   try {
-    // Only the public parts, whatever else the document holds.
+    // Only the public parts, whatever else the document contains.
     const key = await importJWK({ kty, n, e } as JWK, 'RS256');
     if (key instanceof Uint8Array) return undefined;
     const bits = 'modulusLength' in key.algorithm ? Number(key.algorithm.modulusLength) : 0;
@@ -332,16 +333,17 @@ async function importKey({ kty, n, e }: UsableKey): Promise<CryptoKey | undefine
 
 const CONNECT_MS = 3_000;
 const IDLE_MS = 4_000;
-/** Of a key set; GitHub's has 12 KiB. */
+/** Maximum bytes of a key set; GitHub's has 12 KiB. */
 const BYTES_MAX = 256 * 1024;
 
 /**
- * Reads what an issuer publishes over HTTP: its discovery document and its key set. No redirects, no
- * decompression, at most 256 KiB each, a few seconds. Errors are phrases for operators.
+ * Reads what an issuer publishes over HTTP: its discovery document and its key set. It follows no
+ * redirects, does not decompress, reads at most 256 KiB each, and takes a few seconds. Errors are
+ * phrases for operators.
  */
 export interface KeyFetcher {
   /**
-   * Text of the key set. Without `keysUrl` the discovery document names its address, each time
+   * Text of the key set. Without `keysUrl`, the discovery document names its address each time
    * (OpenID Connect Discovery 1.0, section 4). Rejects with a phrase for operators.
    */
   fetch(issuer: Pick<Issuer, 'url' | 'keysUrl'>, signal: AbortSignal): Promise<string>;
@@ -371,20 +373,20 @@ function discoveryUrlOf(issuerUrl: string): string {
 }
 
 /**
- * The address of the keys that the document names. Keys on another host are an operator's decision: a
- * document that was tampered with must not move the trust elsewhere, nor make this service call
+ * The address of the keys that the document names. Keys on another host require the operator's
+ * decision: a tampered document must neither move the trust elsewhere nor make this service call
  * addresses inside its network.
  */
 function keysUrlIn(document: string, issuerUrl: string): string {
   const { issuer, jwks_uri: keys } = (JSON.parse(document) ?? {}) as Record<string, unknown>;
-  if (issuer !== issuerUrl) throw new Error('the discovery document is of another issuer');
+  if (issuer !== issuerUrl) throw new Error('the discovery document belongs to another issuer');
   if (typeof keys !== 'string' || !URL.canParse(keys)) {
     throw new Error('the discovery document names no jwks_uri');
   }
   const { origin, host } = new URL(keys);
   if (origin === new URL(issuerUrl).origin) return keys;
   throw new Error(
-    `the discovery document names keys on ${host}: if that is right, write ;keys= behind the issuer in SVC_CI_ISSUERS`,
+    `the discovery document names keys on ${host}. If that is right, add ;keys= to the issuer in SVC_CI_ISSUERS`,
   );
 }
 
@@ -406,7 +408,8 @@ async function fetchText(agent: Agent, address: string, signal: AbortSignal): Pr
       throw new Error(`${url.host}${url.pathname} answered ${answer.statusCode}`);
     return await readText(answer.body);
   } finally {
-    // Also for an answer that was not read completely; a second error would have no listener.
+    // Also for an answer that was not read completely, because a second error would have no
+    // listener.
     answer.body.on('error', () => {}).destroy();
   }
 }

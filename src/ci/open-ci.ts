@@ -1,6 +1,6 @@
 /**
- * The CI room, opened: configured issuers with their keys (shown in `/readyz` and in the metrics),
- * and keyless CI over them.
+ * Opens the CI room: configured issuers with their keys (reported in `/readyz` and in the metrics),
+ * and keyless CI on top of them.
  */
 import type { AssertionVerifier } from '../../actors/ci/assertion.ts';
 import { type AccessTokenClaims, createKeylessCi } from '../../actors/ci/exchange.ts';
@@ -23,28 +23,28 @@ export interface CiOptions extends IssuersOptions {
   readonly random: Random;
   readonly onceStore: OnceStore;
   readonly tokens: { sign(claims: AccessTokenClaims): Promise<string> };
-  /** Origin for clients, without a slash at its end. */
+  /** Origin for clients, without a trailing slash. */
   readonly publicUrl: () => string;
   /** Default: a verifier for the issuers in the settings. */
   readonly assertions?: AssertionVerifier;
 }
 
-/** Closed by `closers`, before the host. */
+/** `closers` closes it, before the host. */
 export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
   const { clock, random, metrics, log, settings } = options;
   const { assertions = openIssuers(options) } = options;
   const exchanges = metrics.counter(
     'svc_ci_exchanges_total',
-    'Exchanges of CI identities, by outcome',
+    'Exchanges of CI identities by outcome',
     ['outcome'],
   );
   const unnoted = metrics.counter(
     'svc_ci_refusals_unnoted_total',
-    'Refused exchanges that could not be recorded',
+    'Rejected exchanges that could not be recorded',
   );
   const wrongCodes = metrics.counter(
     'svc_ci_wrong_codes_total',
-    'Wrong pairing codes of verifications, and attempts of sources that are locked for them',
+    'Wrong pairing codes of verifications, and attempts by sources locked because of them',
     ['outcome'],
   );
   const ci = createKeylessCi({
@@ -58,7 +58,7 @@ export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
     countWrongCode: (outcome) => wrongCodes.inc({ outcome }),
     onLost(refusals, error) {
       unnoted.inc(refusals);
-      log.error({ err: error, part: 'ci', refusals }, 'Refused exchanges could not be recorded');
+      log.error({ err: error, part: 'ci', refusals }, 'Rejected exchanges could not be recorded');
     },
   });
   options.closers.add('keyless CI', () => ci.close());
@@ -77,8 +77,8 @@ export interface IssuersOptions {
 }
 
 /**
- * Closed by `closers`. Nothing is fetched before the first token arrives, so that a service without
- * keyless CI calls nobody. From then on the keys are read every 5 minutes.
+ * `closers` closes it. Nothing is fetched before the first token arrives, so that a service without
+ * keyless CI calls no issuer. From then on, the keys are read every 5 minutes.
  */
 export function openIssuers(options: IssuersOptions): AssertionVerifier {
   const { settings, clock, log, metrics, health, closers } = options;
@@ -86,7 +86,7 @@ export function openIssuers(options: IssuersOptions): AssertionVerifier {
   closers.add('CI issuers', () => fetcher.close());
   const fetches = metrics.counter(
     'svc_ci_keys_fetches_total',
-    'Fetches of the keys of a CI issuer: ok, no_key (it lists none to trust), failed',
+    'Fetches of the keys of a CI issuer: ok, no_key (it lists no trusted key), failed',
     ['issuer', 'outcome'],
   );
   const issuers = settings.ciIssuers.map((issuer) => {
@@ -112,7 +112,7 @@ function exposeKeys(
 ): void {
   metrics.gauge(
     'svc_ci_keys_age_seconds',
-    'Time since the keys of a CI issuer were read; absent before the first time',
+    'Time since the keys of a CI issuer were read; absent before the first read',
     ['issuer'],
     (gauge) => {
       for (const { issuer, keys } of issuers) {
@@ -123,7 +123,7 @@ function exposeKeys(
   );
   metrics.gauge(
     'svc_ci_keys_trusted',
-    'Keys of a CI issuer that are trusted; 0 = all of its tokens are refused, absent = none are known',
+    'Trusted keys of a CI issuer; 0 = all of its tokens are rejected, absent = no keys are known',
     ['issuer'],
     (gauge) => {
       for (const { issuer, keys } of issuers) {
@@ -134,7 +134,7 @@ function exposeKeys(
   );
 }
 
-/** Unknown claims that are logged, at most; a platform's customers may invent more. */
+/** Maximum unknown claims that are logged, because a platform's customers may invent more. */
 const LOGGED_CLAIMS_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 
@@ -142,7 +142,7 @@ const NAME_LENGTH_MAX = 100;
 function reportUnknownClaims({ metrics, log }: IssuersOptions) {
   const seen = metrics.counter(
     'svc_ci_unknown_claims_total',
-    'Claims of CI identity tokens that this version does not know',
+    'Claims of CI identity tokens that are unknown to this version',
     ['issuer'],
   );
   const logged = new Set<string>();
@@ -154,7 +154,7 @@ function reportUnknownClaims({ metrics, log }: IssuersOptions) {
     logged.add(key);
     log.warn(
       { issuer, claim },
-      'Tokens of the CI issuer have a claim that this version does not know: nothing is bound to it',
+      'Tokens of the CI issuer have a claim that is unknown to this version, so it is not bound',
     );
   };
 }

@@ -1,4 +1,4 @@
-/** Opens the room of VMs: the registry, the state of data centers, and enrolment of single VMs. */
+/** Opens the VMs room: the registry, the state of data centers, and the enrolment of single VMs. */
 import { hostname } from 'node:os';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
@@ -22,9 +22,9 @@ export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'rando
   readonly lost: LostWork;
 }
 
-/** Interval at which data centers are checked for silence, ms. */
+/** Interval of checks of data centers for silence, ms. */
 const DATACENTER_CHECK_MS = 5_000;
-/** A data center is silent after so many sampling intervals without a row. */
+/** A data center is silent after this many sampling intervals without a row. */
 const SILENT_INTERVALS = 3;
 
 export function openVms(options: VmsOptions) {
@@ -55,7 +55,10 @@ export function openVms(options: VmsOptions) {
   return { registry, datacenters, enrolments, parts: [watch] };
 }
 
-/** The newest row of a collector among a VM's newest; an agent's has neither a state nor baseline series. */
+/**
+ * The newest row of a collector among a VM's newest rows. An agent's row has neither a state nor
+ * baseline series.
+ */
 export function newestReport(latest: LatestRow | undefined): NewestReport | undefined {
   if (latest === undefined) return undefined;
   const { timesMs, state, stateReason, strings, series } = latest.columns;
@@ -76,8 +79,8 @@ export function newestReport(latest: LatestRow | undefined): NewestReport | unde
 }
 
 /**
- * Data centers as alert rules see them. One of which nothing has arrived since the start and within the
- * sample log has no time: that it is stale is known from its row.
+ * Data centers as alert rules see them. One from which nothing has arrived since the start and
+ * within the sample log has no time; its row tells that it is stale.
  */
 export function addDatacenterGauges(
   { metrics, clock }: Pick<RoomBase, 'metrics' | 'clock'>,
@@ -85,7 +88,7 @@ export function addDatacenterGauges(
 ): void {
   metrics.gauge(
     'svc_datacenter_last_reading_timestamp_seconds',
-    'When readings of the data center last arrived, at whichever member, Unix time',
+    'Time when readings of the data center last arrived, at any member, Unix time',
     ['datacenter'],
     (gauge) => {
       for (const [datacenter, agoMs] of Object.entries(datacenters.ages())) {
@@ -95,7 +98,7 @@ export function addDatacenterGauges(
   );
   metrics.gauge(
     'svc_datacenter_stale',
-    '1 = no reading of the data center has arrived for three sampling intervals',
+    '1 = no reading of the data center arrived for three sampling intervals',
     ['datacenter'],
     (gauge) => {
       for (const [datacenter, state] of datacenters.states()) {

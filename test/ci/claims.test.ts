@@ -279,8 +279,8 @@ t.test('CI-06: a reusable GitHub workflow is trusted as far as its reference', a
   t.equal(use(at('octo-organic/shared', 'v1')).bound.job_workflow_sha, sha, 'a longer owner');
 
   const unknown = use(at('other-org/shared', 'v1'), { job_workflow_sha: undefined });
-  t.match(unknown.warnings, [/does not say which commit/]);
-  t.notOk('job_workflow_sha' in read('github').bound, 'not bound if nothing is reused');
+  t.match(unknown.warnings, [/does not contain the commit/]);
+  t.notOk('job_workflow_sha' in read('github').bound, 'not bound where nothing is reused');
 });
 
 t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot rule out', async (t) => {
@@ -376,7 +376,7 @@ t.test(
       [`${p}vcs-ref`]: 'refs/heads/main',
       [`${p}pipeline-definition-id`]: 'd-1',
     });
-    t.match(read('circleci').warnings, [/does not say what started/]);
+    t.match(read('circleci').warnings, [/does not tell what started/]);
     t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: true }), [`${p}ssh-rerun`]);
     t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: undefined }), [`${p}ssh-rerun`]);
     for (const ref of ['refs/pull/7/head', 'refs/tags/v1', 'main']) {

@@ -78,7 +78,7 @@ t.test(
     const id = await world.connect(dev);
     const { claims, message } = await denied(world, id);
     t.same(claims, [{ claim: 'ref', got: 'refs/heads/main', expected: 'refs/heads/dev' }]);
-    t.match(message, /\(ref\).*start a new verification/);
+    t.match(message, /\(ref\).*Start a new verification/);
     t.equal(await world.tryExchange(await world.connect()), 'EXCHANGED');
   },
 );
@@ -92,7 +92,7 @@ t.test('CI-05: a renamed repository with the same id needs a new verification', 
     job_workflow_ref: 'acme/store/.github/workflows/deploy.yml@refs/heads/main',
   };
   const renamed = await denied(world, id, { bound });
-  t.match(renamed, { cause: 'IDENTITY_RENAMED', message: /start a new verification/ });
+  t.match(renamed, { cause: 'IDENTITY_RENAMED', message: /Start a new verification/ });
   t.match(renamed.claims[1], { claim: 'repository', got: 'acme/store', expected: 'acme/shop' });
   t.match(await denied(world, id, { bound: { repository_owner: 'acme-inc' } }), {
     cause: 'IDENTITY_RENAMED',

@@ -135,14 +135,14 @@ t.test('CI-14: the discovery document locates the keys on its issuer’s own hos
   }
   for (const issuer of ['', `${url}/`, 'https://other.example']) {
     says({ issuer, jwks_uri: keysUrl });
-    await t.rejects(read(), /of another issuer/, issuer);
+    await t.rejects(read(), /belongs to another issuer/, issuer);
   }
   const elsewhere = await startCiIssuer();
   t.teardown(() => elsewhere.close());
   says({ issuer: url, jwks_uri: elsewhere.keysUrl });
   await t.rejects(read(), /names keys on 127\.0\.0\.1:\d+.*;keys=/);
   says(null);
-  await t.rejects(read(), /of another issuer/);
+  await t.rejects(read(), /belongs to another issuer/);
   t.equal(elsewhere.keySet.requests, 0);
   t.equal(platform.keySet.requests, 0);
   discovery.behaviour = { kind: 'status', status: 404 };
@@ -214,7 +214,7 @@ t.test(
     await verify();
     t.equal(state(), 'ready');
     t.equal(platform.keySet.requests, 2);
-    t.match(lines, [/does not know.* brand_new$/]);
+    t.match(lines, [/unknown to this version.* brand_new$/]);
     t.equal(lines.length, 1, 'a new claim is reported once');
     await clock.advance(60_000);
     const text = await metrics.text();

@@ -108,7 +108,7 @@ t.test(
     t.equal(await has('b'), true, 'waits for the read in progress');
     t.equal(await has('a'), false);
     t.equal(issuer.fetches, 2);
-    t.same(lines, ['The issuer withdrew keys: tokens signed with them are refused']);
+    t.same(lines, ['The issuer withdrew keys. Tokens signed with them are rejected']);
     issuer.answer = new Error('answered 503');
     await clock.advance(FRESH_MS);
     await t.rejects(has('a'), notReady, 'a later outage does not restore it');
@@ -126,7 +126,8 @@ t.test('an empty key set ends trust in every key, and health reports it', async 
   t.equal(keys.trusted(), 0);
   t.match(keys.health(), {
     state: 'degraded',
-    reason: 'github lists no key for RS256 signatures: all of its tokens are refused until it does',
+    reason:
+      'github lists no key for RS256 signatures, so all of its tokens are rejected until it does',
   });
   t.match(lines, [/lists no key for RS256 signatures/]);
   issuer.answer = new Error('answered 503');
@@ -170,7 +171,7 @@ t.test(
     t.equal(await has('a'), true, 'up to the last moment');
     await clock.advance(1);
     await t.rejects(has('a'), notReady);
-    t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+    t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
     issuer.answer = setOf('a');
     await clock.advance(RETRY_PAUSE_MS);
     t.equal(await has('a'), true, 'it recovers by itself');
@@ -204,7 +205,7 @@ t.test('before an issuer’s first answer its tokens get not ready, with a retry
   issuer.answer = new Error('answered 500');
   const refusal = await has('a').catch((error) => error);
   t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
-  t.match(keys.health(), { state: 'degraded', reason: /refused meanwhile/ });
+  t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
   for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
   t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
   await clock.advance(RETRY_PAUSE_MS);

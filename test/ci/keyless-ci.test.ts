@@ -170,7 +170,7 @@ t.test('Two concurrent approvals: exactly one wins', async (t) => {
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => causeOf(approve())));
   t.same(outcomes.toSorted(), ['EXCHANGED', ...Array(7).fill('INVALID_STATE')]);
   t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 1);
-  t.match(await refusalOf(approve()), { message: /was approved before, as connection/ });
+  t.match(await refusalOf(approve()), { message: /was already approved, as connection/ });
 });
 
 t.test('CI-10: the pairing code is returned once and stored as a hash', async (t) => {
@@ -243,8 +243,8 @@ t.test('owners are notified of a connection with more access than before', async
   await world.ci.enable(named());
   await world.ci.enable(named());
   t.match(noted().slice(1), [
-    /^The CI connection "Other" .* may now also monitoring\.write, by /,
-    /^The CI connection "Other" .* was enabled again, by /,
+    /^The CI connection "Other" .* was granted monitoring\.write by /,
+    /^The CI connection "Other" .* was enabled again by /,
   ]);
   t.equal(noted().length, 3);
 });
@@ -385,7 +385,7 @@ t.test('Verifications and connections of a project are bounded', async (t) => {
   t.match(await refusalOf(start(world)), {
     reason: 'LIMIT_EXCEEDED',
     metadata: { limit: String(OPEN_VERIFICATIONS_MAX) },
-    message: /verifications waiting/,
+    message: /open verifications/,
   });
 });
 

@@ -79,13 +79,10 @@ t.test(
       );
       const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
       t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
-      t.match(whys.get('repository'), /after a renaming a new approval is needed/);
+      t.match(whys.get('repository'), /A renaming requires a new approval/);
       t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
       t.match(whys.get('actor'), /^It may differ from job to job/);
-      t.match(
-        whys.get('job_workflow_sha'),
-        / It is bound where the job is in a workflow of another/,
-      );
+      t.match(whys.get('job_workflow_sha'), / It is bound if the job is in a workflow of another/);
     });
     const shown = (await ci('GetCiVerification', { name: verification.name })).body;
     await t.test('review: each observed claim, with the points to consider', async (t) => {

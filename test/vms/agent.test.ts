@@ -186,7 +186,7 @@ t.test(
     t.match(agent.status(), { droppedRows: 1, rejected: { CLOCK_AHEAD: 1 } });
     t.match(
       world.agentLines.join('\n'),
-      /dropped: INVALID_FIELD.*\n.*refuses samples.*CLOCK_AHEAD/s,
+      /dropped: INVALID_FIELD.*\n.*rejects samples.*CLOCK_AHEAD/s,
     );
   },
 );
@@ -242,7 +242,7 @@ t.test('a key that expires within two weeks is reported while it still works', a
   world.clock.jump(352 * 86_400_000);
   await world.pass(INTERVAL_MS);
   t.match(agent.status().fault, /^The key ends on 2027-01-01T00:00:00/);
-  t.match(readStatus(world.folder)?.fault, /enrol the VM again/);
+  t.match(readStatus(world.folder)?.fault, /Enrol the VM again/);
 });
 
 t.test('the agent waits for Retry-After, and longer', async (t) => {

@@ -1,19 +1,22 @@
 /**
  * Text of the temporary workflow step that proves an identity. It needs only bash and curl, which
- * every runner has. It never traces, keeps secrets out of arguments (other processes can read those),
- * and masks the identity token before anything can print it.
+ * every runner has. It never traces, keeps secrets out of arguments (which other processes can
+ * read), and masks the identity token before anything can print it.
  */
 
 export interface StepOptions {
   /** Kind of CI platform; undefined = unknown. */
   readonly platform: string | undefined;
-  /** Origin of the API, without a slash at its end. */
+  /** Origin of the API, without a trailing slash. */
   readonly origin: string;
   readonly setupId: string;
   readonly audience: string;
 }
 
-/** The step for the platform; for an unknown one a script that reads the token from `SVC_ASSERTION`. */
+/**
+ * The step for the platform. For an unknown platform, a script that reads the token from
+ * `SVC_ASSERTION`.
+ */
 export function workflowStep(options: StepOptions): string {
   const { platform = '' } = options;
   const step = STEPS[platform] ?? anyStep;

@@ -1,6 +1,6 @@
 /**
- * Methods of keyless CI: each reads a message, calls one function and answers. Two of them are called
- * by a CI job that has only its platform's token, and accept no Authorization header.
+ * Methods of keyless CI: each reads a message, calls one function and answers. Two of them are
+ * called by a CI job that has only its platform's token; these accept no Authorization header.
  */
 
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
@@ -59,7 +59,7 @@ export interface CiDeps {
   readonly host: Pick<Host, 'view'>;
   readonly ci: KeylessCi;
   readonly clock: Clock;
-  /** Origin of the API, without a slash at its end. */
+  /** Origin of the API, without a trailing slash. */
   readonly publicUrl: () => string;
   /** Kind of platform of a configured issuer, e.g. `github`. */
   readonly issuerKind: (issuer: string) => IssuerKindName | undefined;
@@ -131,17 +131,17 @@ function claimMapOf({ issuerKind }: CiDeps, issuer: string): ClaimMap | undefine
   return kind && issuerKinds[kind].claims;
 }
 
-/** No cache may store an answer with a secret (RFC 6749, section 5.1). */
+/** No cache may store a response with a secret (RFC 6749, section 5.1). */
 function forbidStoring({ responseHeader }: HandlerContext): void {
   responseHeader.set('cache-control', 'no-store');
 }
 
-/** Refuses the header, since a caller would believe that an ignored one had counted. */
+/** Rejects the header, because a caller would believe that an ignored one had been used. */
 function refuseAuthorization({ requestHeader, method }: HandlerContext): void {
   if (!requestHeader.has('authorization')) return;
   throw invalidField(
     'Authorization',
-    `${method.name} accepts no Authorization header, since the assertion is the proof: leave it out`,
+    `${method.name} accepts no Authorization header, because the assertion is the proof. Remove the header`,
   );
 }
 
@@ -290,7 +290,7 @@ function connectionMethods(deps: CiDeps) {
   } satisfies Partial<CiMethods>;
 }
 
-/** Where, by whom, and which of the client's requests. */
+/** The place, the actor, and the client's request. */
 function change(
   context: HandlerContext,
   project: string,
@@ -323,7 +323,7 @@ function existing<M extends 'ciVerification' | 'ciConnection'>(
 ): Instance<M> {
   const row = host.view(project).instance(machine, id);
   if (row) return row;
-  throw new Error(`The ${machine} ${id} was committed and is not there`);
+  throw new Error(`The ${machine} ${id} was committed but has no row`);
 }
 
 const VERIFICATION_STATES: Readonly<Record<string, CiVerification_State>> = {
@@ -351,7 +351,7 @@ function creatorFields(host: Pick<Host, 'view'>, createdBy: string) {
   return { createdBy, createdByDisplayName: personDisplayName(host, createdBy) };
 }
 
-/** @param nowMs decides whether it has expired, also before its timer has fired */
+/** @param nowMs decides whether it has expired, even before its timer fires */
 function verificationMessage(deps: CiDeps, row: Instance<'ciVerification'>): CiVerification {
   const nowMs = deps.clock.now();
   const { project, instance } = row;
@@ -385,7 +385,7 @@ function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
   return { code, refusedUnix: unixSeconds(atMs), claims: [...claims] };
 }
 
-/** @param grants present grants of its service account */
+/** @param grants current grants of its service account */
 function connectionMessage(
   host: Pick<Host, 'view'>,
   row: Instance<'ciConnection'>,
@@ -420,7 +420,7 @@ function connectionMessage(
 }
 
 const REFUSALS_MAX = 10;
-/** Steps of a connection that are looked at for refusals: exchanges are among them. */
+/** Maximum steps of a connection that are searched for refusals, including exchanges. */
 const LOOKED_AT_MAX = 1_000;
 
 /** The newest notes of refused exchanges, newest first. */
@@ -448,7 +448,7 @@ function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRe
   });
 }
 
-/** Of notes without the differences the names alone. */
+/** Only the names, for notes without the differences. */
 function differingClaims({ claims, differences }: RecordedTransition['event']) {
   if (Array.isArray(differences)) {
     return (differences as CiClaimDifference[]).map(({ claim, difference }) => ({
@@ -461,7 +461,7 @@ function differingClaims({ claims, differences }: RecordedTransition['event']) {
 
 type ClaimMessage = MessageInitShape<typeof CiClaimSchema>;
 
-/** Bound claims first, since they are what a reviewer approves. */
+/** Bound claims first, because a reviewer approves these. */
 function claimMessages(
   observed: { readonly bound: ObservedClaims; readonly recorded: ObservedClaims },
   map: ClaimMap | undefined,

@@ -1,13 +1,13 @@
 /**
- * Claim map of Buildkite, for the tokens of `buildkite-agent oidc request-token` (buildkite.com/docs,
- * "Buildkite Agent oidc"). Tokens have the ids of organisation and pipeline only on request, and no
- * `jti`. They do not say whether a build is for a pull request, except that the branch of a fork is
- * named with a colon.
+ * Claim map of Buildkite, for the tokens of `buildkite-agent oidc request-token`
+ * (buildkite.com/docs, "Buildkite Agent oidc"). Tokens have the ids of organisation and pipeline
+ * only on request, and no `jti`. They do not tell whether a build is for a pull request, except
+ * that the branch of a fork is named with a colon.
  */
 import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 
 const ASK =
-  'Ask for it: buildkite-agent oidc request-token --claim organization_id --claim pipeline_id';
+  'Request it: buildkite-agent oidc request-token --claim organization_id --claim pipeline_id';
 const SOURCES = ['webhook', 'ui', 'schedule'];
 
 export const buildkiteClaims: ClaimMap = {
@@ -27,7 +27,7 @@ export const buildkiteClaims: ClaimMap = {
   nullable: ['step_key', 'build_tag', 'cluster_id'],
   recorded: ['build_commit', 'build_number', 'build_id', 'job_id', 'agent_id', 'cluster_name'],
   unbound: {
-    'agent_tag:*': 'what the machine that runs the job says of itself',
+    'agent_tag:*': 'reported by the machine that runs the job about itself',
     queue_id: 'where the job waited; the cluster is bound',
     queue_key: 'where the job waited; the cluster is bound',
     'https://aws.amazon.com/tags': 'for another service',
@@ -41,17 +41,17 @@ export const buildkiteClaims: ClaimMap = {
     {
       claim: 'build_branch',
       accepts: (value) => value !== '' && !value.includes(':'),
-      why: 'The build must be of a branch of the repository itself: forks are never trusted',
+      why: 'The build must be for a branch of the repository itself. Forks are never trusted',
     },
     {
       claim: 'build_branch',
       accepts: (value) => !/^(refs|pull|merge-requests|gh-readonly-queue)\//.test(value),
-      why: 'The build must be of a branch: pull requests and merge queues are never trusted',
+      why: 'The build must be for a branch. Pull requests and merge queues are never trusted',
     },
     {
       claim: 'build_tag',
       accepts: (value) => value === '',
-      why: 'The build must be of a branch: tags are never trusted',
+      why: 'The build must be for a branch. Tags are never trusted',
     },
   ],
   review,
@@ -59,7 +59,7 @@ export const buildkiteClaims: ClaimMap = {
 
 function review(read: ReadClaim): Review {
   const warnings = [
-    'The token does not say whether a build is of a pull request: see that the pipeline builds ' +
+    'The token does not tell whether a build is for a pull request. Check that the pipeline builds ' +
       'none for this branch',
   ];
   if (read('step_key') === null) {

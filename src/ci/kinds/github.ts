@@ -8,7 +8,7 @@ import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 const EVENTS = ['push', 'workflow_dispatch', 'schedule'];
 const isEmpty = (value: string): boolean => value === '';
 const isNoPullRequest = (value: string): boolean => !value.includes('@refs/pull/');
-const NOT_OF_A_PULL_REQUEST = 'A pull request can never be trusted: run it from a branch';
+const NOT_OF_A_PULL_REQUEST = 'A pull request can never be trusted. Run it from a branch';
 
 export const githubClaims: ClaimMap = {
   required: [
@@ -47,11 +47,13 @@ export const githubClaims: ClaimMap = {
   ],
   boundWhen: {
     job_workflow_sha:
-      'where the job is in a workflow of another owner that is not named by a full commit',
+      'if the job is in a workflow of another owner that is not named by a full commit',
   },
   unbound: {
-    issuer_scope: 'says what the issuer is configured for; the issuer itself is matched exactly',
-    'repo_property_*': 'properties that owners of the organisation define and change at will',
+    issuer_scope:
+      'describes what the issuer is configured for; the issuer itself is matched exactly',
+    'repo_property_*':
+      'properties that owners of the organisation define and can change at any time',
   },
   rules: [
     {
@@ -67,19 +69,19 @@ export const githubClaims: ClaimMap = {
     {
       claim: 'ref',
       accepts: (value) => value.startsWith('refs/heads/'),
-      why: 'The workflow must run from a branch: merge refs and tags are never trusted',
+      why: 'The workflow must run from a branch. Merge refs and tags are never trusted',
     },
     {
       claim: 'ref',
       accepts: (value) => !value.startsWith('refs/heads/gh-readonly-queue/'),
-      why: 'A merge queue runs what nobody has merged yet, as a push: run it from a branch of your own',
+      why: 'A merge queue runs code that has not been merged yet, as a push. Run it from a branch of your own',
     },
     { claim: 'head_ref', accepts: isEmpty, why: NOT_OF_A_PULL_REQUEST },
     { claim: 'base_ref', accepts: isEmpty, why: NOT_OF_A_PULL_REQUEST },
     {
       claim: 'repository',
       accepts: (value, read) => value.startsWith(`${read('repository_owner')}/`),
-      why: 'The repository must be one of its owner',
+      why: 'The repository must belong to its owner',
     },
     {
       claim: 'workflow_ref',
@@ -97,21 +99,22 @@ function review(read: ReadClaim): Review {
   const warnings = [...reused.warnings];
   if (read('ref_protected') !== 'true') {
     warnings.push(
-      'The branch is not protected: whoever may push to it can change what the workflow does',
+      'The branch is not protected. Anyone who may push to it can change what the workflow does',
     );
   }
   if (read('repository_visibility') === 'public') {
-    warnings.push('The repository is public: everybody reads its workflow logs');
+    warnings.push('The repository is public. Anyone can read its workflow logs');
   }
   if (read('runner_environment') === 'self-hosted') {
-    warnings.push('The job ran on a self-hosted runner: other jobs may have left something there');
+    warnings.push('The job ran on a self-hosted runner. Other jobs may have left something there');
   }
   return { ...reused, warnings };
 }
 
 /**
- * There is no id for the repository of a reusable workflow. It is trusted where the same owner
- * has it, or its commit is part of the reference; else its commit is bound beside the reference.
+ * There is no id for the repository of a reusable workflow. It is trusted if it has the same owner,
+ * or if its commit is part of the reference. Otherwise its commit is bound in addition to the
+ * reference.
  */
 function reusedWorkflow(read: ReadClaim): Review {
   const used = read('job_workflow_ref');
@@ -120,12 +123,12 @@ function reusedWorkflow(read: ReadClaim): Review {
   if (/@[0-9a-f]{40}$/.test(used)) return { warnings: [] };
   if (read('job_workflow_sha') !== null) {
     const warning =
-      'The job is in a workflow of another owner, named by a branch or tag: its commit is bound ' +
-      'too, so that each change of it needs a new verification. Name a full commit instead';
+      'The job is in a workflow of another owner, named by a branch or tag. Its commit is bound ' +
+      'too, so that each change of it requires a new verification. Name a full commit instead';
     return { alsoBound: ['job_workflow_sha'], warnings: [warning] };
   }
   const warning =
     'The job is in a workflow of another owner, named by a branch or tag, and the token does not ' +
-    'say which commit: its owner can change what runs. Name a full commit instead';
+    'contain the commit. Its owner can change what runs. Name a full commit instead';
   return { warnings: [warning] };
 }

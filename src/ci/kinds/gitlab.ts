@@ -38,18 +38,18 @@ export const gitlabClaims: ClaimMap = {
     'deployment_tier',
   ],
   unbound: {
-    user_email: 'personal data, and no identity: an address can be changed',
-    user_identities: 'accounts elsewhere of the person who started the job',
+    user_email: 'personal data, and not an identity, because an address can change',
+    user_identities: 'other accounts of the person who started the job',
     groups_direct: 'groups of the person who started the job, not of the project',
-    environment_action: 'what the job does to the environment, which is bound by its name',
-    deployment_action: 'what the job does to the environment, which is bound by its name',
-    'job_*': 'details of the job; the pipeline it is in is bound',
+    environment_action: 'the action of the job on the environment, which is bound by its name',
+    deployment_action: 'the action of the job on the environment, which is bound by its name',
+    'job_*': 'details of the job; its pipeline is bound',
   },
   rules: [
     {
       claim: 'pipeline_source',
       accepts: (value) => SOURCES.includes(value),
-      why: `Accepted sources of a pipeline are ${SOURCES.join(', ')}: merge requests never are`,
+      why: `Accepted sources of a pipeline are ${SOURCES.join(', ')}. Merge requests are never accepted`,
     },
     {
       claim: 'ref_type',
@@ -59,22 +59,22 @@ export const gitlabClaims: ClaimMap = {
     {
       claim: 'ref',
       accepts: (value) => !value.startsWith('refs/'),
-      why: 'The pipeline must run from a branch by its name: merge refs are never trusted',
+      why: 'The pipeline must run from a branch by its name. Merge refs are never trusted',
     },
     {
       claim: 'ref_path',
       accepts: (value) => value.startsWith('refs/heads/'),
-      why: 'The pipeline must run from a branch: merge refs and tags are never trusted',
+      why: 'The pipeline must run from a branch. Merge refs and tags are never trusted',
     },
     {
       claim: 'project_path',
       accepts: (value, read) => value.startsWith(`${read('namespace_path')}/`),
-      why: 'The project must be one of its namespace',
+      why: 'The project must belong to its namespace',
     },
     {
       claim: 'job_project_id',
       accepts: (value, read) => value === read('project_id'),
-      why: 'The job must run in the project itself: pipelines of a fork are never trusted',
+      why: 'The job must run in the project itself. Pipelines of a fork are never trusted',
     },
   ],
   review,
@@ -84,19 +84,19 @@ function review(read: ReadClaim): Review {
   const warnings: string[] = [];
   if (!read('ci_config_ref_uri')?.includes(`/${read('project_path')}//`)) {
     warnings.push(
-      'The pipeline is defined in another project: whoever may change that can change what runs',
+      'The pipeline is defined in another project. Anyone who may change that project can change what runs',
     );
   }
   if (read('ref_protected') !== 'true') {
     warnings.push(
-      'The branch is not protected: whoever may push to it can change what the pipeline does',
+      'The branch is not protected. Anyone who may push to it can change what the pipeline does',
     );
   }
   if (read('project_visibility') === 'public') {
-    warnings.push('The project is public: everybody may read its job logs');
+    warnings.push('The project is public. Anyone may read its job logs');
   }
   if (read('runner_environment') === 'self-hosted') {
-    warnings.push('The job ran on a self-hosted runner: other jobs may have left something there');
+    warnings.push('The job ran on a self-hosted runner. Other jobs may have left something there');
   }
   return { warnings };
 }

@@ -1,6 +1,6 @@
 /**
- * Agent inside a guest: reads it at a fixed interval, keeps every row on disk until the service has
- * stored it, and reports faults. It opens no port and changes nothing outside its own folder.
+ * Agent inside a guest: reads it at a fixed interval, stores every row on disk until the service
+ * has stored it, and reports faults. It opens no port and changes nothing outside its own folder.
  *
  *     /proc -> source -> collector loop -> buffer (disk) -> shipper -> WriteSamples
  */
@@ -53,9 +53,9 @@ export interface AgentOptions {
 
 export interface RunningAgent {
   status(): AgentStatus;
-  /** Rejects when the disk fails and the agent cannot continue. */
+  /** Rejects if the disk fails and the agent cannot continue. */
   readonly ended: Promise<void>;
-  /** Stops reading, keeps unsent rows, and resolves once nothing runs. Repeatable. */
+  /** Stops reading, keeps unsent rows, and resolves when nothing runs. Repeatable. */
   stop(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ function vmIdOf({ vmName }: Pick<StoredEnrolment, 'vmName'>): string {
   return vmName.slice(vmName.lastIndexOf('/') + 1);
 }
 
-/** Starts at once. Throws `EnrolmentUnusable`, and what opening the buffer throws. */
+/** Starts at once. Throws `EnrolmentUnusable`, and the errors of opening the buffer. */
 export function startAgent(options: AgentOptions): RunningAgent {
   const agent = new Agent(options);
   agent.start();
@@ -78,7 +78,7 @@ export function startAgent(options: AgentOptions): RunningAgent {
 
 /** Readings before the first round. */
 const NONE = 0;
-/** How long before a key's end the agent warns, ms. */
+/** Time before a key's end at which the agent warns, ms. */
 const EXPIRY_WARNING_MS = 14 * 86_400_000;
 
 type Counts = { -readonly [K in 'observedRows' | 'sentRows' | 'droppedRows']: number };
@@ -95,7 +95,7 @@ class Agent implements RunningAgent {
   readonly #rejected = new Map<string, number>();
   #collector: Collector | undefined;
   #lastSentMs: number | undefined;
-  /** Why rows cannot be sent; '' = no fault. */
+  /** The reason why rows cannot be sent; '' = no fault. */
   #sendFault = '';
   /** End of the key's lifetime, Unix ms. */
   #keyEndsMs = Number.POSITIVE_INFINITY;
@@ -177,23 +177,25 @@ class Agent implements RunningAgent {
     return enrolment;
   }
 
-  /** An agent's key is not rotated: a person has to enrol the VM again, and must know in time. */
+  /**
+   * An agent's key is not rotated: a person has to enrol the VM again, and must be warned in time.
+   */
   #expiryWarning(): string | undefined {
     const leftMs = this.#keyEndsMs - this.#options.clock.now();
     if (leftMs > EXPIRY_WARNING_MS) return undefined;
-    return `The key ends on ${new Date(this.#keyEndsMs).toISOString()}: enrol the VM again before that`;
+    return `The key ends on ${new Date(this.#keyEndsMs).toISOString()}. Enrol the VM again before that`;
   }
 
   async #stop(): Promise<void> {
     this.#stopping.abort();
     await this.#collector?.stop();
-    // `ended` reports a fault of the disk; the stop does not repeat it.
+    // `ended` reports a disk fault; the stop does not repeat it.
     await this.#ended.catch(() => {});
     this.#buffer.close();
     this.#writeStatus();
   }
 
-  /** Throws what the disk throws; the collector then keeps the rows and offers them again. */
+  /** Throws the errors of the disk. The collector then keeps the rows and offers them again. */
   #keep(rows: readonly ObservedRow[]): void {
     for (const { observedMs, values, leftOut } of rows) {
       const about = leftOut && { ...agentFacts(this.#vmName), leftOut };
@@ -225,7 +227,7 @@ class Agent implements RunningAgent {
     const times = this.#rejected.get(reason) ?? 0;
     this.#rejected.set(reason, times + 1);
     if (times > 0) return;
-    this.#options.log.warn({ reason, series }, `The service refuses samples: ${message || reason}`);
+    this.#options.log.warn({ reason, series }, `The service rejects samples: ${message || reason}`);
   }
 
   #dropped(rows: number, why: string): void {
@@ -233,7 +235,7 @@ class Agent implements RunningAgent {
     this.#options.log.error({ rows }, `Rows were dropped: ${why}`);
   }
 
-  /** Logs a new fault; the status shows whether it lasts. */
+  /** Logs a new fault. The status shows whether it lasts. */
   #logOnce({ reason, message, times }: CollectorFault): void {
     if (times === 1) this.#options.log.warn({ reason }, message);
   }
@@ -258,8 +260,9 @@ export interface GuestSourceOptions {
 const FILES = ['/proc/loadavg', '/proc/meminfo', '/proc/stat'] as const;
 
 /**
- * Source of readings from inside this guest: only the series that no hypervisor can measure, so that no
- * series of the VM has two sources. A file that cannot be read gives no reading, never a zero.
+ * Source of readings from inside this guest. It has only series that no hypervisor can measure, so
+ * that no series of the VM has two sources. A file that cannot be read gives no reading, never a
+ * zero.
  */
 export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourceOptions): Source {
   return {

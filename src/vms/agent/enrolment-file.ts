@@ -1,6 +1,6 @@
 /**
- * Enrolment file of the agent: the endpoint, the VM and the key, readable by the agent's user only. A
- * copy on another machine is refused, because a cloned disk would otherwise send its readings as
+ * Enrolment file of the agent: the endpoint, the VM and the key, readable only by the agent's user.
+ * A copy on another machine is rejected, because a cloned disk would otherwise send its readings as
  * those of the original.
  */
 import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -19,11 +19,11 @@ export interface StoredEnrolment {
   /** The secret. */
   readonly key: string;
   readonly expiresUnix: number;
-  /** Hash of this machine's machine-id; '' = it has none. */
+  /** Hash of this machine's machine-id; '' if it has none. */
   readonly machine: string;
 }
 
-/** The agent cannot run with the stored enrolment; the message says why, and what to do. */
+/** The agent cannot run with the stored enrolment. The message says why, and what to do. */
 export class EnrolmentUnusable extends Error {
   constructor(message: string) {
     super(message);
@@ -39,7 +39,7 @@ export function enrolmentPath(folder: string): string {
 }
 
 /**
- * Throws `EnrolmentUnusable` when it is missing, readable by others, damaged, or a copy.
+ * Throws `EnrolmentUnusable` if it is missing, readable by others, damaged, or a copy.
  *
  * @param command that enrols: an agent, or a collector, whose enrolment names no project and no VM
  */
@@ -51,19 +51,19 @@ export function readEnrolment(
   const path = enrolmentPath(folder);
   if (!existsSync(path)) {
     throw new EnrolmentUnusable(
-      `This machine is not enrolled (no ${path}): run "svc ${command} enrol"`,
+      `This machine is not enrolled (no ${path}). Run "svc ${command} enrol"`,
     );
   }
   const mode = statSync(path).mode & 0o777;
   if ((mode & 0o077) !== 0) {
-    throw new EnrolmentUnusable(`Others can read the key in ${path}: run "chmod 600 ${path}"`);
+    throw new EnrolmentUnusable(`Others can read the key in ${path}. Run "chmod 600 ${path}"`);
   }
   const stored = parse(readFileSync(path, 'utf8'));
-  if (!stored) throw new EnrolmentUnusable(`${path} is damaged: run "svc ${command} enrol" again`);
+  if (!stored) throw new EnrolmentUnusable(`${path} is damaged. Run "svc ${command} enrol" again`);
   if (stored.machine !== '' && machine !== '' && stored.machine !== machine) {
     throw new EnrolmentUnusable(
-      `${path} was made on another machine, and this disk is a copy of that one: the agent would ` +
-        `send as ${stored.vmName || 'that one'}. Run "svc ${command} unenrol" here, and enrol this one by itself`,
+      `${path} was made on another machine, and this disk is a copy of that one. The agent would ` +
+        `send as ${stored.vmName || 'that one'}. Run "svc ${command} unenrol" here, and enrol this machine on its own`,
     );
   }
   return stored;
@@ -81,7 +81,7 @@ function parse(text: string): StoredEnrolment | undefined {
   }
 }
 
-/** To be called before a token is used up. Throws what the file system throws. */
+/** To be called before a token is used up. Throws the errors of the file system. */
 export function prepareFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const probe = join(folder, '.writable');
@@ -90,8 +90,8 @@ export function prepareFolder(folder: string): void {
 }
 
 /**
- * On disk when it returns. Written by root, the file is given to the owner of the folder, the user of
- * the agent's service.
+ * On disk when it returns. If root writes the file, it is given to the owner of the folder, the
+ * user of the agent's service.
  */
 export function writeEnrolment(folder: string, enrolment: StoredEnrolment): void {
   const path = enrolmentPath(folder);

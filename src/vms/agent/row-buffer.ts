@@ -1,7 +1,8 @@
 /**
- * Buffer of unsent rows on disk: appended when observed, sent in batches, deleted once the service has
- * stored them. A row is on disk when `append` returns. A batch never changes once it was offered, so
- * that the service recognises it after a crash between its answer and the deletion.
+ * Buffer of unsent rows on disk. Rows are appended when observed, sent in batches, and deleted once
+ * the service has stored them. A row is on disk when `append` returns. A batch never changes once
+ * it was offered, so that the service recognises it after a crash between its response and the
+ * deletion.
  *
  *     000000000001-1f3a.rows   000000000002-77c0.rows   000000000003-90be.rows
  *     ^ offered: closed                                 ^ appended to, until it is offered
@@ -27,21 +28,21 @@ import { syncFolder } from '../../platform/durable-file.ts';
 export interface BufferedRow {
   /** Unix ms. */
   readonly observedMs: number;
-  /** Rises from row to row, also across restarts. */
+  /** Increases from row to row, even across restarts. */
   readonly sequence: number;
   readonly values: readonly ObservedValue[];
-  /** Which VM it is of, and its facts; absent: the one VM of an agent. */
+  /** Its VM and facts of that VM; absent for the one VM of an agent. */
   readonly about?: RowFacts;
 }
 
-/** What a row of many VMs says beside its readings. */
+/** The facts of a row of many VMs, besides its readings. */
 export type RowFacts = Omit<ObservedRow, 'observedMs' | 'sequence' | 'values'>;
 
-/** A row to be kept; without a sequence it gets one that rises. */
+/** A row to store. Without a sequence, it gets an increasing one. */
 export type NewRow = Omit<BufferedRow, 'sequence'> & { readonly sequence?: number };
 
 export interface BufferedBatch {
-  /** The same at each offer, like the rows. */
+  /** The same for each offer, like the rows. */
   readonly id: string;
   readonly rows: readonly BufferedRow[];
 }
@@ -61,7 +62,7 @@ export interface RowBufferOptions {
 export interface BufferStats {
   readonly rows: number;
   readonly bytes: number;
-  /** Unix ms; absent: the buffer is empty. */
+  /** Unix ms; absent if the buffer is empty. */
   readonly oldestMs?: number;
 }
 
@@ -75,9 +76,11 @@ interface Segment {
 
 const BYTES_MAX = 64 * 2 ** 20;
 const AGE_MS_MAX = 24 * 3_600_000;
-/** Rows of a batch: far below the 1 MiB of a request, and little to lose if one is dropped. */
+/**
+ * Maximum rows of a batch: far below the 1 MiB of a request, and little is lost if one is dropped.
+ */
 export const BATCH_ROWS_MAX = 100;
-/** A batch is closed at this size: as a request it is below 1 MiB too. */
+/** A batch is closed at this size, so that its request is below 1 MiB too. */
 const BATCH_BYTES_MAX = 512 * 2 ** 10;
 const SEQUENCES_A_SEGMENT = 1_000;
 const FORM = /^(\d{12})-[0-9a-f]{8}\.rows$/;
@@ -91,7 +94,7 @@ export class RowBuffer {
   #offered: string | undefined;
   #lastNumber = 0;
 
-  /** Adopts the files on disk. Throws what the file system throws. */
+  /** Adopts the files on disk. Throws the errors of the file system. */
   constructor(options: RowBufferOptions) {
     this.#options = options;
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
@@ -102,16 +105,16 @@ export class RowBuffer {
   }
 
   /**
-   * The row is on disk when it returns. Throws what the file system throws, such as ENOSPC; the row
-   * is then not stored, and can be appended again.
+   * The row is on disk when it returns. Throws the errors of the file system, such as ENOSPC; the
+   * row is then not stored, and can be appended again.
    */
   append(row: NewRow): void {
     this.appendAll([row]);
   }
 
   /**
-   * The same of many, synced once for each batch. When it throws, some may be stored; they can be
-   * appended again, since the service takes a row once.
+   * The same for many rows, synced once per batch. If it throws, some may be stored. They can be
+   * appended again, because the service accepts a row once.
    */
   appendAll(rows: readonly NewRow[]): void {
     for (let at = 0; at < rows.length; ) {
@@ -134,7 +137,7 @@ export class RowBuffer {
     }
   }
 
-  /** Closes and returns the oldest batch; undefined when the buffer is empty. */
+  /** Closes and returns the oldest batch; undefined if the buffer is empty. */
   next(): BufferedBatch | undefined {
     for (let segment = this.#segments[0]; segment; segment = this.#segments[0]) {
       if (this.#segments.length === 1) this.#close();
@@ -162,12 +165,12 @@ export class RowBuffer {
     };
   }
 
-  /** Closes the open file; everything stays on disk. Harmless on a second call. */
+  /** Closes the open file. Everything stays on disk. A second call is harmless. */
   close(): void {
     this.#close();
   }
 
-  /** Adopted files are not appended to: the last line may be half a row. */
+  /** Adopted files are not appended to, because the last line may be half a row. */
   #adopt(name: string, number: number): void {
     const { rows, damaged } = readRows(this.#pathOf(name));
     const bytes = statSync(this.#pathOf(name)).size;
@@ -180,7 +183,7 @@ export class RowBuffer {
   #dropExcess(nowMs: number): void {
     const { bytesMax = BYTES_MAX, ageMsMax = AGE_MS_MAX, onDropped } = this.#options;
     for (;;) {
-      // The offered batch may be stored already; the one behind it is not.
+      // The offered batch may already be stored; the one after it is not.
       const oldest = this.#segments.find(({ name }) => name !== this.#offered);
       if (!oldest || (this.#file !== undefined && oldest === this.#segments.at(-1))) return;
       const isTooOld = oldest.firstMs < nowMs - ageMsMax;
@@ -212,7 +215,7 @@ export class RowBuffer {
       for (let at = 0; at < line.length; ) at += writeSync(file, line, at);
       fdatasyncSync(file);
     } catch (error) {
-      // Removes half a line before the row is appended again; a reader skips it if this fails too.
+      // Removes half a line before the row is appended again. A reader skips it if this fails too.
       try {
         ftruncateSync(file, segment.bytes);
       } finally {
@@ -244,7 +247,7 @@ function lineOf({ observedMs, sequence, values, about }: NewRow, next: number): 
   return Buffer.from(`${JSON.stringify(fields)}\n`);
 }
 
-/** Rows of a file. `damaged`: lines that are not rows; an unfinished last line does not count. */
+/** Rows of a file. `damaged` counts lines that are not rows, except an unfinished last line. */
 function readRows(path: string): { rows: BufferedRow[]; damaged: number } {
   const lines = readFileSync(path, 'utf8').split('\n');
   // The unfinished last line was never acknowledged.

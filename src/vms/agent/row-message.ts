@@ -1,11 +1,11 @@
-/** A row as `WriteSamples` takes it, from a row as a source observed it. */
+/** A row in the form of `WriteSamples`, from a row as observed by a source. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { messageOf } from '../../../actors/telemetry/ingest/rejections.ts';
 import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { Row_State, type RowSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 
-/** The VM is named by its id alone: the request names the project. */
+/** Names the VM by its id alone, because the request names the project. */
 export function rowMessage(row: ObservedRow): MessageInitShape<typeof RowSchema> {
   return {
     vmName: row.vm,

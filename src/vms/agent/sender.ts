@@ -1,6 +1,6 @@
 /**
- * Sender of one batch, and the outcome for the batch: stored, refused for ever, denied for this key,
- * or to be sent again later. The request has the same bytes each time it is sent.
+ * Sender of one batch, and the outcome: stored, rejected permanently, denied for this key, or to be
+ * sent again later. The request has the same bytes each time it is sent.
  */
 
 import { create, fromBinary, type JsonValue, toBinary } from '@bufbuild/protobuf';
@@ -25,11 +25,11 @@ export type SendOutcome =
   | { readonly kind: 'stored'; readonly accepted: number; readonly rejected: readonly Rejected[] }
   /** The service will never accept the batch. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** The key is refused; a new enrolment may help. */
+  /** The key is rejected. A new enrolment may help. */
   | { readonly kind: 'denied'; readonly message: string }
   | { readonly kind: 'later'; readonly message: string; readonly retryAfterMs?: number };
 
-/** Where a sender's rows go, and as whom. An agent's enrolment is one. */
+/** The endpoint and credential of a sender, such as an agent's enrolment. */
 export type SendAs = Pick<StoredEnrolment, 'endpoint' | 'key' | 'projectName' | 'vmName'>;
 
 export type SendBatch = (
@@ -42,7 +42,9 @@ const PATH = '/svc.ingest.v1.IngestService/';
 const DEADLINE_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
 const RETRY_AFTER_MS_MAX = 3_600_000;
-/** Fields of the batch itself. A header or a name of the enrolment can be corrected; a row cannot. */
+/**
+ * Fields of the batch itself. A header or a name of the enrolment can be corrected; a row cannot.
+ */
 const BATCH_FIELD = /^(batchId|rows)\b/;
 
 /** Never rejects: every failure is an outcome. */
@@ -52,14 +54,16 @@ export function createSender(clock: Clock): SendBatch {
     try {
       body = encode(enrolment, batch);
     } catch (error) {
-      // A row that no message can hold: the batch is divided until only that row is left.
+      // A row that does not fit any message: the batch is divided until only that row is left.
       return { kind: 'refused', message: `a row cannot be encoded: ${causeOf(error)}` };
     }
     return post(clock, enrolment, { method: 'WriteSamples', body, signal });
   };
 }
 
-/** Retires VMs in the project; never rejects. What is `stored` is done, for each VM or as refused. */
+/**
+ * Retires VMs in the project; never rejects. `stored` means done, for each VM retired or refused.
+ */
 export function createRetirer(clock: Clock) {
   return (
     enrolment: SendAs,
@@ -119,7 +123,7 @@ function encode(
   return toBinary(WriteSamplesRequestSchema, request);
 }
 
-/** An agent says nothing of its VM that a hypervisor knows better. */
+/** An agent reports no facts of its VM, because a hypervisor knows them better. */
 export function agentFacts(vm: string): RowFacts {
   return { vm, displayName: '', bootId: '', state: 'UNKNOWN', stateReason: '' };
 }
@@ -142,7 +146,7 @@ function outcomeOf(
 ): SendOutcome {
   if (status === 200) {
     if (headers.get('content-type') !== 'application/proto') {
-      return { kind: 'later', message: 'the answer is not from the service: check the endpoint' };
+      return { kind: 'later', message: 'the response is not from the service. Check the endpoint' };
     }
     if (method === 'RetireVms') return { kind: 'stored', accepted: 0, rejected: [] };
     const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
@@ -157,15 +161,15 @@ function outcomeOf(
 }
 
 /**
- * true when the service refuses the batch itself, so that no repetition helps. Any other failure keeps
- * the batch, above all a fault on the way to the service.
+ * true if the service rejects the batch itself, so that no repetition helps. Any other failure
+ * keeps the batch, above all a fault on the way to the service.
  */
 function isFinal(status: number, reason: string, field: string): boolean {
   if (status !== 400 && status !== 413) return false;
   return reason === 'REQUEST_TOO_LARGE' || (reason === 'INVALID_FIELD' && BATCH_FIELD.test(field));
 }
 
-/** `reason` is '' when something on the way answered, and not the service. */
+/** `reason` is '' if the response came from something on the way, not from the service. */
 function refusalOf(
   status: number,
   headers: Headers,

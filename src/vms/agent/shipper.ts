@@ -1,8 +1,8 @@
 /**
- * Shipper of the buffer: sends its batches, oldest first, one at a time. A failed batch is sent again,
- * the same bytes under the same id, after growing pauses with jitter, so that many agents do not
- * return in the same second. A batch that the service refuses is divided until only the row is left
- * that it refuses; that row alone is dropped.
+ * Shipper of the buffer: sends its batches, oldest first, one at a time. A failed batch is sent
+ * again, the same bytes under the same id, after growing pauses with jitter, so that many agents do
+ * not return in the same second. A batch that the service rejects is divided until only the
+ * rejected row is left; that row alone is dropped.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Sleep } from '../../../streams/platform/pause.ts';
@@ -12,30 +12,34 @@ import type { SendAs, SendBatch, SendOutcome } from './sender.ts';
 
 export interface ShipperOptions {
   readonly buffer: Pick<RowBuffer, 'next' | 'done'>;
-  /** Read before each attempt, since it may have been replaced. Throws what reading throws. */
+  /**
+   * Read before each attempt, because it may have been replaced. Throws the errors of reading it.
+   */
   readonly enrolment: () => SendAs;
   readonly send: SendBatch;
   readonly clock: Clock;
   readonly random: Random;
   /**
-   * Called with each outcome, also of a batch that could not be attempted. A refused batch has one
-   * row; a larger one is divided first, and its parts have outcomes of their own.
+   * Called with each outcome, including those of batches that could not be attempted. A refused
+   * batch has one row; a larger one is divided first, and its parts have outcomes of their own.
    */
   readonly onOutcome: (batch: BufferedBatch, outcome: SendOutcome) => void;
 }
 
-/** Pauses, ms: the first, and the longest while the service is away. */
+/** Pauses, ms: the first, and the longest while the service is unavailable. */
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 60_000;
-/** Pause while the key is refused: only a person can help, and a new enrolment is noticed at once. */
+/**
+ * Pause while the key is rejected. Only a person can help, and a new enrolment is noticed at once.
+ */
 const DENIED_MS = 15 * 60_000;
 
 export class Shipper {
   readonly #options: ShipperOptions;
   #failures = 0;
-  /** Parts of a batch that was refused, the next one first. */
+  /** Parts of a batch that was rejected, the next one first. */
   #parts: BufferedBatch[] = [];
-  /** Key that was refused. */
+  /** The rejected key. */
   #deniedKey: string | undefined;
   readonly #sleep: Sleep;
 
@@ -49,7 +53,9 @@ export class Shipper {
     if (this.#failures === 0 || this.#isReplaced()) this.#sleep.wake();
   }
 
-  /** Sends until `signal`; unsent batches stay in the buffer. Rejects with what the disk throws. */
+  /**
+   * Sends until `signal`; unsent batches stay in the buffer. Rejects with the errors of the disk.
+   */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const batch = this.#parts[0] ?? this.#options.buffer.next();
@@ -62,7 +68,7 @@ export class Shipper {
   async #offer(batch: BufferedBatch, signal: AbortSignal): Promise<number> {
     const { buffer, onOutcome } = this.#options;
     const outcome = await this.#send(batch, signal);
-    // Cut off by our own stop: no outcome.
+    // Interrupted by our own stop: no outcome.
     if (signal.aborted && outcome.kind === 'later') return 0;
     if (outcome.kind === 'stored' || outcome.kind === 'refused') {
       this.#failures = 0;
@@ -99,7 +105,7 @@ export class Shipper {
     const doubled = RETRY_MS_MIN * 2 ** Math.min(this.#failures, 16);
     this.#failures++;
     if (outcome.kind === 'denied') return DENIED_MS * jitter;
-    // Never earlier than the service asks for; the jitter spreads the agents after that.
+    // Never earlier than the service requests. Jitter spreads the agents after that.
     const retryAfterMs = outcome.retryAfterMs ?? 0;
     return retryAfterMs + Math.min(doubled, RETRY_MS_MAX) * jitter;
   }
@@ -115,8 +121,8 @@ export class Shipper {
 }
 
 /**
- * Both halves of a batch, the same each time that it is divided: after a crash the service knows the
- * parts that it has stored by their ids.
+ * Both halves of a batch, the same each time that it is divided, so that the service recognises the
+ * parts that it has stored by their ids after a crash.
  */
 function halvesOf({ id, rows }: BufferedBatch): readonly BufferedBatch[] {
   const middle = Math.ceil(rows.length / 2);
@@ -126,7 +132,7 @@ function halvesOf({ id, rows }: BufferedBatch): readonly BufferedBatch[] {
   ];
 }
 
-/** Id of the batch in the buffer that a part belongs to. */
+/** Id of the buffered batch to which a part belongs. */
 function wholeId({ id }: BufferedBatch): string {
   return id.split('.', 1)[0] ?? id;
 }

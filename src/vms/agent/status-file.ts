@@ -6,22 +6,24 @@ import { writeFileDurably } from '../../platform/durable-file.ts';
 /** Times are Unix ms; counts are since the agent's start. */
 export interface AgentStatus {
   readonly startedMs: number;
-  /** When this was written; long ago = the agent does not run. */
+  /** Time of writing. If it is long ago, the agent does not run. */
   readonly writtenMs: number;
   readonly intervalMs: number;
   readonly observedRows: number;
   readonly sentRows: number;
-  /** When the service last stored a batch. */
+  /** Time when the service last stored a batch. */
   readonly lastSentMs?: number;
   /** Rows dropped because they were too old, too many, or damaged. */
   readonly droppedRows: number;
-  /** Samples, or rows, that the service refused, by reason. */
+  /** Samples or rows that the service rejected, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
-  /** Readings that were left out because they cannot be stored; absent: an older agent wrote this. */
+  /**
+   * Readings that were omitted because they cannot be stored; absent: an older agent wrote this.
+   */
   readonly leftOutReadings?: number;
-  /** Which readings are left out now, in sentences. */
+  /** Readings that are currently omitted, in sentences. */
   readonly notStorable?: readonly string[];
-  /** Present fault of reading or sending; absent: none. */
+  /** Current fault of reading or sending; absent if there is none. */
   readonly fault?: string;
 }
 
@@ -31,13 +33,13 @@ export function statusPath(folder: string): string {
   return join(folder, NAME);
 }
 
-/** Throws what the file system throws. */
+/** Throws the errors of the file system. */
 export function writeStatus(folder: string, status: AgentStatus): void {
   const content = `${JSON.stringify(status)}\n`;
   writeFileDurably({ path: statusPath(folder), content, exclusive: false });
 }
 
-/** undefined: the agent has not run here, or the file is damaged. */
+/** undefined if the agent has not run here, or the file is damaged. */
 export function readStatus(folder: string): AgentStatus | undefined {
   try {
     // Only `writeStatus` writes it.

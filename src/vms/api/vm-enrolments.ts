@@ -17,11 +17,11 @@ import { nameOf, parseName } from '../../platform/api/resource-name.ts';
 
 export interface EnrolmentDeps {
   readonly enrolments: Enrolments;
-  /** Origin of the API as clients reach it. */
+  /** Origin of the API, as reached by clients. */
   readonly publicUrl: () => string;
 }
 
-/** Methods for people: they offer expanded monitoring of a VM, and end it. */
+/** Methods for people, who offer and end expanded monitoring of a VM. */
 export function enrolmentMethods({
   enrolments,
   publicUrl,
@@ -57,7 +57,7 @@ export function enrolmentMethods({
   };
 }
 
-/** Method for the agent, which proves itself by its one-time token. */
+/** Method for the agent, which authenticates with its one-time token. */
 export function agentMethods({
   enrolments,
 }: Pick<EnrolmentDeps, 'enrolments'>): Pick<ServiceImpl<typeof AutomationService>, 'enrolAgent'> {
@@ -74,7 +74,9 @@ export function agentMethods({
   };
 }
 
-/** For root of the guest. The command prompts for the token, so that no process list shows it. */
+/**
+ * For root of the guest. The command prompts for the token, so that no process list contains it.
+ */
 function installCommand(endpoint: string): string {
   return `svc agent enrol --endpoint ${endpoint} && svc agent install`;
 }

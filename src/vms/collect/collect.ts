@@ -1,6 +1,7 @@
 /**
- * Collector of a fleet, as a program of its own: domains of many libvirts, placed by a mapping, kept
- * on disk for each project until the service has stored them. It opens no port and changes no VM.
+ * Collector of a fleet, as a separate program: domains of many libvirts, placed by a mapping, and
+ * stored on disk for each project until the service has stored them. It opens no port and changes
+ * no VM.
  *
  *     virsh -> fleet (mapping) -> outlet of a project (disk) -> WriteSamples
  */
@@ -27,7 +28,7 @@ export interface CollectOptions {
   readonly folder: string;
   readonly mappingPath: string;
   readonly intervalMs: number;
-  /** Of the rows that wait, for each project. */
+  /** Maximum bytes of unsent rows, per project. */
   readonly bytesMax: number;
   readonly fileSystems: boolean;
   readonly clock: Clock;
@@ -58,33 +59,36 @@ export interface CollectStatus {
     readonly lastSentMs?: number;
     readonly fault?: string;
   }[];
-  /** Domains that no rule fits: their readings are not sent. */
+  /** Domains that match no rule. Their readings are not sent. */
   readonly unmatched: readonly UnmatchedDomain[];
   readonly unmatchedCount: number;
-  /** Samples, or rows, that the service refused, by reason. */
+  /** Samples or rows that the service rejected, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
-  /** Readings that were left out because they cannot be stored; absent: an older collector wrote this. */
+  /**
+   * Readings that were omitted because they cannot be stored; absent: an older collector wrote
+   * this.
+   */
   readonly leftOutReadings?: number;
-  /** VMs of which readings are left out now, or whose row was dropped, in sentences; at most 20. */
+  /** VMs with currently omitted readings or a dropped row, in sentences; at most 20. */
   readonly notStorable?: readonly string[];
   readonly retiring: number;
-  /** What is wrong as a whole: the mapping's file, the disk. */
+  /** Faults of the whole: the mapping's file, the disk. */
   readonly faults: readonly string[];
 }
 
 export interface RunningCollect {
   status(): CollectStatus;
-  /** Looks at the mapping's file now. */
+  /** Reads the mapping's file now. */
   reload(): void;
-  /** Rejects when the disk fails and it cannot continue. */
+  /** Rejects if the disk fails and it cannot continue. */
   readonly ended: Promise<void>;
   /** Stops reading, keeps unsent rows. Repeatable. */
   stop(): Promise<void>;
 }
 
-/** Unmatched domains that the status names; the count is of all. */
+/** Maximum unmatched domains that the status names; the count includes all. */
 const UNMATCHED_SHOWN = 1_000;
-/** Longest age of the status file while it runs, ms. */
+/** Maximum age of the status file while it runs, ms. */
 const STATUS_MS = 5_000;
 
 export function buffersFolder(folder: string): string {
@@ -99,13 +103,15 @@ function placementsPath(folder: string): string {
   return join(folder, 'placements.json');
 }
 
-/** Starts at once. Throws `EnrolmentUnusable`, `UnusableMapping`, and what the file system throws. */
+/**
+ * Starts at once. Throws `EnrolmentUnusable`, `UnusableMapping`, and the errors of the file system.
+ */
 export function startCollect(options: CollectOptions): RunningCollect {
   readEnrolment(options.folder, undefined, 'collect');
   return new FleetCollect(options);
 }
 
-/** Sentences about readings that are not stored in a status. */
+/** Maximum sentences about unstored readings in a status. */
 const NOT_STORABLE_SHOWN = 20;
 
 const DROPPED_SHOWN = 5;
@@ -124,7 +130,7 @@ class FleetCollect implements RunningCollect {
   readonly #outlets = new Map<string, Outlet>();
   readonly #sent = new Map<string, Sent>();
   readonly #rejected = new Map<string, number>();
-  /** Sentences about the last rows that the service refused, the newest first. */
+  /** Sentences about the last rows that the service rejected, newest first. */
   readonly #droppedRows: string[] = [];
   readonly #startedMs: number;
   readonly #failed = Promise.withResolvers<void>();
@@ -145,10 +151,10 @@ class FleetCollect implements RunningCollect {
         void this.#fleet.take(mapping);
       },
       onFault: (problems) =>
-        log.error({ problems }, 'The mapping cannot be used; the one before stays in use'),
+        log.error({ problems }, 'The mapping cannot be used; the previous one stays in use'),
     });
     mkdirSync(buffersFolder(folder), { recursive: true, mode: 0o700 });
-    // Rows of projects that the mapping has no more are theirs all the same.
+    // Rows of projects that are no longer in the mapping still belong to them.
     for (const name of readdirSync(buffersFolder(folder))) {
       const project = /^project-(.+)$/.exec(name)?.[1];
       if (project !== undefined) this.#outlet(project);
@@ -280,14 +286,14 @@ class FleetCollect implements RunningCollect {
         const times = this.#rejected.get(reason) ?? 0;
         this.#rejected.set(reason, times + 1);
         const vm = rows[row]?.about?.vm;
-        const sentence = `The service refuses samples: ${message || reason}`;
+        const sentence = `The service rejects samples: ${message || reason}`;
         if (times === 0) log.warn({ project, vm, reason, series }, sentence);
       }
     } else if (outcome.kind === 'refused') {
       sent.dropped += rows.length;
       const { vm, displayName } = rows[0]?.about ?? {};
       log.error({ project, rows: rows.length, vm }, `Rows were dropped: ${outcome.message}`);
-      this.#droppedRows.unshift(`a row of VM "${displayName}" was refused: ${outcome.message}`);
+      this.#droppedRows.unshift(`a row of VM "${displayName}" was rejected: ${outcome.message}`);
       this.#droppedRows.splice(DROPPED_SHOWN);
     } else if (outcome.message !== sent.fault) {
       sent.fault = outcome.message;
@@ -295,12 +301,12 @@ class FleetCollect implements RunningCollect {
     }
   }
 
-  /** Logs a new fault; the status shows whether it lasts. */
+  /** Logs a new fault. The status shows whether it lasts. */
   #logOnce({ source, reason, vm, message, times }: CollectorFault): void {
     if (times === 1) this.#options.log.warn({ source, reason, ...(vm && { vm }) }, message);
   }
 
-  /** Also while no libvirt answers: what is wrong is in there then. */
+  /** Also while no libvirt answers, because the status then contains the faults. */
   #keepStatus(): void {
     const { clock, intervalMs } = this.#options;
     this.#writeStatus();

@@ -1,6 +1,6 @@
 /**
- * Mapping file of a fleet, read again whenever its text has changed. A mapping with a mistake is
- * reported, and the one before stays in use.
+ * Mapping file of a fleet, read again whenever its text has changed. A faulty mapping is reported,
+ * and the previous one stays in use.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -10,10 +10,10 @@ import {
 } from '../../../actors/telemetry/collectors/fleet/mapping.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 
-/** Interval of the check whether the file has changed, ms. */
+/** Interval between checks for changes of the file, ms. */
 const CHECK_MS = 5_000;
 
-/** Throws `UnusableMapping`, also when the file cannot be read. */
+/** Throws `UnusableMapping`, also if the file cannot be read. */
 export function readMapping(path: string): Mapping {
   return parseMapping(textOf(path));
 }
@@ -44,7 +44,7 @@ export class MappingWatch {
   #problems: readonly string[] = [];
   #cancel: CancelWakeUp = () => {};
 
-  /** Throws `UnusableMapping`: nothing can begin without one. */
+  /** Throws `UnusableMapping`, because nothing can start without a mapping. */
   constructor(options: MappingWatchOptions) {
     this.#options = options;
     this.#text = textOf(options.path);
@@ -52,12 +52,12 @@ export class MappingWatch {
     this.#wait();
   }
 
-  /** What is wrong with the file as it is now; empty: it is in use. */
+  /** Problems of the current file; empty if it is in use. */
   problems(): readonly string[] {
     return this.#problems;
   }
 
-  /** Looks now. */
+  /** Reads the file now. */
   reload(): void {
     const { path, onMapping, onFault } = this.#options;
     let text = '';

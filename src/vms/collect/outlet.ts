@@ -1,7 +1,7 @@
 /**
- * Outlet of one project: its own buffer on disk and its own sender, so that a project whose quota is
- * used up, or that the key was not made for, holds up no other. A row is in the folder of the project
- * that it was observed for, and never leaves it but to there.
+ * Outlet of one project: its own buffer on disk and its own sender, so that a project whose quota
+ * is used up, or which the key does not cover, delays no other. A row is in the folder of the
+ * project for which it was observed, and is only ever sent to that project.
  */
 import { join } from 'node:path';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
@@ -15,7 +15,7 @@ export interface OutletOptions {
   /** Folder of all buffers. */
   readonly folder: string;
   readonly project: string;
-  /** Read before each attempt. Throws what reading throws. */
+  /** Read before each attempt. Throws the errors of reading it. */
   readonly sendAs: () => Pick<SendAs, 'endpoint' | 'key'>;
   readonly send: SendBatch;
   readonly retire: ReturnType<typeof createRetirer>;
@@ -41,7 +41,7 @@ export class Outlet {
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
 
-  /** Starts at once with what an earlier run has left. Throws what opening the buffer throws. */
+  /** Starts at once with the rows of an earlier run. Throws the errors of opening the buffer. */
   constructor(options: OutletOptions) {
     const { project, clock, random, bytesMax, send, onOutcome, onDropped } = options;
     this.#options = options;
@@ -64,12 +64,12 @@ export class Outlet {
     this.#ended = this.#shipper.run(this.#stopping.signal);
   }
 
-  /** Rejects when the disk fails and the outlet cannot continue. */
+  /** Rejects if the disk fails and the outlet cannot continue. */
   get ended(): Promise<void> {
     return this.#ended;
   }
 
-  /** The rows are on disk when it returns. Throws what the disk throws. */
+  /** The rows are on disk when it returns. Throws the errors of the disk. */
   append(rows: readonly ObservedRow[]): void {
     this.#buffer.appendAll(
       rows.map(({ observedMs, sequence, values, ...about }) => ({
@@ -86,7 +86,7 @@ export class Outlet {
     return this.#buffer.stats();
   }
 
-  /** false: rows wait, of which some may be of these VMs. Throws why it was not done. */
+  /** false if unsent rows may include some of these VMs. Throws the reason if it was not done. */
   async retire(vms: readonly string[], requestId: string): Promise<boolean> {
     if (this.#buffer.stats().rows > 0) return false;
     const outcome = await this.#options.retire(
@@ -101,7 +101,7 @@ export class Outlet {
   /** Unsent rows stay on disk. Repeatable. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    // `ended` reports a fault of the disk; the stop does not repeat it.
+    // `ended` reports a disk fault; the stop does not repeat it.
     await this.#ended.catch(() => {});
     this.#buffer.close();
   }

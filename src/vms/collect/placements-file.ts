@@ -1,9 +1,12 @@
-/** File of a fleet's placements: where each VM was, so that one that moved while nobody looked is noticed. */
+/**
+ * File of a fleet's placements: the last project of each VM, to detect VMs that moved while the
+ * program was not running.
+ */
 import { readFileSync } from 'node:fs';
 import type { PlacementsState } from '../../../actors/telemetry/collectors/fleet/placements.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
 
-/** undefined: there is none, or it is damaged; then every domain is new where it is mapped to. */
+/** undefined if there is none, or it is damaged. Then every domain is new where it is mapped. */
 export function readPlacements(path: string): PlacementsState | undefined {
   try {
     // Only `writePlacements` writes it.
@@ -16,7 +19,7 @@ export function readPlacements(path: string): PlacementsState | undefined {
   }
 }
 
-/** Throws what the file system throws. */
+/** Throws the errors of the file system. */
 export function writePlacements(path: string, state: PlacementsState): void {
   writeFileDurably({ path, content: `${JSON.stringify(state)}\n`, exclusive: false });
 }
