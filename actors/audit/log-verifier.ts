@@ -1,9 +1,10 @@
 /**
- * Proof that the recorded history is what was committed: each project's hash chain from its first
- * commit to its head, each body that the log still holds against its digests, the transitions and
- * rows of the projection against the bodies, and each step decided again by its machine. Works in
- * one pass in the log's order, a commit a turn, so that it may run inside a busy service; then every
- * transition and row once more (`row-checker.ts`), those that no commit made among them.
+ * Proof that the recorded history is what was committed. It checks each project's hash chain from
+ * its first commit to its head, each body that the log still holds against its digests, the
+ * transitions and rows of the projection against the bodies, and that each step is decided again by
+ * its machine. It works in one pass in the log's order, one commit per turn, so that it may run
+ * inside a busy service. Then it checks every transition and row once more (`row-checker.ts`),
+ * including those that no commit made.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -24,36 +25,39 @@ import { type CommitBodies, StepChecker } from './step-checker.ts';
 
 /** The result for all projects, `_system` included. */
 export interface LogVerification {
-  /** false: the log could not be read here, so that the bodies of all commits are unproven. */
+  /** false if the log could not be read here, so that the bodies of all commits are unproven. */
   readonly hasLog: boolean;
   readonly projects: readonly ProjectVerification[];
 }
 
-/** Commits done, of all that there were at the start. */
+/** Number of checked commits, and of commits at the start. */
 export interface VerifyProgress {
   readonly verified: number;
   readonly commits: number;
 }
 
-/** What is compared. Nothing is written; `signal` ends the work between two commits. */
+/** The inputs of the comparison. Nothing is written; `signal` ends the work between two commits. */
 export interface LogVerifierOptions {
   readonly reader: CommitReader;
-  /** null: the log is elsewhere. */
+  /** null if the log is elsewhere. */
   readonly bodies: CommitBodies | null;
   readonly machines: ReadonlyMap<string, MachineDefinition>;
-  /** A body may be gone when it is older than the log's retention by the time it is looked for. */
+  /** A body may be missing if it is older than the log's retention by the time it is read. */
   readonly clock: Pick<Clock, 'now'>;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: VerifyProgress) => void;
 }
 
 const COMMITS_PAGE = 200;
-/** How long the log keeps bodies, ms. */
+/** Time for which the log keeps bodies, ms. */
 const RETENTION_MS = eventsStream().maxAgeMs ?? Number.POSITIVE_INFINITY;
-/** Nodes' clocks and the log's differ by no more, ms. */
+/** Maximum difference between the clocks of nodes and of the log, ms. */
 const CLOCKS_APART_MS = 5 * 60_000;
 
-/** Every project's verification, by name. Rejects with the reason of `signal`, or a fault of reading. */
+/**
+ * Every project's verification, by name. Rejects with the reason of `signal`, or an error of
+ * reading.
+ */
 export async function verifyLog(options: LogVerifierOptions): Promise<LogVerification> {
   const { reader, signal, bodies } = options;
   const projects = new Projects(options);
@@ -75,7 +79,10 @@ export async function verifyLog(options: LogVerifierOptions): Promise<LogVerific
   return { hasLog: bodies !== null, projects: projects.reports() };
 }
 
-/** Each commit that is there at the begin, in the log's order; the sequence of the last. */
+/**
+ * Checks each commit that exists at the start, in the log's order. Returns the sequence of the last
+ * one.
+ */
 async function checkCommits(options: LogVerifierOptions, projects: Projects): Promise<number> {
   const { reader, signal, onProgress = () => {} } = options;
   const { count, last: through } = reader.extent();
@@ -96,12 +103,12 @@ async function checkCommits(options: LogVerifierOptions, projects: Projects): Pr
   return through;
 }
 
-/** A head says how long its chain is: commits that were cut off at the end are missed by it. */
+/** A head records the length of its chain, so that commits cut off at the end are detected. */
 function endAtHeads(projects: Projects, reader: CommitReader, through: number): void {
   for (const head of reader.heads({ through })) projects.of(head.project).endAt(head);
 }
 
-/** May the row of an instance that came to this be gone, its time being over? */
+/** True if the row of an instance in this state may have been removed after its retention. */
 function isForgotten(
   { machines, clock }: Pick<LogVerifierOptions, 'machines' | 'clock'>,
   { machine, at, to }: { readonly machine: string; readonly at: number; readonly to: string },
@@ -113,7 +120,7 @@ function isForgotten(
   return typeof value === 'string' && states[value]?.type === 'final';
 }
 
-/** What is known of each project that something was found of. */
+/** Results for each project with commits or rows. */
 class Projects {
   readonly #checks = new Map<string, ProjectCheck>();
   readonly #parts: ProjectCheckParts;
@@ -147,30 +154,30 @@ class Projects {
   }
 }
 
-// Checker of the projection's rows against the commits that they name. Each transition that audit
-// shows stands under a commit of its project and goes on where the one before it ended. Each
-// instance's row is what its last transition came to. No body is needed, so that rows older than
-// the log are checked too. One turn checks a page, on one state of the file.
+// Checker of the projection's rows against the commits that they name. Each transition in the audit
+// log must belong to a commit of its project and continue where the previous one ended. Each
+// instance's row must equal the result of its last transition. No body is needed, so rows older
+// than the log are checked too. One turn checks a page, on one state of the file.
 
-/** Takes what was looked at; `fault`: what does not hold, as a sentence. */
+/** Receives what was checked; `fault` is a sentence about what does not hold. */
 export interface RowFindings {
   transitionFault(project: string, sequence: number, fault: string): void;
-  /** @param sequence of its last transition's commit; undefined: it has none */
+  /** @param sequence of its last transition's commit; undefined if it has none */
   instance(project: string, sequence: number | undefined, fault: string | undefined): void;
 }
 
-/** What the rows are compared with. */
+/** The data to compare the rows with. */
 export interface RowCheckOptions {
   readonly reader: CommitReader;
   readonly findings: RowFindings;
-  /** May the row of an instance that came to this be gone? `to` is JSON. */
+  /** True if the row of an instance in this state may have been removed. `to` is JSON. */
   readonly isForgotten: (row: { machine: string; at: number; to: string }) => boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 const ROWS_PAGE = 500;
 
-/** Looks at every row. Rejects with the reason of `signal`, or a fault of reading. */
+/** Checks every row. Rejects with the reason of `signal`, or an error of reading. */
 async function checkRows(options: RowCheckOptions): Promise<void> {
   const { reader, findings } = options;
   await everyPage(options, (after) => reader.everyTransition({ after, limit: ROWS_PAGE }), {
@@ -207,41 +214,41 @@ function faultOfTransition(
   transition: StoredTransition,
 ): string | undefined {
   const { project, commit, at, from, before, hasRow } = transition;
-  const name = `Audit shows a transition of ${nameOf(transition)}`;
+  const name = `The audit log has a transition of ${nameOf(transition)}`;
   if (commit?.project !== project) return `${name} that no commit of the project made`;
   if (commit.at !== at) return `${name} at another time than its commit's`;
-  // The first that is left of an instance goes on from one that was let go.
+  // The first remaining transition of an instance continues from a removed one.
   const isFirstLeft = before === null && from !== null && reader.start(project) !== undefined;
   if (!isFirstLeft && !isSameJson(from, before)) {
-    return `${name} that does not go on where the one before ended`;
+    return `${name} that does not continue where the previous one ended`;
   }
   if (hasRow) return undefined;
   const last = reader.lastTransition(transition);
   if (last && isForgotten({ machine: transition.machine, ...last })) return undefined;
-  return `${name}, and there is no row of it`;
+  return `${name}, but it has no row`;
 }
 
 function faultOfInstance({ reader }: RowCheckOptions, row: InstanceWithLast): string | undefined {
   const { last } = row;
   const name = `The row of ${nameOf(row)}`;
-  // Its transitions were let go with the commits of their time.
+  // Its transitions were removed with the commits of their time.
   if (last === null && row.updated <= (reader.start(row.project)?.at ?? 0)) return undefined;
-  if (last === null) return `${name} comes from no commit: no transition of it is there`;
+  if (last === null) return `${name} belongs to no commit, because it has no transition`;
   if (isSameJson(row.value, last.to) && row.updated === last.at) return undefined;
-  return `${name} is not what its last transition came to`;
+  return `${name} is not the result of its last transition`;
 }
 
 function nameOf({ machine, instance }: InstanceKey): string {
   return `${machine} ${instance}`;
 }
 
-/** As values: an object's keys may have been written in another order. */
+/** Compared as values, because an object's keys may have been written in another order. */
 function isSameJson(one: string | null, other: string | null): boolean {
   if (one === null || other === null || one === other) return one === other;
   return isDeepStrictEqual(parsed(one), parsed(other));
 }
 
-/** What is no JSON equals nothing. */
+/** Text that is not JSON equals nothing. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

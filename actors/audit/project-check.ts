@@ -1,7 +1,7 @@
 /**
- * One project's chain, taken commit by commit: headers against their hashes and each other, bodies
- * against the headers, and what is left to say of the rows. The first thing that does not hold is
- * kept; the look goes on, so that the counts are of everything.
+ * One project's chain, commit by commit: headers against their hashes and each other, bodies
+ * against the headers, then the results about the rows. The first fault is kept, but the check
+ * continues, so that the counts cover everything.
  */
 import type {
   CommitReader,
@@ -21,10 +21,10 @@ import {
 import type { Decision } from '../../streams/platform/commit/commit.ts';
 import type { CommitBodies, StepChecker } from './step-checker.ts';
 
-/** The first thing of a project that does not hold: a commit, or a row that no commit made. */
+/** The first fault of a project: a commit, or a row that no commit made. */
 export interface Broken {
   readonly project: string;
-  /** null: it is of no commit. */
+  /** null if it belongs to no commit. */
   readonly commit: {
     readonly number: number;
     readonly id: string;
@@ -34,21 +34,23 @@ export interface Broken {
   readonly detail: string;
 }
 
-/** The result for one project: counts, and the first thing that does not hold. */
+/** The result for one project: counts, and the first fault. */
 export interface ProjectVerification {
   readonly project: string;
-  /** The last of those older commits that were let go after their time; null: all are there. */
+  /** The last of the older commits that were removed after their retention; null if none was. */
   readonly start: { readonly number: number; readonly atMs: number } | null;
   readonly commits: number;
-  /** Of them: only the header is left, its body was removed after its retention. */
+  /** Commits of which only the header is left, because the body was removed after its retention. */
   readonly headersAlone: number;
-  /** Steps in the bodies that are left. */
+  /** Number of steps in the remaining bodies. */
   readonly steps: number;
-  /** Of them: decided again, with the recorded outcome. The others are of other versions. */
+  /**
+   * Steps that were decided again with the recorded outcome. The others belong to other versions.
+   */
   readonly decidedAgain: number;
   /** Rows of machine instances. */
   readonly instances: number;
-  /** Of them: the body of the last step is gone, so that no more than the state was compared. */
+  /** Rows of which only the state was compared, because the body of the last step is removed. */
   readonly stateAlone: number;
   readonly broken: Broken | null;
 }
@@ -56,16 +58,19 @@ export interface ProjectVerification {
 /** The sources of one project's commits, headers and bodies. */
 export interface ProjectCheckParts {
   readonly reader: Pick<CommitReader, 'start'>;
-  /** null: the log is elsewhere, and headers are all there is. */
+  /** null if the log is elsewhere and only headers exist. */
   readonly log: {
     readonly bodies: CommitBodies;
     readonly checker: StepChecker;
-    /** A commit before this time may have lost its body to retention by now, Unix ms; a later one not. */
+    /**
+     * Time before which a commit may have lost its body to retention by now, Unix ms. Later commits
+     * cannot have.
+     */
     believedMs(): number;
   } | null;
 }
 
-/** Takes the commits of one project in their order, then says what it found. */
+/** Takes the commits of one project in order, then reports the findings. */
 export class ProjectCheck {
   readonly #project: string;
   readonly #parts: ProjectCheckParts;
@@ -82,10 +87,10 @@ export class ProjectCheck {
     instances: 0,
     stateAlone: 0,
   };
-  /** Sequence of the first commit whose body was looked at. */
+  /** Sequence of the first commit whose body was checked. */
   #bodiesFrom = Number.POSITIVE_INFINITY;
   #broken: Broken | null = null;
-  /** Where the chain begins, and whether the commit that is to vouch for it has done so. */
+  /** Start of the chain, and whether the commit that must vouch for it has done so. */
   #start: StoredStart | undefined;
   #isVouchedFor = false;
 
@@ -94,7 +99,7 @@ export class ProjectCheck {
     this.#parts = parts;
   }
 
-  /** The next commit in the log's order. Rejects with a fault of reading alone. */
+  /** Takes the next commit in the log's order. Rejects only with an error of reading. */
   async take(stored: StoredCommit): Promise<void> {
     this.#counts.commits++;
     try {
@@ -109,7 +114,10 @@ export class ProjectCheck {
     this.#head = stored;
   }
 
-  /** An instance's row. @param sequence of its last transition's commit; undefined: it has none */
+  /**
+   * Takes an instance's row. @param sequence of its last transition's commit; undefined if it has
+   * none
+   */
   takeRow(sequence: number | undefined, fault: string | undefined): void {
     this.#counts.instances++;
     if (fault !== undefined) this.break(null, fault);
@@ -119,30 +127,33 @@ export class ProjectCheck {
   endAt(head: { readonly number: number; readonly hash: string }): void {
     if (head.number === this.#head.number && head.hash === this.#head.hash) return;
     const detail =
-      `The chain is said to end with commit ${head.number}, and the last one that is there is ` +
+      `The chain should end with commit ${head.number}, but the last existing one is ` +
       `${this.#head.number}: commits are missing at its end, or the last one was replaced`;
     this.break({ ...this.#head, number: head.number }, detail);
   }
 
-  /** The commit that let older ones go holds that decision, so that nobody else can have. */
+  /**
+   * The commit that removed older ones contains that decision, so nothing else can have removed
+   * them.
+   */
   #checkVouching({ sequence }: StoredCommit, header: CommitHeader): void {
     const start = this.#start;
     if (start?.decided !== sequence) return;
     const { number, hash } = (JSON.parse(start.decision) as Partial<Decision>).truncation ?? {};
     const says = number === start.number && hash === start.hash;
     if (!says || !isDecisionOf(header, start.decision)) {
-      throw new CommitCorrupt('It did not let go of the commits before the begin of the chain');
+      throw new CommitCorrupt('It did not remove the commits before the start of the chain');
     }
     this.#isVouchedFor = true;
   }
 
-  /** Commits after `through` were not looked at: one of them may vouch for the begin. */
+  /** Commits after `through` were not checked; one of them may vouch for the start. */
   endStart(through: number): void {
     if (this.#start === undefined || this.#isVouchedFor || this.#start.decided > through) return;
-    this.break(null, 'No commit of the chain says that those before its begin were let go');
+    this.break(null, 'No commit of the chain removed those before its start');
   }
 
-  /** @param commit null: it is of no commit */
+  /** @param commit null if the fault belongs to no commit */
   break(commit: Pick<StoredCommit, 'number' | 'id' | 'sequence'> | null, detail: string): void {
     const at = commit && { number: commit.number, id: commit.id, sequence: commit.sequence };
     this.#broken ??= { project: this.#project, commit: at, detail };
@@ -160,22 +171,22 @@ export class ProjectCheck {
 
   #checkHeader({ header: text, hash, project, number, id }: StoredCommit): CommitHeader {
     const { header, hash: found } = decodeHeader(Buffer.from(text));
-    if (found !== hash) throw new CommitCorrupt('The header is not what its hash was taken of');
+    if (found !== hash) throw new CommitCorrupt('The header does not match its hash');
     if (header.project !== project || header.number !== number || header.id !== id) {
-      throw new CommitCorrupt('The header is filed under another project, number or id');
+      throw new CommitCorrupt('The header is stored under another project, number or id');
     }
     const { number: before, hash: predecessor } = this.#head;
     if (number !== before + 1) {
       if (this.#beginsWith(header)) return header;
-      throw new CommitCorrupt(`It follows commit ${before}: what was between them is missing`);
+      throw new CommitCorrupt(`It follows commit ${before}: the commits between them are missing`);
     }
     if (header.predecessor === predecessor) return header;
-    throw new CommitCorrupt(`It does not follow commit ${before}, whose hash is another`);
+    throw new CommitCorrupt(`It does not follow commit ${before}, which has another hash`);
   }
 
   /**
-   * Does it follow the commits that were let go? Asked again at each gap: some may have gone since
-   * this look began.
+   * True if it follows the removed commits. Checked again at each gap, because more may have been
+   * removed since the check began.
    */
   #beginsWith({ number, predecessor }: CommitHeader): boolean {
     const start = this.#parts.reader.start(this.#project);
@@ -188,10 +199,10 @@ export class ProjectCheck {
   async #checkBody({ sequence, hash }: StoredCommit, header: CommitHeader): Promise<void> {
     const { log } = this.#parts;
     const body = log ? await log.bodies.at(sequence) : 'removed';
-    if (body === undefined) throw new CommitCorrupt('The log does not hold it, though it should');
+    if (body === undefined) throw new CommitCorrupt('The log does not have it, though it should');
     if (log === null || body === 'removed') return this.#takeHeaderAlone(header);
     const { hash: found, dropped } = verifyCommit(body);
-    if (found !== hash) throw new CommitCorrupt('The log holds another commit in its place');
+    if (found !== hash) throw new CommitCorrupt('The log has another commit in its place');
     if (dropped > 0) return this.#takeHeaderAlone(header);
     this.#bodiesFrom = Math.min(this.#bodiesFrom, sequence);
     const { commit } = decodeCommit(body);
@@ -201,11 +212,11 @@ export class ProjectCheck {
     if (check.fault !== undefined) throw new CommitCorrupt(check.fault);
   }
 
-  /** Retention takes what is old, and nothing else does. */
+  /** Only retention removes bodies, and only old ones. */
   #takeHeaderAlone({ at }: CommitHeader): void {
     this.#counts.headersAlone++;
     const { log } = this.#parts;
     if (log === null || at < log.believedMs()) return;
-    throw new CommitCorrupt('Its body is gone, and it is younger than what the log lets go of');
+    throw new CommitCorrupt("Its body is missing, but it is younger than the log's retention");
   }
 }

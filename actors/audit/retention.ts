@@ -1,14 +1,15 @@
 /**
- * Lets go of what is kept for a time only (LIMIT-19): incidents and notices 90 days
- * after their end; deliveries and ended alert instances so long after theirs, but not before their
- * incident, whose recovery goes to those who were notified of its firing; commits and transitions after
- * the audit retention. What fires, waits or lasts never goes.
+ * Removes what is kept for a limited time only (LIMIT-19): incidents and notices 90 days after
+ * their end; deliveries and ended alert instances as long after theirs, but not before their
+ * incident, whose recovery goes to those who were notified of its firing; commits and transitions
+ * after the audit retention. Anything that fires, waits or lasts is never removed.
  *
- *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike
+ *     what is due (reads) -> a decision that checks again and names it -> a commit -> the same on
+ *     every node
  *
- * A commit names each thing that goes, or the commit after which the chain begins, so that no node
- * decides by its own clock. Each is small, and a turn apart: nobody waits for it. A restart midway
- * finds what is left.
+ * A commit names each removed item, or the commit after which the chain starts, so that no node
+ * decides by its own clock. Each commit is small, and a turn apart, so that nothing waits for it. A
+ * restart midway finds the rest.
  */
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -28,46 +29,49 @@ import type {
 } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
 
-/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
+/** Time for which incidents and deliveries are kept after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
 
-/** Machines whose ended instances go. */
+/** Machines whose ended instances are removed. */
 export const FORGOTTEN_MACHINES: ReadonlySet<string> = new Set(['alertInstance', 'delivery']);
 
-/** What is looked through, and for how long commits are kept. */
+/** The data to search, and the retention of commits. */
 export interface RetentionDeps {
   readonly host: Pick<
     RunningHost,
     'submit' | 'view' | 'projects' | 'endedBefore' | 'oldestCommits'
   >;
   readonly clock: Clock;
-  /** Commits and transitions are kept so long, ms. */
+  /** Time for which commits and transitions are kept, ms. */
   readonly auditKeptMs: number;
-  /** Is this node the one that acts for the project? */
+  /** True if this node acts for the project. */
   readonly owns: (project: string) => boolean;
-  /** Deletes what endpoints answered to these deliveries, which go next. */
+  /** Deletes the answers of endpoints to these deliveries, which are removed next. */
   readonly forgetExcerpts: (deliveries: readonly string[]) => Promise<void>;
-  /** So many things have gone, by kind. */
+  /** Called with the number of removed items of a kind. */
   readonly onRemoved?: (kind: RetainedKind, count: number) => void;
-  /** The stream did not answer: what is left goes the next time. */
+  /** Called when the stream did not answer. The rest is removed the next time. */
   readonly onLost?: () => void;
 }
 
-/** Kinds of things that are kept for a time, as metrics name them. */
+/** Kinds of items that are kept for a limited time, as named in metrics. */
 export type RetainedKind = 'incident' | 'delivery' | 'alertInstance' | 'notice' | 'commit';
 
-/** How often it is looked for what is due, ms. */
+/** Interval between searches for due items, ms. */
 const CHECK_MS = 3_600_000;
-/** Things that one commit lets go: applying it takes a few ms. */
+/** Maximum items that one commit removes; applying it takes a few ms. */
 const BATCH = 50;
-/** Transitions that one commit lets go. */
+/** Maximum transitions that one commit removes. */
 const TRANSITIONS_MAX = 500;
-/** The audit is truncated when so much is over its time, ms: one anchor a day, not one an hour. */
+/**
+ * The audit log is truncated when this much is past its retention, ms: one anchor a day, not one an
+ * hour.
+ */
 const AUDIT_STEP_MS = 86_400_000;
 
 const by: Actor = { kind: 'service', name: 'retention' };
 
-/** Looks at once and then every hour, until `signal`. */
+/** Searches at once and then every hour, until `signal`. */
 export async function retain(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -82,7 +86,7 @@ export async function retain(deps: RetentionDeps, signal: AbortSignal): Promise<
   }
 }
 
-/** Lets go of all that is due in the project. */
+/** Removes everything that is due in the project. */
 async function retainProject(
   deps: RetentionDeps,
   project: string,
@@ -107,7 +111,7 @@ class ProjectRetention {
     this.#signal = signal;
   }
 
-  /** Records of the kind, which are in the order of their begin, that ended long enough ago. */
+  /** Records of the kind, sorted by their start, that ended long enough ago. */
   async records<K extends 'incident' | 'notice'>(
     kind: K,
     endOf: (body: Readonly<RecordBodies[K]>) => number | null,
@@ -127,7 +131,7 @@ class ProjectRetention {
     });
   }
 
-  /** Ended instances of the machine whose incident, where there was one, has gone. */
+  /** Ended instances of the machine whose incident, if there was one, has been removed. */
   async instances(
     machine: 'alertInstance' | 'delivery',
     forget: (draft: Draft, id: string) => void,
@@ -135,14 +139,14 @@ class ProjectRetention {
     const { host, clock, forgetExcerpts } = this.#deps;
     const view = host.view(this.#project);
     const beforeMs = clock.now() - HISTORY_KEPT_MS;
-    // An ended instance never changes again; its incident, once gone, never comes back.
+    // An ended instance never changes again, and its incident never returns once removed.
     const isDue = (from: ProjectView, id: string): boolean => {
       const row = from.instance(machine, id);
       return (
         row !== undefined && !incidentsIn(from, row).some((one) => from.record('incident', one))
       );
     };
-    // A group has two records for each member: it has a commit of its own.
+    // A group has two records per member, so it has a commit of its own.
     const isLarge = (id: string): boolean => {
       const row = machine === 'delivery' ? view.instance('delivery', id) : undefined;
       return row !== undefined && isGroup(row.context);
@@ -152,7 +156,7 @@ class ProjectRetention {
       after = ended.at(-1);
       if (!after) return;
       const due = ended.map(({ instance }) => instance).filter((id) => isDue(view, id));
-      // First, so that a crash leaves none whose delivery nobody knows any more.
+      // Deleted first, so that a crash leaves no excerpt without a delivery.
       if (machine === 'delivery' && due.length > 0) await forgetExcerpts(due);
       const [large, small] = [due.filter(isLarge), due.filter((id) => !isLarge(id))];
       for (const part of [small, ...large.map((id) => [id])]) {
@@ -164,7 +168,7 @@ class ProjectRetention {
     }
   }
 
-  /** The chain's oldest commits, with what audit shows of them. */
+  /** The chain's oldest commits, with their transitions. */
   async commits(): Promise<void> {
     const { host, clock, auditKeptMs, onRemoved } = this.#deps;
     const keptFromMs = clock.now() - auditKeptMs;
@@ -188,7 +192,7 @@ class ProjectRetention {
     }
   }
 
-  /** As many of the oldest commits as one commit lets go; at least one where one is due. */
+  /** As many of the oldest commits as one commit may remove; at least one if any is due. */
   #oldCommits(keptFromMs: number) {
     const { host } = this.#deps;
     let transitions = 0;
@@ -203,7 +207,7 @@ class ProjectRetention {
     beforeMs: number,
   ): AsyncGenerator<ProjectRecord<K>> {
     const view = this.#deps.host.view(this.#project);
-    // Records of both kinds are sorted by their begin, zero-padded.
+    // Records of both kinds are sorted by their start, zero-padded.
     const end = String(Math.max(0, beforeMs)).padStart(15, '0');
     for await (const record of itemsInTurns(BATCH, (page) => view.records(kind, page))) {
       if (record.sort >= end || this.#signal.aborted) return;
@@ -233,7 +237,7 @@ class ProjectRetention {
   }
 }
 
-/** Its own end, not that of its rule; null: it fires. */
+/** Its own end, not that of its rule; null while it fires. */
 function incidentEnd({ recoveredMs, retiredMs }: IncidentBody): number | null {
   return recoveredMs ?? retiredMs;
 }

@@ -1,8 +1,8 @@
 /**
- * One commit's steps against everything else that records them: the machine, which must decide the
- * same again; the transitions that audit shows; and, for an instance's last step, the row that
- * everybody reads. What came before a step is the step before it, kept for the instances seen last
- * and read from the log again for the others.
+ * Checks one commit's steps against everything else that records them: the machine, which must
+ * decide the same again; the transitions in the audit log; and, for an instance's last step, the
+ * current row. The state before a step is the previous step, kept for the most recently seen
+ * instances and read from the log again for the others.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -14,20 +14,17 @@ import type { Commit, Decision, InstanceStep } from '../../streams/platform/comm
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
 import { initialStep, nextStep, upcast } from '../platform/host/rows.ts';
 
-/** Bodies of commits, wherever the log lies. */
+/** Bodies of commits, wherever the log is. */
 export interface CommitBodies {
-  /**
-   * The commit's message, or `removed`: the log begins after it, or undefined: it should be there
-   * and is not.
-   */
+  /** The commit's message; `removed` if the log starts after it; undefined if it is missing. */
   at(sequence: number): Promise<Uint8Array | 'removed' | undefined>;
 }
 
-/** What came of a commit's steps. */
+/** The result for a commit's steps. */
 export interface StepCheck {
   readonly steps: number;
   readonly decidedAgain: number;
-  /** What does not hold, as a sentence; undefined: all of it does. */
+  /** A sentence about the fault; undefined if there is none. */
   readonly fault: string | undefined;
 }
 
@@ -36,11 +33,11 @@ export interface StepCheckerOptions {
   readonly reader: CommitReader;
   readonly bodies: CommitBodies;
   readonly machines: ReadonlyMap<string, MachineDefinition>;
-  /** May the row of an instance that came to this be gone? `to` is JSON. */
+  /** True if the row of an instance in this state may have been removed. `to` is JSON. */
   readonly isForgotten: (row: { machine: string; at: number; to: string }) => boolean;
 }
 
-/** Instances whose last step is kept; one takes about a kilobyte. */
+/** Maximum instances whose last step is kept; one takes about a kilobyte. */
 const KEPT_MAX = 10_000;
 
 /**
@@ -66,7 +63,7 @@ export class StepChecker {
       const before = await this.#before(commit.project, step, sequence);
       const outcome = this.#decide(step, before, commit.at);
       if (outcome === 'another') {
-        return fault(`${nameOf(step)} is not decided again as it is recorded: ${step.event.type}`);
+        return fault(`${nameOf(step)} is not decided again as it was recorded: ${step.event.type}`);
       }
       if (outcome === 'same') counts.decidedAgain++;
       this.#keep(commit.project, step);
@@ -74,7 +71,7 @@ export class StepChecker {
     return { ...counts, fault: this.#checkProjection(commit, decided, sequence) };
   }
 
-  /** The instance before this step; null: it begins here; undefined: not known any more. */
+  /** The instance before this step; null if it starts here; undefined if it is no longer known. */
   async #before(
     project: string,
     step: InstanceStep,
@@ -98,7 +95,7 @@ export class StepChecker {
     at: number,
   ): 'same' | 'another' | 'unknown' {
     const definition = this.#options.machines.get(step.machine);
-    // What an older program's machine decided, only that machine can decide again.
+    // Only the machine of an older program can decide again what it decided.
     if (!definition || definition.version !== step.version || before === undefined) {
       return 'unknown';
     }
@@ -119,22 +116,22 @@ export class StepChecker {
     return reader.atOnce(() => {
       const shown = reader.transitions(sequence);
       if (shown.length !== steps.length) {
-        return `Audit shows ${shown.length} transitions of it, and it has ${steps.length}`;
+        return `The audit log has ${shown.length} transitions of it, but it has ${steps.length}`;
       }
       for (const [i, { step, decision }] of steps.entries()) {
         const recorded = shown[i];
         const isSame = recorded?.atMs === at && isSameTransition(recorded, step, project);
         if (!isSame || !isSameCause(recorded, decision)) {
-          return `Audit shows another transition of ${nameOf(step)} than was committed`;
+          return `The audit log has a transition of ${nameOf(step)} that differs from the committed one`;
         }
       }
       const last = new Map(steps.map(({ step }) => [keyOf(project, step), step]));
       const wrong = [...last.values()].find((step) => !this.#isRowOf(project, step, sequence));
-      return wrong && `The row of ${nameOf(wrong)} is not what its last commit made of it`;
+      return wrong && `The row of ${nameOf(wrong)} is not the result of its last commit`;
     });
   }
 
-  /** True also where a later commit has changed the row: that one is compared with it. */
+  /** Also true if a later commit has changed the row, which is then compared with that one. */
   #isRowOf(project: string, step: InstanceStep, sequence: number): boolean {
     const found = this.#options.reader.instance({ ...step, project });
     if (!found) return this.#isForgotten(project, step);
@@ -151,7 +148,7 @@ export class StepChecker {
     });
   }
 
-  /** By its last transition: a later one than this step's may have ended it. */
+  /** By its last transition, because a later one than this step's may have ended it. */
   #isForgotten(project: string, { machine, instance }: InstanceStep): boolean {
     const last = this.#options.reader.lastTransition({ project, machine, instance });
     return last !== undefined && this.#options.isForgotten({ machine, ...last });
@@ -176,7 +173,7 @@ function decideAgain(
     return outcomeOf(initialStep(definition, input ?? {}, at));
   }
   const { to: value, context, version } = before;
-  // An event of a timer is of that timer alone: it is spent by it.
+  // An event of a timer belongs to that timer alone, which it uses up.
   const spent = before.timers.find((timer) => timer.event.type === step.event.type);
   const timers = before.timers.filter((timer) => timer !== spent);
   const row = { ...upcast(definition, { value, context, version }), timers };
@@ -194,13 +191,13 @@ function outcomeOf({
 
 interface DecidedStep {
   readonly step: InstanceStep;
-  /** What it is of: who caused it, under which request. */
+  /** Origin of the step: the actor and the request. */
   readonly decision: Decision;
 }
 
 type ShownTransition = RecordedTransition & { readonly project: string };
 
-/** Rows of before request ids were kept with them have none. */
+/** Rows from before request ids were stored have none. */
 function isSameCause({ by, requestId }: ShownTransition, decision: Decision): boolean {
   const isSameRequest = requestId === null || requestId === decision.request?.id;
   return isSameRequest && isDeepStrictEqual(by, decision.by);
@@ -225,7 +222,7 @@ function nameOf({ machine, instance }: InstanceStep): string {
   return `${machine} ${instance}`;
 }
 
-/** As it is after the log: without what JSON leaves out. */
+/** The value after the log, without what JSON omits. */
 function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -1,21 +1,24 @@
-/** The command's side of operator commands: asks the service that runs on a data folder. */
+/**
+ * The command's side of operator commands: sends requests to the service that runs on a data
+ * folder.
+ */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { type AdminLine, openSocketPath } from './admin-server.ts';
 
-/** Nobody listens on the folder's socket: no service runs there. */
+/** Nothing listens on the folder's socket, so no service runs there. */
 export class NoService extends Error {}
 
-/** The service could not do what it was asked for; the message is its own. */
+/** The service could not do what was requested. The message is its own. */
 export class AdminFault extends Error {}
 
-/** The service has gone while it was asked: it may have done it, or not. */
+/** The service stopped before it answered. It may have done what was requested, or not. */
 export class NoAnswer extends AdminFault {}
 
 /**
- * Resolves with the result of a path, after reporting its progress; `body` is the request.
- * Throws `NoService`, `AdminFault`, `NoAnswer`, or what the connection throws.
+ * Resolves with the result of a path, after reporting its progress; `body` is the request. Throws
+ * `NoService`, `AdminFault`, `NoAnswer`, or the errors of the connection.
  */
 export async function askService(
   folder: string,
@@ -26,11 +29,11 @@ export async function askService(
   const response = await post(folder, path, JSON.stringify(body));
   if (response.statusCode !== 200) {
     response.resume();
-    const version = 'is it still starting, or of another version than this command?';
+    const version = 'it may still be starting, or have another version than this command';
     throw new AdminFault(`The service does not know ${path} (${response.statusCode}): ${version}`);
   }
   for await (const text of linesOf(response)) {
-    // Both sides are one program.
+    // Both sides are the same program.
     const line = JSON.parse(text) as AdminLine;
     if ('progress' in line) onProgress(line.progress);
     else if ('result' in line) return line.result;
@@ -43,13 +46,13 @@ async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   try {
     yield* createInterface({ input: response });
   } catch (error) {
-    // The connection was cut in the middle of the answer.
+    // The connection was closed in the middle of the response.
     throw gone({ cause: error });
   }
 }
 
 function gone(options?: ErrorOptions): NoAnswer {
-  return new NoAnswer('The service has ended before it had answered', options);
+  return new NoAnswer('The service stopped before it answered', options);
 }
 
 async function post(folder: string, path: string, body: string): Promise<IncomingMessage> {
@@ -67,8 +70,9 @@ async function post(folder: string, path: string, body: string): Promise<Incomin
     const code = (error as NodeJS.ErrnoException | null)?.code;
     if (code === 'ENOENT' || code === 'ECONNREFUSED') throw new NoService('No service runs here');
     if (code === 'EACCES' || code === 'EPERM') {
-      const who = 'Only the user that the service runs as, and root, may ask the service on';
-      throw new AdminFault(`${who} ${folder}: run this as one of them, e.g. with sudo`, {
+      const who =
+        'Only root, and the user that the service runs as, may send commands to the service on';
+      throw new AdminFault(`${who} ${folder}. Run this as one of them, e.g. with sudo`, {
         cause: error,
       });
     }

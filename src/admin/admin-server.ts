@@ -1,7 +1,7 @@
 /**
  * The service's side of operator commands: HTTP over a unix socket that only the service's own user
- * may open, so that no credential is needed and no network reaches it. An answer is JSON lines:
- * progress first, the result last.
+ * may open, so that no credential is needed and no network reaches it. A response consists of JSON
+ * lines: progress first, the result last.
  */
 import { once } from 'node:events';
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
@@ -9,25 +9,27 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import type { Log } from '../platform/log.ts';
 
-/** A line of an answer; `result` or `fault` is the last one. */
+/** A line of a response; `result` or `fault` is the last one. */
 export type AdminLine =
   | { readonly progress: unknown }
   | { readonly result: unknown }
   | { readonly fault: string };
 
-/** Longest body of a request, bytes: names, addresses and reasons. */
+/** Maximum bytes of a request's body: names, addresses and reasons. */
 const BODY_BYTES_MAX = 64 * 1024;
 
-/** Sends a line of progress. A caller with many lines waits until the earlier ones have gone out. */
+/**
+ * Sends a line of progress. A caller with many lines waits until the earlier ones have been sent.
+ */
 export interface SendProgress {
   (progress: unknown): void;
-  /** Resolves when there is room for more, or nobody reads any more. */
+  /** Resolves when there is room for more, or when the reader has disconnected. */
   drained(): Promise<void>;
 }
 
 /**
- * Does what a path asks for; `signal` aborts when the command has gone, or the service stops.
- * `body` is the request's JSON, {} where there is none.
+ * Does what a path requests; `signal` aborts when the command disconnects, or the service stops.
+ * `body` is the request's JSON, {} if there is none.
  */
 export type AdminRoute = (
   signal: AbortSignal,
@@ -38,15 +40,15 @@ export type AdminRoute = (
 export type AdminRoutes = Readonly<Record<string, AdminRoute>>;
 
 export interface AdminServer {
-  /** Further routes, of parts that were started after the socket. */
+  /** Adds routes of parts that were started after the socket. */
   add(routes: AdminRoutes): void;
-  /** Ends what is under way. Harmless on a second call. */
+  /** Ends the current requests. A second call is harmless. */
   close(): Promise<void>;
 }
 
 /**
- * Listens at once; a socket that a dead process has left is replaced, so call it under the folder's
- * lock. Throws what binding throws.
+ * Listens at once. A socket that a dead process has left is replaced, so call it under the folder's
+ * lock. Throws the errors of binding.
  */
 export async function openAdminServer(options: {
   readonly folder: string;
@@ -69,10 +71,10 @@ export async function openAdminServer(options: {
   try {
     rmSync(socket.path, { force: true });
     const listening = once(server, 'listening');
-    // Where binding fails, changing the mode is what throws.
+    // If binding fails, changing the mode throws.
     listening.catch(() => {});
     server.listen(socket.path);
-    // Bound by now: in the same turn, so that nobody is let in under the process's umask.
+    // Already bound: in the same turn, so that no one can connect under the process's umask.
     chmodSync(socket.path, 0o600);
     await listening;
   } catch (error) {
@@ -113,7 +115,7 @@ async function answer(
     return;
   }
   const gone = new AbortController();
-  response.once('close', () => gone.abort(new Error('The command has gone')));
+  response.once('close', () => gone.abort(new Error('The command disconnected')));
   const signal = AbortSignal.any([gone.signal, stopping]);
   const send = (line: AdminLine) => response.write(`${JSON.stringify(line)}\n`);
   response.writeHead(200, { 'content-type': 'application/x-ndjson' });
@@ -135,7 +137,7 @@ async function roomIn(response: ServerResponse, gone: AbortSignal): Promise<void
   });
 }
 
-/** undefined: it is too long, or no JSON object. */
+/** undefined if it is too long, or not a JSON object. */
 async function readBody(
   request: IncomingMessage,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
@@ -161,13 +163,13 @@ const NAME = 'admin.sock';
 const PATH_BYTES_MAX = 107;
 
 export interface SocketPath {
-  /** What to bind or to connect to. */
+  /** The path to bind or to connect to. */
   readonly path: string;
-  /** Once the socket is closed, or connected. */
+  /** To be called when the socket is closed, or connected. */
   release(): void;
 }
 
-/** Throws what opening the folder throws. */
+/** Throws the errors of opening the folder. */
 export function openSocketPath(folder: string): SocketPath {
   const path = join(folder, NAME);
   if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return { path, release: () => {} };

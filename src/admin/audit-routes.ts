@@ -1,7 +1,7 @@
 /**
- * Operator routes for the recorded history of the running service: whether it holds, and who did
- * what. Changes of people, sessions, sign-in links and collectors of all projects are in no
- * project's audit, so only the operator can read them.
+ * Operator routes for the recorded history of the running service: whether it is intact, and who
+ * did what. Changes of people, sessions, sign-in links and collectors of all projects are in no
+ * project's audit log, so only the operator can read them.
  */
 import { existsSync } from 'node:fs';
 import { create, toJson } from '@bufbuild/protobuf';
@@ -37,7 +37,7 @@ export const TRANSITIONS_PATH = '/v1/audit/transitions';
 /** Commits between two progress reports. */
 const TOLD_EACH = 100;
 
-/** Answer of `AUDIT_VERIFY_PATH`: `LogVerification`, after `VerifyProgress`. */
+/** Responds to `AUDIT_VERIFY_PATH` with a `LogVerification`, after `VerifyProgress`. */
 export function auditRoutes(parts: {
   readonly stream: Stream;
   readonly controlPath: string;
@@ -67,11 +67,14 @@ export function auditRoutes(parts: {
   };
 }
 
-/** Transitions that one answer has at most, and unless it is said how many. */
+/** Maximum transitions in one response, and their number by default. */
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 50;
 
-/** Answer of `TRANSITIONS_PATH`: a `svc.audit.v1.ListTransitionsResponse` as JSON, newest first. */
+/**
+ * Responds to `TRANSITIONS_PATH` with a `svc.audit.v1.ListTransitionsResponse` as JSON, newest
+ * first.
+ */
 export function transitionRoutes(host: Pick<Host, 'view' | 'projects'>): AdminRoutes {
   return {
     [TRANSITIONS_PATH]: async (_signal, _onProgress, body) => listTransitions(host, body),
@@ -98,7 +101,7 @@ async function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body
   return toJson(ListTransitionsResponseSchema, message, { alwaysEmitImplicit: true });
 }
 
-/** An instance is named by its id, or as the API names it. Throws INVALID_FIELD, NOT_FOUND. */
+/** An instance is named by its id, or by its name in the API. Throws INVALID_FIELD, NOT_FOUND. */
 function filterOf(body: Body): { project: string; machine?: string; instance?: string } {
   const named = optionalText(body, 'instance');
   const machine = optionalText(body, 'machine');
@@ -110,7 +113,7 @@ function filterOf(body: Body): { project: string; machine?: string; instance?: s
       return { ...of, instance: id };
     }
     const message =
-      '--instance is of another project or machine: leave --project and --machine out';
+      '--instance belongs to another project or machine. Remove --project and --machine';
     throw invalidField('instance', message);
   }
   const instance = named?.slice(named.lastIndexOf('/') + 1);
@@ -124,11 +127,14 @@ function filterOf(body: Body): { project: string; machine?: string; instance?: s
 function limitOf(body: Body): number {
   const limit = Number(optionalText(body, 'limit') ?? LIMIT_DEFAULT);
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  const message = `--limit is 1 to ${LIMIT_MAX}, a whole number`;
+  const message = `--limit must be a whole number from 1 to ${LIMIT_MAX}`;
   throw invalidField('limit', message);
 }
 
-/** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */
+/**
+ * Changes nothing. Without `events`, the log is on a server. Throws `SqliteError`,
+ * `SchemaMismatch`, `StreamMisconfigured`.
+ */
 export async function verifyOnDisk(
   paths: { readonly control: string; readonly events: string },
   options: Pick<LogVerifierOptions, 'clock' | 'onProgress'>,
@@ -147,7 +153,10 @@ export async function verifyOnDisk(
   }
 }
 
-/** Compares the files of an audit sink with the projection. Throws as `verifyOnDisk`, and for a file that cannot be read. */
+/**
+ * Compares the files of an audit sink with the projection. Throws like `verifyOnDisk`, and for a
+ * file that cannot be read.
+ */
 export async function compareOnDisk(
   sinks: readonly string[],
   control: string,

@@ -1,6 +1,7 @@
 /**
- * Keys of collectors, made by the operator: each for one data center, into one project, several or all.
- * Nobody else makes such keys, because whoever has one says what a hypervisor observed.
+ * Keys of collectors, made by the operator: each for one data center, into one, several or all
+ * projects. Only the operator makes such keys, because their holders report what a hypervisor
+ * observed.
  */
 
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
@@ -34,58 +35,61 @@ export const COLLECTOR_PATHS = {
   readings: '/v1/collectors',
 } as const;
 
-/** Times in Unix ms, in all answers. */
+/** Times in Unix ms, in all responses. */
 export interface MadeCollectorKey {
   readonly id: string;
   readonly datacenter: string;
-  /** The only one; null: `projects`. */
+  /** The only one; null: see `projects`. */
   readonly project: string | null;
-  /** Those that it was made for; null: every one. */
+  /** The projects of the key; null: every one. */
   readonly projects: readonly string[] | null;
   readonly expiresMs: number;
-  /** The secret; shown only once. */
+  /** The secret, returned only once. */
   readonly key: string;
-  /** false: this answers a resend; `key` is '' then, and cannot be had again. */
+  /** false for a resend; `key` is '' then, and cannot be read again. */
   readonly secretAvailable: boolean;
 }
 
 export interface ListedCollectorKey {
   readonly id: string;
   readonly datacenter: string;
-  /** The only one; null: `projects`. */
+  /** The only one; null: see `projects`. */
   readonly project: string | null;
-  /** Those that it was made for; null: every one. */
+  /** The projects of the key; null: every one. */
   readonly projects: readonly string[] | null;
   readonly lastFour: string;
   readonly state: string;
   readonly createdMs: number;
   readonly expiresMs: number;
-  /** Absent: never. */
+  /** Absent if it was never used. */
   readonly lastUsedMs?: number;
 }
 
 export interface RevokedCollectorKey {
   readonly id: string;
   readonly state: string;
-  /** false: it had ended before. */
+  /** false if it had already ended. */
   readonly isNew: boolean;
 }
 
 /** A collector by its key, or a source of the service's own process. Times in Unix ms. */
 export interface ListedCollector {
-  /** Id of the key; of an own source its name, such as `libvirt`. */
+  /** Id of the key; for an own source its name, such as `libvirt`. */
   readonly id: string;
   readonly datacenter: string;
-  /** Absent: an own source needs no key. */
+  /** Absent for an own source, which needs no key. */
   readonly expiresMs?: number;
-  /** In each project that it was made for, or wrote into. */
+  /** In each project of the key, or into which it wrote. */
   readonly readings: readonly {
     readonly project: string;
-    /** Absent: none since the service's start. */
+    /** Absent if there was none since the service's start. */
     readonly last?: CollectorReading;
-    /** VMs of which rows are refused now, since another collector reports them; absent: none. */
+    /**
+     * VMs with rows that are currently rejected because another collector reports them; absent if
+     * there are none.
+     */
     readonly elsewhere?: { readonly vms: number; readonly running: number };
-    /** What it sends, or would send, and is not stored now; at most 20 causes. */
+    /** Readings that it sends, or would send, and that are not stored; at most 20 causes. */
     readonly refused?: readonly RefusedReading[];
     readonly refusedCount?: number;
   }[];
@@ -151,7 +155,7 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
   } satisfies MadeCollectorKey;
 }
 
-/** Live ones, of all projects. */
+/** Live keys of all projects. */
 function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   return [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, value, context }) => {
@@ -172,7 +176,7 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   );
 }
 
-/** Those with a live key, and the sources of this process. */
+/** Collectors with a live key, and the sources of this process. */
 function collectors(deps: CollectorRouteDeps): ListedCollector[] {
   const { host, readings, sources, settings } = deps;
   const heardOwn = readings.names().filter((name) => !name.includes('/keys/'));
@@ -196,10 +200,10 @@ function collectors(deps: CollectorRouteDeps): ListedCollector[] {
   ];
 }
 
-/** Causes of refused readings that are listed of a collector in one project. */
+/** Maximum causes of rejected readings that are listed per collector and project. */
 const REFUSED_LISTED_MAX = 20;
 
-/** @param name of the collector, as its readings are noted; @param made projects of its key */
+/** @param name of the collector, as recorded with its readings; @param made projects of its key */
 function readingsOf(
   { readings, refusedReadings }: CollectorRouteDeps,
   name: string,
@@ -244,12 +248,12 @@ async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<Revoked
   return { id, ...answer };
 }
 
-/** Whom such keys act for: by it they are found among all others. */
+/** The owner of such keys, by which they are found among all others. */
 function ownerIn(project: string): string {
   return project === SYSTEM_PROJECT ? 'collectors' : `projects/${project}/collectors`;
 }
 
-/** Ids, each once; undefined: every project. */
+/** Ids, without duplicates; undefined: every project. */
 function projectsOf(body: Body): readonly string[] | undefined {
   const given = optionalText(body, 'project')?.split(',');
   const ids = given?.map((name) => name.trim().replace(/^projects\//, '')).filter(Boolean);
@@ -269,6 +273,6 @@ function datacenterOf(body: Body): string {
 function daysOf(body: Body): number {
   const days = Number(optionalText(body, 'days') ?? LIFETIME_DAYS_DEFAULT);
   if (Number.isInteger(days) && days >= 1 && days * DAY_MS <= KEY_LIFETIME_MS_MAX) return days;
-  const message = `--days is 1 to ${KEY_LIFETIME_MS_MAX / DAY_MS}, a whole number`;
+  const message = `--days must be a whole number from 1 to ${KEY_LIFETIME_MS_MAX / DAY_MS}`;
   throw invalidField('days', message);
 }

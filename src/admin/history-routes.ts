@@ -1,4 +1,4 @@
-/** Operator commands about history, answered by the service or read from disk without it. */
+/** Operator commands about history, answered by the service, or read from disk without it. */
 import {
   addReports,
   type CheckReport,
@@ -16,20 +16,20 @@ import type { AdminRoute } from './admin-server.ts';
 export const HISTORY_STATS_PATH = '/v1/history/stats';
 export const HISTORY_CHECK_PATH = '/v1/history/check';
 
-/** Answer of `HISTORY_STATS_PATH`. */
+/** Response of `HISTORY_STATS_PATH`. */
 export interface HistoryStatsAnswer {
   readonly stored: StoredStatistics;
-  /** What the service holds in memory, and what its background work has come to; absent: not asked. */
+  /** Data in memory, and results of the background work; absent if no service was asked. */
   readonly running?: HistoryStats;
 }
 
-/** How far a check is. */
+/** Progress of a check. */
 export interface CheckProgress {
   readonly checked: number;
   readonly chunks: number;
 }
 
-/** Answer of `HISTORY_CHECK_PATH`: `CheckReport`, after `CheckProgress`. */
+/** Responds to `HISTORY_CHECK_PATH` with a `CheckReport`, after `CheckProgress`. */
 export function historyRoutes(history: History): Record<string, AdminRoute> {
   return {
     async [HISTORY_STATS_PATH](): Promise<HistoryStatsAnswer> {

@@ -1,7 +1,7 @@
 /**
  * Operator routes for projects, people and keys, over the service's socket. The operator vouches
- * for addresses: whoever may open the socket could read the database as well. Every act is a commit
- * by `operator/<user>`, the user being the one who runs the command.
+ * for addresses, because anyone who may open the socket could read the database as well. Every act
+ * is a commit by `operator/<user>`, where the user is the one who runs the command.
  */
 import { type Members, projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX } from '../../actors/identity/membership-changes.ts';
@@ -38,7 +38,7 @@ export const IDENTITY_PATHS = {
   leaked: '/v1/keys/leaked',
 } as const;
 
-/** Times in Unix ms, in all answers. */
+/** Times in Unix ms, in all responses. */
 export interface CreatedProject {
   readonly project: string;
   /** Id and address of the owner. */
@@ -56,12 +56,12 @@ export interface ListedProject {
 }
 
 export interface MadeLink {
-  /** Address to open; it holds the secret and is shown only once. */
+  /** Address to open. It contains the secret and is returned only once. */
   readonly link: string;
-  /** false: this answers a resend; `link` is '' then, and cannot be had again. */
+  /** false for a resend; `link` is '' then, and cannot be read again. */
   readonly secretAvailable: boolean;
   readonly expiresMs: number;
-  /** For whom, in words. */
+  /** The recipient, in words. */
   readonly whom: string;
 }
 
@@ -70,7 +70,7 @@ export interface ListedPerson {
   readonly displayName: string;
   /** Verified; '' = none. */
   readonly email: string;
-  /** From an invitation, not proven yet; '' = none. */
+  /** From an invitation, not yet proven; '' = none. */
   readonly claimedEmail: string;
   readonly state: string;
   readonly disabledReason: string | null;
@@ -83,7 +83,7 @@ export interface ChangedPerson {
   readonly person: string;
   readonly displayName: string;
   readonly state: string;
-  /** Sessions that were ended by it. */
+  /** Number of sessions that it ended. */
   readonly sessions: number;
 }
 
@@ -91,12 +91,14 @@ export interface RevokedKey {
   /** Resource name. */
   readonly key: string;
   readonly state: string;
-  /** false: it had ended before. */
+  /** false if it had already ended. */
   readonly isNew: boolean;
 }
 
 export interface ReportedLeaks {
-  /** For each line, in order: the resource name of what was ended; null = nothing that lets anybody in. */
+  /**
+   * For each line, in order: the resource name of what was ended; null = nothing that gives access.
+   */
   readonly ended: readonly (string | null)[];
 }
 
@@ -105,7 +107,7 @@ export interface IdentityRouteDeps {
   readonly host: Host;
   readonly people: People;
   readonly members: Members;
-  /** Origin under which people reach the service. */
+  /** Public origin of the service. */
   readonly publicUrl: string;
 }
 
@@ -131,7 +133,7 @@ type Change = (
   change: OperatorChange,
 ) => Promise<CreatedProject | MadeLink | ChangedPerson | RevokedKey>;
 
-/** Routes of acts that change something: each under a request id. */
+/** Routes of acts that change something, each under a request id. */
 function changeRoute(deps: IdentityRouteDeps) {
   return (name: keyof typeof IDENTITY_PATHS, act: Change): AdminRoutes => {
     const path = IDENTITY_PATHS[name];
@@ -146,7 +148,7 @@ async function createProject(
 ): Promise<CreatedProject> {
   const project = text(body, 'project');
   const email = parseEmail('--owner', text(body, 'owner'));
-  // Before a person is made for nothing; decided again in the project's own chain.
+  // Checked before a person is made in vain; decided again in the project's own chain.
   if (host.view(project).record('project', project)) {
     await assertAnswered(host, { project, by, request });
   }
@@ -156,7 +158,7 @@ async function createProject(
   return { project, owner, email };
 }
 
-/** Throws INVALID_STATE unless this very request has made the project. */
+/** Throws INVALID_STATE unless this very request created the project. */
 async function assertAnswered(
   host: Host,
   change: OperatorChange & { readonly project: string },
@@ -164,7 +166,7 @@ async function assertAnswered(
   await host.submit({
     ...change,
     decide() {
-      throw new Refusal('INVALID_STATE', `The project ${change.project} exists already`);
+      throw new Refusal('INVALID_STATE', `The project ${change.project} already exists`);
     },
   });
 }
@@ -192,7 +194,7 @@ async function invite(
   const { displayName } = projectRecord(host.view(project), project);
   const role = text(body, 'role');
   if (!ROLES.includes(role)) {
-    throw invalidField('role', `--role is one of ${ROLES.join(', ')}`);
+    throw invalidField('role', `--role must be one of ${ROLES.join(', ')}`);
   }
   const { invitation, token } = await members.invitations.invite({
     project,
@@ -202,7 +204,8 @@ async function invite(
   });
   const { email, expiresMs } = invitation.context;
   const address = String(email);
-  // To them the link is no way in: they open it signed in, or join by the address as they sign in.
+  // The link gives them no access: they open it while signed in, or join by the address when they
+  // sign in.
   const isKnown = people.personByEmail(address) !== undefined;
   const hint = isKnown ? ` (known here: signs in first, "svc admin login-link ${address}")` : '';
   const whom = `${address}, as ${role} of ${displayName}${hint}`;
@@ -265,14 +268,14 @@ async function endSessions(
   return changedPerson(deps.host, person, sessions);
 }
 
-/** As the person is now; the sessions are those that the act ended. */
+/** The current state of the person, and the sessions that the act ended. */
 function changedPerson(host: Host, person: string, sessions: number): ChangedPerson {
   const row = personRow(host.view(SYSTEM_PROJECT), person);
   const { displayName } = row.context;
   return { person, displayName, state: String(row.value), sessions };
 }
 
-/** By resource name or id, in whichever project it is: for an emergency. */
+/** By resource name or id, in any project, for an emergency. */
 async function revokeKey(
   { host }: IdentityRouteDeps,
   body: Body,
@@ -283,7 +286,10 @@ async function revokeKey(
   const row = host.findInstance('credential', id);
   const key = `${String(row?.context.owner ?? '')}/keys/${id}`;
   if (!row || (given !== id && given !== key)) {
-    throw new Refusal('NOT_FOUND', `There is no key ${given}: "svc keys list" shows their names`);
+    throw new Refusal(
+      'NOT_FOUND',
+      `There is no key ${given}. "svc keys list" shows the names of keys`,
+    );
   }
   const { answer } = await host.submit({
     project: row.project,
@@ -293,14 +299,14 @@ async function revokeKey(
   return { key, ...answer };
 }
 
-/** Texts of secrets, one a line. Harmless when it is sent again: what has ended stays so. */
+/** Texts of secrets, one per line. Resending is harmless, because ended secrets stay ended. */
 async function reportLeaks({ leaks }: IdentityRouteDeps, body: Body): Promise<ReportedLeaks> {
   const texts = text(body, 'texts').split(/\s+/);
   const ended = await leaks.report(operatorOf(body), texts);
   return { ended: ended.map((each) => each?.name ?? null) };
 }
 
-/** A key's end by the operator; `isNew` false: it had ended before. */
+/** The operator ends a key; `isNew` is false if it had already ended. */
 export function revokeInDraft(draft: Draft, id: string, by: Actor) {
   const event = {
     type: 'revoked',
@@ -320,7 +326,7 @@ function personOf({ host, people }: IdentityRouteDeps, body: Body): string {
   if (id !== undefined && system.instance('person', id)) return id;
   const claimant = personByClaim(system, emailOrNone(who));
   const hint = claimant
-    ? `people/${claimant} joined by an invitation to it; give that name if it is them`
-    : '"svc admin people list" shows them';
-  throw new Refusal('NOT_FOUND', `Nobody is known as ${who}: ${hint}`);
+    ? `people/${claimant} joined by an invitation to it. Use that name if you mean them`
+    : '"svc admin people list" shows all people';
+  throw new Refusal('NOT_FOUND', `No person is known as ${who}. ${hint}`);
 }

@@ -1,4 +1,4 @@
-/** Route of `svc admin members`: the members of the cluster, as this one sees them. */
+/** Route of `svc admin members`: the members of the cluster, as seen by this one. */
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
 import type { MemberView } from '../../streams/platform/membership/roster.ts';
@@ -11,27 +11,29 @@ export interface ListedMember
     MemberView,
     'node' | 'host' | 'pid' | 'address' | 'status' | 'version' | 'startedMs' | 'seenMs'
   > {
-  /** The one that answers. */
+  /** The member that responds. */
   readonly isSelf: boolean;
-  /** Position in EVENTS up to which it has applied, by its last record. */
+  /** Position in EVENTS that it has applied, according to its last record. */
   readonly applied: number;
-  /** Positions by which that is behind the member that is furthest; null: it is not there. */
+  /** Positions by which it is behind the furthest member; null if it is not running. */
   readonly lag: number | null;
-  /** Shares of the projects that it holds. */
+  /** Number of project shares that it holds. */
   readonly shares: number;
-  /** It holds the one of what belongs to no project. */
+  /** True if it holds the share of everything that belongs to no project. */
   readonly hasSystem: boolean;
-  /** How far its calendar clock is ahead of the clock of NATS, at least; negative: behind. */
+  /** Minimum ms by which its calendar clock is ahead of the clock of NATS; negative: behind. */
   readonly clockAheadMs: number;
 }
 
-/** Answer of `MEMBERS_PATH`. */
+/** Response of `MEMBERS_PATH`. */
 export interface MembersAnswer {
-  /** The streams are embedded: there is no other, and none is listed. */
+  /** The streams are embedded: there are no other members, and none are listed. */
   readonly isAlone: boolean;
-  /** Why the member that answers may not act now, so that what it says of others may be old. */
+  /**
+   * The reason why the responding member may not act now, so that its data about others may be old.
+   */
   readonly refusal?: string;
-  /** By their start. */
+  /** Sorted by start. */
   readonly members: readonly ListedMember[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Common fields of an operator's act: who runs the command, under which request id, and the words
- * of the command line.
+ * Common fields of an operator's act: the user of the command, the request id, and the words of the
+ * command line.
  */
 import { createHash } from 'node:crypto';
 import type { RequestKey } from '../../actors/platform/host/host-port.ts';
@@ -12,19 +12,19 @@ import type { AdminRoute } from './admin-server.ts';
 /** A request's JSON. */
 export type Body = Parameters<AdminRoute>[2];
 
-/** Only the service's own user and root come here, so the name in the request is trusted. */
+/** Only root and the service's own user can connect, so the name in the request is trusted. */
 export function operatorOf(body: Body): Actor {
   const name = typeof body.operator === 'string' ? body.operator : '';
   return { kind: 'operator', name: `operator/${/^[\w.@-]{1,64}$/.test(name) ? name : 'unknown'}` };
 }
 
-/** Who does it, and the key under which the very same command is answered as before. */
+/** The actor, and the key under which the same command gets the same response again. */
 export interface OperatorChange {
   readonly by: Actor;
   readonly request: RequestKey;
 }
 
-/** @param path of the route: one id stands for one act. Throws INVALID_FIELD. */
+/** @param path of the route, because one id identifies one act. Throws INVALID_FIELD. */
 export function changeOf(path: string, body: Body): OperatorChange {
   const by = operatorOf(body);
   const { requestId, operator: _, ...asked } = body;
@@ -42,7 +42,7 @@ export function text(body: Body, field: string): string {
   throw invalidField(field, `${field} is missing`);
 }
 
-/** Trimmed; undefined where there is none. */
+/** Trimmed; undefined if there is none. */
 export function optionalText(body: Body, field: string): string | undefined {
   const value = body[field];
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;

@@ -1,6 +1,6 @@
 /**
- * Limits of a project, and VMs that no longer exist, by the operator: what a project may use, and
- * the end of a VM that no collector can report any more.
+ * The operator's limits of a project, and the retirement of VMs that no collector can report
+ * anymore.
  */
 
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
@@ -25,11 +25,11 @@ export const PROJECT_LIMIT_PATHS = {
   retireVm: '/v1/vms/retire',
 } as const;
 
-/** What a project may have, and what it has now. */
+/** The limits of a project, and their current use. */
 export interface LimitReport {
   readonly project: string;
   readonly limits: ProjectLimits;
-  /** Of the limits whose use is known; absent is not zero. */
+  /** Use of the limits, if known; absent is not zero. */
   readonly used: Partial<ProjectLimits>;
   /** Instances that are not evaluated, because the limit is reached. */
   readonly unevaluated: number;
@@ -37,7 +37,7 @@ export interface LimitReport {
 
 export interface RetiredVmAnswer {
   readonly vm: string;
-  /** false: it had been retired before. */
+  /** false if it had already been retired. */
   readonly isNew: boolean;
 }
 
@@ -82,7 +82,7 @@ async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<LimitReport
     if (given !== undefined) change[name] = Number(given);
   }
   if (Object.keys(change).length === 0) {
-    const message = 'Nothing is to be set: give a limit, such as --rules 30';
+    const message = 'The request changes nothing. Enter a limit, such as --rules 30';
     throw invalidField('rules', message);
   }
   await deps.host.submit({

@@ -1,6 +1,7 @@
 /**
- * `svc record`: a stretch of the sample log as it is written, for one project, a line an entry. The
- * operator alone may ask, over the service's own socket: nobody else sees a log whole.
+ * `svc record`: records a stretch of the sample log for one project while it is written, one line
+ * per entry. Only the operator may do this, over the service's own socket, because no one else may
+ * see a whole log.
  */
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { recordingLine } from '../../streams/alerting/recording.ts';
@@ -12,7 +13,7 @@ import type { AdminRoutes, SendProgress } from './admin-server.ts';
 
 export const RECORDING_PATH = '/v1/samples/record';
 
-/** The result of a recording; its lines are sent as progress. */
+/** The result of a recording. Its lines are sent as progress. */
 export interface RecordedStretch {
   readonly entries: number;
 }
@@ -23,7 +24,9 @@ export interface RecordingRouteDeps {
   readonly projects: () => readonly string[];
 }
 
-/** Body: `project`, `forMs` (absent: until the caller goes), `sinceMs` (absent: from now on). */
+/**
+ * Body: `project`, `forMs` (absent: until the caller disconnects), `sinceMs` (absent: from now on).
+ */
 export function recordingRoutes(deps: RecordingRouteDeps): AdminRoutes {
   return {
     [RECORDING_PATH]: (signal, onProgress, body) => record(deps, signal, onProgress, body),
@@ -38,7 +41,10 @@ async function record(
 ): Promise<RecordedStretch> {
   if (typeof project !== 'string' || !projects().includes(project)) {
     const known = projects().join(', ') || 'none yet';
-    throw new Refusal('NOT_FOUND', `There is no project ${String(project)}; there are: ${known}`);
+    throw new Refusal(
+      'NOT_FOUND',
+      `There is no project ${String(project)}. Existing projects: ${known}`,
+    );
   }
   const { lastSequence } = await stream.state(SAMPLES_STREAM);
   const read = stream.read({

@@ -1,4 +1,4 @@
-/** Route of `svc admin snapshot`: a snapshot for members that join, now. */
+/** Route of `svc admin snapshot`: writes a snapshot for joining members now. */
 import type { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { SnapshotManifest } from '../../streams/platform/snapshots.ts';
@@ -6,19 +6,19 @@ import type { AdminRoutes } from './admin-server.ts';
 
 export const SNAPSHOT_PATH = '/v1/snapshot';
 
-/** Answers with a `SnapshotManifest`. @param keeper undefined: nobody can join */
+/** Responds with a `SnapshotManifest`. @param keeper undefined if no member can join */
 export function snapshotRoutes(keeper: Pick<SnapshotKeeper, 'write'> | undefined): AdminRoutes {
   return {
     async [SNAPSHOT_PATH](signal): Promise<SnapshotManifest> {
       if (keeper === undefined) {
         throw new Refusal(
           'INVALID_STATE',
-          'The streams of this service are in its data folder, and nobody joins it: use "svc backup"',
+          'The streams of this service are in its data folder, so no member can join it. Use "svc backup"',
         );
       }
       const written = await keeper.write(signal);
       if (written !== 'superseded') return written;
-      throw new Refusal('INVALID_STATE', 'Another member has written a snapshot meanwhile');
+      throw new Refusal('INVALID_STATE', 'Another member has meanwhile written a snapshot');
     },
   };
 }

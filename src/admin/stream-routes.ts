@@ -1,4 +1,4 @@
-/** Streams as the operator sees them: what is on them, how many copies they have, and changing that. */
+/** Streams for the operator: their content, their number of copies, and changing that number. */
 import type {
   StreamCopies,
   StreamDescription,
@@ -10,11 +10,11 @@ import { optionalText } from './operator.ts';
 
 export const STREAMS_PATH = '/v1/streams';
 
-/** A stream; of an embedded one neither its size nor its consumers are counted. */
+/** A stream. For an embedded one, neither its size nor its consumers are counted. */
 export type ShownStream = Omit<StreamDescription, 'bytes' | 'consumers'> &
   Partial<Pick<StreamDescription, 'bytes' | 'consumers'>>;
 
-/** Answer of `STREAMS_PATH`. */
+/** Response of `STREAMS_PATH`. */
 export interface StreamsAnswer {
   readonly on: 'NATS' | 'SQLite';
   readonly streams: readonly ShownStream[];
@@ -22,7 +22,7 @@ export interface StreamsAnswer {
 
 export interface StreamRouteDeps {
   readonly stream: Pick<Stream, 'state'>;
-  /** Absent: the streams are embedded. */
+  /** Absent if the streams are embedded. */
   readonly copies?: StreamCopies;
   /** The embedded streams. */
   readonly embedded: readonly { readonly name: string; readonly subjects: readonly string[] }[];
@@ -38,7 +38,7 @@ export function streamRoutes({ stream, copies, embedded }: StreamRouteDeps): Adm
         return { on: 'NATS', streams };
       }
       if (wanted !== undefined && wanted !== 1) {
-        const where = 'docs/operations/cluster.md says how to move to three nats-servers';
+        const where = 'docs/operations/cluster.md describes the move to three nats-servers';
         const message = `The streams are embedded in this process and have one copy: ${where}`;
         throw invalidField('replicas', message);
       }
@@ -55,5 +55,5 @@ export function streamRoutes({ stream, copies, embedded }: StreamRouteDeps): Adm
 function parseCopies(text: string): Copies {
   const found = COPIES.find((copies) => String(copies) === text);
   if (found !== undefined) return found;
-  throw invalidField('replicas', `--replicas is ${text}: it must be one of ${COPIES.join(', ')}`);
+  throw invalidField('replicas', `--replicas is ${text}; it must be one of ${COPIES.join(', ')}`);
 }

@@ -1,4 +1,4 @@
-/** Opens the room of audit: the export of commits to the sink of the settings, and their retention. */
+/** Opens the audit room: the export of commits to the configured sink, and their retention. */
 import { readFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ export interface AuditOptions extends Omit<RoomBase, 'random' | 'settings'> {
   readonly host: RunningHost;
 }
 
-/** The host for all rooms. With a sink, changes wait for its confirmation where it is required. */
+/** The host for all rooms. With a required sink, changes wait for its confirmation. */
 export function withAuditExport(options: AuditOptions): RunningHost {
   const { settings, host, clock, log, metrics, health, closers } = options;
   const { auditSink: path, auditSinkRequired: isRequired } = settings;
@@ -94,7 +94,7 @@ export function withAuditExport(options: AuditOptions): RunningHost {
   };
 }
 
-/** A small file. One that cannot be read is as none: everything is exported again. */
+/** A small file. An unreadable one counts as none: everything is exported again. */
 export function cursorIn(path: string): CursorStore {
   return {
     load() {
@@ -138,18 +138,18 @@ export function retentionPart(
   return { name: 'retention', run: (signal) => retain(deps, signal) };
 }
 
-// The audit sink as a file that only grows. It is opened for each batch, so that whoever rotates it
-// renames it and no signal is needed: the next batch makes a new one.
+// The audit sink as a file that only grows. It is opened for each batch, so that it can be rotated
+// by a rename, without a signal: the next batch creates a new one.
 
-/** Mode 0600 when it is made; its folder must exist. */
+/** Created with mode 0600. Its folder must exist. */
 export function fileSink(path: string): AuditSink {
   return {
     async append(lines) {
       const file = await open(path, 'a+', 0o600);
       try {
         const { size, isFile } = await statOf(file);
-        if (!isFile) throw new Error(`${path} is no file`);
-        // What a crash or a full disk has cut off stays as a line of its own.
+        if (!isFile) throw new Error(`${path} is not a file`);
+        // A line that a crash or a full disk has cut off stays as a line of its own.
         await file.appendFile((await isCutOff(file, size)) ? `\n${lines}` : lines);
         await file.sync();
         if (size === 0) await syncFolderSoon(dirname(path));

@@ -1,9 +1,10 @@
 /**
- * `svc/embed`: the service inside another program. It runs in that program's process, with threads of
- * its own for queries and history, and leaves the process itself alone: no environment, signal, exit
- * code or standard stream.
+ * `svc/embed`: the service inside another program. It runs in that program's process, with its own
+ * threads for queries and history, and does not touch the process itself: no environment, signal,
+ * exit code or standard stream.
  *
- *     const service = await createService({ settings: { data: 'data/svc', listen: '127.0.0.1:0' } });
+ *     const service = await createService({ settings: { data: 'data/svc', listen: '127.0.0.1:0' }
+ *     });
  *     await service.whenReady();
  *     service.address; // http://127.0.0.1:41234
  *     await service.stop();
@@ -27,45 +28,51 @@ export { StartStopped } from '../service/running-service.ts';
 export type { ServiceSettings } from './service-settings.ts';
 
 export interface EmbedOptions {
-  /** Absent settings have the defaults of docs/configuration.md, `./data` for the data folder among them. */
+  /**
+   * Absent settings have the defaults of docs/configuration.md, including `./data` for the data
+   * folder.
+   */
   readonly settings?: ServiceSettings;
   /**
-   * Takes each line of the log: JSON with level, time and message, without a line end and without
-   * secrets, from `settings.logLevel` on. Absent: nothing is logged.
+   * Receives each line of the log, from `settings.logLevel` on: JSON with level, time and message,
+   * without a line end and without secrets. Absent: nothing is logged.
    */
   readonly log?: (line: string) => void;
   /**
-   * With a signal a start waits for NATS until it aborts; without one, a NATS that is not there is
-   * `StreamUnavailable`. It does not stop a service that runs.
+   * With a signal, a start waits for NATS until the signal aborts. Without one, an unavailable NATS
+   * is a `StreamUnavailable`. The signal does not stop a running service.
    */
   readonly signal?: AbortSignal;
 }
 
-/** What `/readyz` says, with its reasons in full: they may name hosts, files and users. */
+/** The report of `/readyz`, with its full reasons, which may name hosts, files and users. */
 export type Readiness = ShownReport;
 
 /** A running service. */
 export interface Service
   extends Pick<RunningService, 'address' | 'metricsUrl' | 'demoFile' | 'fault' | 'stop'> {
-  /** The state of each part, as of now. */
+  /** The current state of each part. */
   readiness(): Readiness;
   /**
-   * Resolves when every part is ready. Rejects with the signal's reason, with the fault that the service
-   * cannot go on with, and when it is stopped before.
+   * Resolves when every part is ready. Rejects with the signal's reason, with the fault that stops
+   * the service, or when it is stopped first.
    */
   whenReady(signal?: AbortSignal): Promise<void>;
-  /** Reads the certificate and the mapping of a fleet again. Throws `ConfigError`, keeping the old. */
+  /**
+   * Reads the certificate and the mapping of a fleet again. Throws `ConfigError` and keeps the old
+   * ones.
+   */
   reload(): void;
 }
 
-/** How often readiness is looked at while somebody waits for it, ms. */
+/** Interval of checks while a caller waits for readiness, ms. */
 const READY_CHECK_MS = 50;
 
 /**
- * Starts a service. It listens when this resolves, and becomes ready within a moment; `stop` ends all of
- * it. Several may run in one process, each with a data folder of its own. Throws `ConfigError`,
- * `DataFolderUnusable`, `FolderLocked`, `WrongMasterKey`, `StreamUnavailable` and `StartStopped`; after a
- * failed start nothing is left open.
+ * Starts a service. It listens when this resolves, and becomes ready within a moment; `stop` ends
+ * all of it. Several may run in one process, each with its own data folder. Throws `ConfigError`,
+ * `DataFolderUnusable`, `FolderLocked`, `WrongMasterKey`, `StreamUnavailable` and `StartStopped`;
+ * after a failed start nothing is left open.
  */
 export async function createService(options: EmbedOptions = {}): Promise<Service> {
   const { settings, warnings } = configOf(options.settings ?? {});

@@ -1,13 +1,13 @@
 /**
- * The settings of an embedded service: those of the settings table, with types in place of text. They
- * pass the same checks as those of `svc serve`, so nothing is declared twice.
+ * The settings of an embedded service: those of the settings table, with types instead of text.
+ * They pass the same checks as those of `svc serve`, so nothing is declared twice.
  */
 import { type Config, ConfigError, loadConfig } from '../platform/settings/config.ts';
 import { type Setting, settingsTable } from '../platform/settings/settings.ts';
 
 type Table = typeof settingsTable;
 
-/** Parsed values that have no type of their own, such as an address, are given as their text. */
+/** Parsed values without a type of their own, such as an address, are given as text. */
 type Given<T> = T extends boolean | number | string
   ? T
   : T extends readonly (infer E)[]
@@ -23,8 +23,8 @@ type ValueOf<S> = S extends Setting<infer T> ? Given<NonNullable<T>> : never;
 export type ServiceSettings = { readonly [K in keyof Table]?: ValueOf<Table[K]> | undefined };
 
 /**
- * The checked settings, with every default filled in. Throws `ConfigError` with every problem found; an
- * unknown name and an empty text are among them.
+ * The checked settings, including all defaults. Throws `ConfigError` with every problem found,
+ * including unknown names and empty texts.
  */
 export function configOf(given: ServiceSettings): Config {
   const problems: string[] = [];
@@ -35,7 +35,7 @@ export function configOf(given: ServiceSettings): Config {
     else if (value !== undefined) {
       variables[name] = textOf(value);
       if (variables[name].trim() === '') {
-        problems.push(`${key} is empty: give a value, or leave it out for its default`);
+        problems.push(`${key} is empty. Enter a value, or omit it to use its default`);
       }
     }
   }

@@ -1,7 +1,7 @@
 /**
  * The node of a replay: the real host, its machines and their timers, on a stream and a store in
- * memory, under a clock that stands still unless it is moved. Notifications go through the real
- * recheck and the real attempt; only the endpoint is made up: it accepts at once.
+ * memory, under a clock that stands still unless it is moved. Notifications pass the real recheck
+ * and the real attempt. Only the endpoint is simulated: it accepts at once.
  */
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
@@ -23,10 +23,10 @@ import type { Edge } from '../../streams/telemetry/entry.ts';
 import { limitsOf } from '../delivery/notify/notifier.ts';
 
 const replayActor: Actor = { kind: 'service', name: 'replay' };
-/** Edges decided by one commit; halved where they are too large together. */
+/** Maximum edges decided by one commit; halved if they are too large together. */
 const EDGES_MAX = 50;
 const TIMERS_MAX = 500;
-/** The body of what is not shown. */
+/** The body if bodies are not displayed. */
 export const EMPTY: RenderedBody = {
   bytes: new Uint8Array(),
   digest: createHash('sha256').digest('hex'),
@@ -56,8 +56,8 @@ export class ReplayNode {
   }
 
   /**
-   * A node whose clock stands at `startMs`, Unix ms.
-   * @param bodiesAt renders what is sent, by the node's clock; default: it is empty
+   * A node with a clock at `startMs`, Unix ms.
+   * @param bodiesAt renders the messages, by the node's clock; default: empty bodies
    */
   static async open(
     project: string,
@@ -112,7 +112,7 @@ export class ReplayNode {
     return this.host.submit({ project, by: replayActor, decide });
   }
 
-  /** Moves the clock to `atMs`, firing on the way what falls due: reminders above all. */
+  /** Moves the clock to `atMs`, and fires what becomes due on the way, above all reminders. */
   async moveTo(atMs: number): Promise<void> {
     for (;;) {
       const dueMs = this.host.nextTimerDueMs();
@@ -125,7 +125,7 @@ export class ReplayNode {
     await this.#advanceTo(atMs);
   }
 
-  /** Decides edges as the running evaluator does, and sends what that makes due. */
+  /** Decides edges like the running evaluator, and sends the deliveries that become due. */
   async decide(edges: readonly Edge[]): Promise<void> {
     for (let start = 0; start < edges.length; start += EDGES_MAX) {
       await submitInParts(edges.slice(start, start + EDGES_MAX), (part) =>
@@ -137,7 +137,7 @@ export class ReplayNode {
     if (edges.length > 0) await this.#deliver();
   }
 
-  /** Ends the instances of retired VMs. */
+  /** Retires the instances of retired VMs. */
   async retireInstances(): Promise<void> {
     await retireInstances(this.host, this.#project);
     await this.#deliver();

@@ -1,4 +1,4 @@
-/** Opens the threads that replay rules, and the way to them. */
+/** Opens the threads that replay rules, and sends requests to them. */
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import {
   type StartWorker,
@@ -25,7 +25,7 @@ export interface RuleReplays {
 
 export interface RuleReplaysOptions {
   readonly history: Pick<History, 'share'>;
-  /** The projection's file, which every thread gets; a replay does not read it. */
+  /** The projection's file, which every thread gets. A replay does not read it. */
   readonly controlPath: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -53,7 +53,7 @@ export function openRuleReplays(options: RuleReplaysOptions): RuleReplays {
     async replay(request, signal) {
       const { project } = request;
       const call = { project, method: 'replayRule', argument: request, signal };
-      // The threads run our own file, whose method answers so.
+      // The threads run our own file, whose method has this result.
       const answer = (await runQuery({ threads, clock }, call)) as RuleReplay;
       const { unread } = answer;
       if (unread.length > 0) {

@@ -1,7 +1,7 @@
 /**
  * Inputs of a replay, recognised by their first line: a recording of `svc record`, a trace in the
- * Bitbrains form, or any CSV with a header. Files may be gzipped; a folder is all of its files, one
- * VM each. Nothing is filled in: an empty cell is an absent reading.
+ * Bitbrains form, or any CSV with a header. Files may be gzipped. A folder stands for all of its
+ * files, one VM each. Nothing is filled in: an empty cell is an absent reading.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -13,7 +13,7 @@ import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
 
-/** A recording or trace that cannot be read; the message says where, and what to do. */
+/** A recording or trace that cannot be read. The message says where, and what to do. */
 export class UnreadableRecording extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -21,7 +21,7 @@ export class UnreadableRecording extends Error {
   }
 }
 
-/** A log as it was recorded, or rows of which one is made. */
+/** A recorded log, or rows from which one is made. */
 export type Recording =
   | { readonly kind: 'log'; readonly entries: readonly LogEntry[] }
   | { readonly kind: 'rows'; readonly rows: readonly ObservedRow[] };
@@ -39,14 +39,14 @@ export function readRecording(path: string, options: CsvOptions = {}): Recording
   if (parts.length === 1 && first) return first;
   const rows = parts.flatMap((part, i) => {
     if (part.kind === 'rows') return part.rows;
-    throw new UnreadableRecording(`${files[i]} is a recording: replay it by itself`);
+    throw new UnreadableRecording(`${files[i]} is a recording. Replay it alone`);
   });
-  // Stable: what one file says twice about an instant stays in its order.
+  // Stable, so that rows of one file with the same time keep their order.
   return { kind: 'rows', rows: rows.toSorted((a, b) => a.observedMs - b.observedMs) };
 }
 
 /**
- * Rows of a CSV with a header: a time, perhaps `vm`, `name`, `state`, `vcpus` and `boot`, and a
+ * Rows of a CSV with a header: a time, optionally `vm`, `name`, `state`, `vcpus` and `boot`, and a
  * column for each series. A comma between braces belongs to a series' labels.
  */
 export function parseCsv(
@@ -58,7 +58,7 @@ export function parseCsv(
   const timeAt = columns.findIndex((column) => TIME_COLUMNS.has(column.toLowerCase()));
   if (timeAt < 0) {
     throw new UnreadableRecording(
-      `${name}: the first line names no time column (${[...TIME_COLUMNS].join(', ')})`,
+      `${name}: the first line has no time column (${[...TIME_COLUMNS].join(', ')})`,
     );
   }
   const facts = new Map(columns.map((column, at) => [column.toLowerCase(), at] as const));
@@ -82,14 +82,16 @@ export function parseCsv(
   });
 }
 
-/** Columns that are no series. */
+/** Columns that are not series. */
 const FACT_COLUMNS: ReadonlySet<string> = new Set(['vm', 'name', 'state', 'vcpus', 'boot']);
 
 function stateIn(cell: string, where: string): VmState {
   const state = VM_STATES.find((name) => name === cell.toUpperCase());
   if (state !== undefined || cell === '') return state ?? 'UNKNOWN';
   const known = VM_STATES.join(', ');
-  throw new UnreadableRecording(`${where}: ${JSON.stringify(cell)} is no state: one of ${known}`);
+  throw new UnreadableRecording(
+    `${where}: ${JSON.stringify(cell)} is not a state. Use one of ${known}`,
+  );
 }
 
 const TIME_COLUMNS: ReadonlySet<string> = new Set([
@@ -99,7 +101,7 @@ const TIME_COLUMNS: ReadonlySet<string> = new Set([
   'time_unix_ms',
 ]);
 const ROW = { sequence: 0, stateReason: '' } as const;
-/** Unix seconds of the year 5138; what is larger is milliseconds. */
+/** Unix seconds of the year 5138. Larger values are milliseconds. */
 const SECONDS_MAX = 1e11;
 
 function timeIn(cell: string | undefined, where: string): number {
@@ -108,21 +110,23 @@ function timeIn(cell: string | undefined, where: string): number {
     const number = Number(text);
     return Math.round(number > SECONDS_MAX ? number : number * 1000);
   }
-  // Without a zone it is UTC: a replay must not depend on where it runs.
+  // A time without a zone is UTC, because a replay must not depend on where it runs.
   const iso = text.replace(' ', 'T');
   const parsed = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(iso) ? iso : `${iso}Z`);
   if (Number.isNaN(parsed)) {
-    throw new UnreadableRecording(`${where}: ${JSON.stringify(text)} is neither Unix nor ISO time`);
+    throw new UnreadableRecording(
+      `${where}: ${JSON.stringify(text)} is neither a Unix nor an ISO time`,
+    );
   }
   return parsed;
 }
 
-/** An empty cell, or one that says that there is no number, is an absent reading. */
+/** An empty cell, or one that marks a missing number, is an absent reading. */
 function valueIn(key: string, cell: string, where: string): ObservedValue[] {
   if (cell === '' || /^(nan|null|na|[+-]?inf(inity)?)$/i.test(cell)) return [];
   const value = Number(cell);
   if (!Number.isFinite(value)) {
-    throw new UnreadableRecording(`${where}: ${JSON.stringify(cell)} of ${key} is no number`);
+    throw new UnreadableRecording(`${where}: ${JSON.stringify(cell)} of ${key} is not a number`);
   }
   return [[key, value]];
 }
@@ -141,7 +145,9 @@ function parse(text: string, vm: string, name: string, options: CsvOptions): Rec
   return { kind: 'rows', rows };
 }
 
-/** A replay has no service that rejects a misspelt series: it would only find nothing to evaluate. */
+/**
+ * A replay has no service that rejects a misspelt series; it would only find nothing to evaluate.
+ */
 function checkNames(rows: readonly ObservedRow[], name: string): void {
   const nearest = new NearestSeries();
   const keys = new Set(rows.flatMap(({ values }) => values.map(([key]) => key)));
@@ -159,7 +165,9 @@ function filesOf(path: string): string[] {
   } catch (cause) {
     throw new UnreadableRecording(`${path}: ${(cause as Error).message}`, { cause });
   }
-  throw new UnreadableRecording(`${path} has no file that ends in .csv, .csv.gz or .recording`);
+  throw new UnreadableRecording(
+    `${path} contains no file that ends in .csv, .csv.gz or .recording`,
+  );
 }
 
 function textOf(file: string): string {

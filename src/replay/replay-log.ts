@@ -1,22 +1,22 @@
 /**
- * From recorded rows to the log that a partition would have had: rows in batches as they arrived,
- * a tick every 15 s between them. Where a recording was sampled more slowly than every 30 s, its
- * time is run faster by as much (`pace`), so that "three intervals without a sample" means the same
- * as live; the rules' durations run faster alike, and what is reported has its own times again.
+ * Turns recorded rows into the log that a partition would have had: rows in batches as they
+ * arrived, and a tick every 15 s between them. If a recording has a sampling interval above 30 s,
+ * its time runs faster by that factor (`pace`), so that "three intervals without a sample" means
+ * the same as live. The rules' durations run faster too, and the report uses the original times.
  */
 import type { ObservedRow } from '../../actors/telemetry/collectors/collector.ts';
 import { TICK_MS } from '../../actors/telemetry/ticker.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { BatchBuilder, VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 
-/** The interval that the evaluator's tolerances are made for, ms. */
+/** The sampling interval for which the evaluator's tolerances are made, ms. */
 export const LIVE_INTERVAL_MS = 30_000;
 
-/** How recorded time and the evaluator's time go together. */
+/** Relation of recorded time and the evaluator's time. */
 export interface Pace {
-  /** Instant that both have in common, Unix ms. */
+  /** Time that both have in common, Unix ms. */
   readonly originMs: number;
-  /** Recorded ms in one ms of the evaluator. */
+  /** Recorded ms per ms of the evaluator. */
   readonly factor: number;
 }
 
@@ -33,8 +33,8 @@ export function recordedMs({ originMs, factor }: Pace, evaluatorMs: number): num
 }
 
 /**
- * The log of rows in the order in which they arrived: each when it was observed, or, where its time
- * goes back, with the row before it. Ticks reach from the first row to the last, or over `span`,
+ * The log of rows in the order of arrival: each arrives when it was observed, or, if its time goes
+ * back, with the row before it. Ticks cover the time from the first row to the last, or `span`,
  * which is in the evaluator's time.
  */
 export function* logOf(

@@ -1,5 +1,5 @@
 /**
- * The entry of a replay thread: it reads history through a connection of its own and replays a rule
+ * The entry of a replay thread. It reads history through its own connection and replays a rule
  * there, so that neither ingest nor alerting nor a query ever waits for it.
  */
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
@@ -7,7 +7,7 @@ import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-t
 import type { QueryThreadData } from '../telemetry/query/threads/query-threads.ts';
 import { ruleReplayMethods } from './rule-replay.ts';
 
-// As the query threads: far below ingest and alerting.
+// Like the query threads: far below ingest and alerting.
 const NICENESS = 10;
 
 export const thread = serveThread(NICENESS, openReplayThread);

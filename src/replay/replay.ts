@@ -1,10 +1,10 @@
 /**
- * A replay: a recording through the very pipeline that runs live, under a virtual clock.
+ * A replay: a recording through the same pipeline that runs live, under a virtual clock.
  *
  *     recording -> log entries -> evaluation pipeline -> edges -> machines, timers, recheck
  *                                                              -> incidents and deliveries
  *
- * Nothing is sent anywhere and no file is written. The report has the recording's own times.
+ * Nothing is sent and no file is written. The report has the recording's own times.
  */
 import { concatMap, from, lastValueFrom, map, takeWhile } from 'rxjs';
 import { VmLiveness } from '../../actors/alerting/evaluator/vm-liveness.ts';
@@ -30,22 +30,22 @@ import { UnusableRules } from './rules-file.ts';
 
 export interface ReplayOptions {
   readonly recording: Recording;
-  /** In force from the recording's beginning on; those recorded in a log are left out. */
+  /** Active from the start of the recording on. Rules recorded in a log are ignored. */
   readonly rules: readonly AlertRuleSpec[];
   /** The recording's own sampling interval, seconds. Default 30. */
   readonly intervalSeconds?: number;
   /** Project whose rows are evaluated. Default: the recording's only one. */
   readonly project?: string;
-  /** Called now and then with the share that is done, from 0 to 1. */
+  /** Called now and then with the completed share, from 0 to 1. */
   readonly onProgress?: (share: number) => void;
 }
 
 export interface ReplayResult {
-  /** In the order in which they began to fire. */
+  /** In the order in which they fired. */
   readonly incidents: readonly ReplayedIncident[];
-  /** In the order in which they were, or would not be, sent. */
+  /** In the order in which they were sent or suppressed. */
   readonly deliveries: readonly ReplayedDelivery[];
-  /** What was evaluated: rows, samples, and the time from first to last, ms. */
+  /** Evaluated rows and samples, and the time from first to last, ms. */
   readonly rows: number;
   readonly samples: number;
   readonly spanMs: number;
@@ -57,12 +57,12 @@ const PROGRESS_EVERY = 500;
 
 /**
  * Replays a recording. Throws `UnreadableRecording` (empty, or several projects and none named) and
- * `UnusableRules` (one that this recording cannot be evaluated for).
+ * `UnusableRules` (a rule that cannot be evaluated for this recording).
  */
 export async function replayRecording(options: ReplayOptions): Promise<ReplayResult> {
   const { recording, rules, onProgress } = options;
   const intervalMs = (options.intervalSeconds ?? LIVE_INTERVAL_MS / 1000) * 1000;
-  if (!(intervalMs > 0)) throw new RangeError('A sampling interval is above 0 seconds');
+  if (!(intervalMs > 0)) throw new RangeError('The sampling interval must be above 0 seconds');
   const project = options.project ?? projectOf(recording);
   const entries = entriesOf(recording, project, intervalMs);
   const { startMs, pace } = beginningOf(entries, intervalMs);
@@ -93,21 +93,21 @@ export interface Run {
 }
 
 export interface LogOptions {
-  /** Called with the number of entries that are done. */
+  /** Called with the number of processed entries. */
   readonly onProgress?: (count: number) => void;
-  /** The log before, which new rules know; made twice. Absent: there is no such time. */
+  /** The earlier log, which new rules know; read twice. Absent if there is none. */
   readonly past?: () => Iterable<LogEntry>;
-  /** Called after each entry: true ends the replay there. What it throws does too. */
+  /** Called after each entry; true ends the replay there, and so does an error. */
   readonly isOver?: () => boolean;
 }
 
-/** Replays the entries in their order, each to its end before the next one is asked for. */
+/** Replays the entries in order, each to its end before the next one is requested. */
 export async function replayLog(
   run: Run,
   log: Iterable<LogEntry>,
   { onProgress, past, isOver = () => false }: LogOptions,
 ): Promise<void> {
-  // Stored samples are complete: there is no time in which nobody listened before them.
+  // Stored samples are complete, so there was no time before them in which no one listened.
   const state = createState(past && { rules: [], firing: [], isAlwaysListening: true });
   if (past) state.listeningSinceMs = Number.NEGATIVE_INFINITY;
   for (const entry of past?.() ?? []) run.surroundings.complete(entry, state);
@@ -133,7 +133,9 @@ export async function replayLog(
   await lastValueFrom(replayed, { defaultValue: undefined });
 }
 
-/** The entries, each when the one before is decided: a log need not be in memory as a whole. */
+/**
+ * The entries, each when the previous one is decided, because a whole log need not fit into memory.
+ */
 async function* oneByOne(
   log: Iterable<LogEntry>,
   gate: { decided: PromiseWithResolvers<void> },
@@ -145,7 +147,7 @@ async function* oneByOne(
   }
 }
 
-/** Lets time pass up to the entry, then decides its edges. */
+/** Advances time to the entry, then decides its edges. */
 async function decide(run: Run, { entry, edges }: EvaluatedEntry): Promise<void> {
   const { node, surroundings } = run;
   const atMs = timeOf(entry);
@@ -160,7 +162,7 @@ async function decide(run: Run, { entry, edges }: EvaluatedEntry): Promise<void>
   await surroundings.follow(entry);
 }
 
-/** The rules of a marker are in force from here on. */
+/** The rules of a marker are active from here on. */
 async function confirmRules(node: ReplayNode, upserts: readonly EvaluationRule[]): Promise<void> {
   for (const { rule } of upserts) {
     await node.submit((draft) =>
@@ -182,7 +184,7 @@ async function nameDestinations(
   });
 }
 
-/** A destination that is nowhere: it has neither URL nor secret. */
+/** A destination without a URL or a secret. */
 export function startDestination(
   draft: Draft,
   { id, ...named }: { id: string; project: string; kind: string; displayName: string },
@@ -192,8 +194,8 @@ export function startDestination(
 }
 
 /**
- * Saves the rules, as a project would have them at the beginning.
- * @returns the markers that put them in force
+ * Saves the rules, as a project would have them at the start.
+ * @returns the markers that activate them
  */
 export async function saveRules(
   node: ReplayNode,
@@ -212,17 +214,17 @@ export async function saveRules(
   });
   return rules.map((_, i) => {
     const row = node.host.view(project).instance('alertRule', ruleId(i));
-    if (!row) throw new Error(`The rule ${ruleId(i)} was committed and is not there`);
+    if (!row) throw new Error(`The rule ${ruleId(i)} was committed but has no row`);
     return ruleMarker(project, row, startMs);
   });
 }
 
-/** Ids by place: a replay of the same files has the same ids. */
+/** Ids by index, so that a replay of the same files has the same ids. */
 function ruleId(index: number): string {
   return `rule-${index + 1}`;
 }
 
-/** A rules file may name destinations in short, and those of another project. */
+/** A rules file may name destinations by short names, and those of another project. */
 function fullName(project: string, name: string): string {
   return `projects/${project}/destinations/${lastSegment(name)}`;
 }
@@ -234,7 +236,7 @@ export function lastSegment(name: string): string {
 function entriesOf(recording: Recording, project: string, intervalMs: number): LogEntry[] {
   if (recording.kind === 'log') {
     if (intervalMs !== LIVE_INTERVAL_MS) {
-      throw new UnreadableRecording('A recorded log has its own ticks: it is replayed at 30 s');
+      throw new UnreadableRecording('A recorded log has its own ticks, so it is replayed at 30 s');
     }
     return recording.entries.flatMap(withoutRules);
   }
@@ -242,7 +244,7 @@ function entriesOf(recording: Recording, project: string, intervalMs: number): L
   return first ? [...logOf(project, recording.rows, paceOf(first.observedMs, intervalMs))] : [];
 }
 
-/** A recorded marker without its rules: what it says of limits and of VMs holds for any. */
+/** A recorded marker without its rules. Its limits and VMs apply in any case. */
 function withoutRules(entry: LogEntry): LogEntry[] {
   if (entry.kind !== 'rules') return [entry];
   if (!entry.limits && !entry.retired) return [];
@@ -254,7 +256,7 @@ function beginningOf(
   intervalMs: number,
 ): { startMs: number; pace: Pace } {
   const [first] = entries;
-  if (!first) throw new UnreadableRecording('There is nothing in the recording');
+  if (!first) throw new UnreadableRecording('The recording is empty');
   const startMs = timeOf(first);
   return { startMs, pace: paceOf(startMs, intervalMs) };
 }
@@ -269,7 +271,7 @@ function projectOf(recording: Recording): string {
   const [only] = projects;
   if (projects.size === 1 && only !== undefined) return only;
   const seen = projects.size === 0 ? 'no project' : `the projects ${[...projects].join(', ')}`;
-  throw new UnreadableRecording(`The recording has rows of ${seen}: say which to evaluate`);
+  throw new UnreadableRecording(`The recording has rows of ${seen}. Name the project to evaluate`);
 }
 
 /** The rule with its durations in the evaluator's time. Throws `UnusableRules`. */
@@ -279,7 +281,7 @@ function atPace(spec: AlertRuleSpec, intervalMs: number): AlertRuleSpec {
   const { derivation } = metricCatalogue.get(spec.metricId) ?? {};
   if (derivation?.from === 'rate') {
     throw new UnusableRules(
-      `"${spec.displayName}": a rate depends on time, so ${spec.metricId} is replayed at 30 s only`,
+      `"${spec.displayName}": a rate depends on time, so ${spec.metricId} can only be replayed at 30 s`,
     );
   }
   const seconds = (value: number): number => evaluatorMs({ originMs, factor }, value * 1000) / 1000;
@@ -292,30 +294,30 @@ function atPace(spec: AlertRuleSpec, intervalMs: number): AlertRuleSpec {
   };
 }
 
-// The knowledge of a live node besides rows: which VMs are registered, which were retired, and, with
-// each tick, whether many of them fell silent together. A recorded log has the last two itself; rows
-// alone do not, so they are taken for VMs of one data center.
+// The knowledge of a live node besides rows: which VMs are registered, which were retired, and,
+// with each tick, whether many of them fell silent together. A recorded log contains the last two
+// itself. Rows alone do not, so they are treated as VMs of one data center.
 
-/** Name of the data center that all VMs of a replay are in. */
+/** Name of the data center of all VMs of a replay. */
 const REPLAY_DATACENTER = 'replay';
-/** VMs registered by one commit. */
+/** Maximum VMs registered by one commit. */
 const BATCH = 200;
 
 export interface Surroundings {
   /**
    * The entry as the log would have had it: ticks with their liveness report. To be called once for
-   * each, before it is folded.
+   * each entry, before it is folded.
    */
   complete(entry: LogEntry, state: EvaluationState): LogEntry;
-  /** Registers the VMs that the entry retires or brings back. To be called after it is decided. */
+  /** Registers the VMs that the entry retires or revives. To be called after it is decided. */
   follow(entry: LogEntry): Promise<void>;
-  /** VMs of a project as far as they were observed up to `atMs`, Unix ms. */
+  /** VMs of a project, as observed up to `atMs`, Unix ms. */
   observed(project: string, atMs: number): Iterable<LastObservation>;
 }
 
 /**
- * Registers the VMs of the entries, and follows what becomes of them.
- * @param known VMs by id, also such as no entry has; the others are named by their ids
+ * Registers the VMs of the entries, and follows their changes.
+ * @param known VMs by id, including those without an entry; the others are named by their ids
  */
 export async function surround(
   node: ReplayNode,
@@ -359,7 +361,7 @@ function register(draft: Draft, id: string, more: Partial<VmBody>): void {
   draft.putRecord({ kind: 'vm', id, body: { ...body } });
 }
 
-/** Their instances are retired by the node, as by the part that follows records live. */
+/** The node retires their instances, like the part that follows records live. */
 async function retire(
   node: ReplayNode,
   retired: readonly RetiredVm[],

@@ -10,20 +10,20 @@ import { type Pace, recordedMs } from './replay-log.ts';
 export interface ReplayedIncident {
   readonly rule: string;
   readonly severity: string;
-  /** VM id; '' with a condition of a whole data center. */
+  /** VM id; '' for a condition of a whole data center. */
   readonly vm: string;
   /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
   readonly labels: string;
   readonly state: 'FIRING' | 'RECOVERED' | 'RETIRED';
   /** First breaching observation of the run. */
   readonly startedMs: number;
-  /** When people would have been notified. */
+  /** Time when the notification would have been sent. */
   readonly firedMs: number;
   readonly recoveredMs: number | null;
-  /** The value that decided last, and the firing's condition. */
+  /** The value of the last decision, and the condition when it fired. */
   readonly value: number | null;
   readonly condition: string;
-  /** Since when nothing is observed, where it ends so. */
+  /** Start of the missing data, if the incident ends without data. */
   readonly dataMissingSinceMs: number | null;
   readonly correctedAfterNotification: boolean;
 }
@@ -38,11 +38,11 @@ export interface ReplayedDelivery {
   readonly rule: string;
   readonly vm: string;
   readonly labels: string;
-  /** `SENT`, or why nothing would have been sent. */
+  /** `SENT`, or the reason why nothing would have been sent. */
   readonly outcome: string;
 }
 
-/** Incidents and deliveries of a project, in the order of their times. */
+/** Incidents and deliveries of a project, sorted by time. */
 export function incidentsOf(
   view: ProjectView,
   pace: Pace,
@@ -62,7 +62,7 @@ export function incidentsOf(
 
 function incidentOf(body: IncidentBody, pace: Pace): ReplayedIncident {
   const at = (ms: number | null): number | null => (ms === null ? null : recordedMs(pace, ms));
-  // An age is a time too: it went by at the evaluator's pace.
+  // An age is a time too, which ran at the evaluator's pace.
   const isAge = metricCatalogue.get(body.metricId)?.derivation.from === 'age';
   const own = <V extends number | null>(value: V): V =>
     isAge && value !== null ? ((value * pace.factor) as V) : value;

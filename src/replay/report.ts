@@ -1,12 +1,13 @@
 /**
- * A replay for people: one line an incident, one a delivery, times in UTC with the recording's own
- * dates. The text depends on recording and rules alone, so that it can be kept and compared.
+ * A readable report of a replay: one line per incident and per delivery, with times in UTC and the
+ * recording's own dates. The text depends only on recording and rules, so that it can be stored and
+ * compared.
  */
 import { tableLines } from '../platform/table.ts';
 import type { ReplayResult } from './replay.ts';
 import type { ReplayedDelivery, ReplayedIncident } from './replayed.ts';
 
-/** Incidents and deliveries as text; always ends with a line break. */
+/** Incidents and deliveries as text, which always ends with a line break. */
 export function reportText({ incidents, deliveries }: ReplayResult): string {
   return [
     `Incidents: ${incidents.length}`,
@@ -18,7 +19,7 @@ export function reportText({ incidents, deliveries }: ReplayResult): string {
   ].join('\n');
 }
 
-/** The first lines in which two reports differ, for people; '' when they are the same. */
+/** The first lines in which two reports differ, for users; '' if they are the same. */
 export function reportDifference(expected: string, seen: string): string {
   if (expected === seen) return '';
   const [before, after] = [expected.split('\n'), seen.split('\n')];
@@ -73,7 +74,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Six digits say what a reading is worth; absent is no zero. */
+/** Six digits are enough for a reading. Absent is not zero. */
 function valueText(value: number | null): string {
   return value === null ? '-' : String(Number(value.toPrecision(6)));
 }

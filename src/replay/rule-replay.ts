@@ -1,12 +1,12 @@
 /**
- * One rule over the stored history of some VMs: which notifications it would have sent. The pipeline,
- * the machines and the recheck are those of any replay; the source is history, and destinations and
- * recipients are as they are now. Runs in a thread of its own, 10 s at most.
+ * One rule over the stored history of some VMs: the notifications that it would have sent. The
+ * pipeline, the machines and the recheck are those of any replay; the source is history, and
+ * destinations and recipients are the current ones. Runs in its own thread, for at most 10 s.
  *
  *     [ rows the rule knows when it is applied | rows and ticks of the period ]
  *                                              ^ the rule's marker
  *
- * Endpoints accept at once, and nobody acknowledges or snoozes. A gap stays a gap.
+ * Endpoints accept at once, and no one acknowledges or snoozes. A gap stays a gap.
  */
 import { createHash } from 'node:crypto';
 import type { RecipientReason } from '../../actors/alerting/eligible.ts';
@@ -39,22 +39,22 @@ import { EMPTY, ReplayNode } from './node.ts';
 import { replayLog, saveRules, startDestination, surround } from './replay.ts';
 import { LIVE_INTERVAL_MS, logOf, paceOf } from './replay-log.ts';
 
-/** What is asked, checked; plain data, because it goes to a thread. Times are Unix ms. */
+/** The checked request, as plain data, because it is sent to a thread. Times are Unix ms. */
 export interface RuleReplayRequest {
   readonly project: string;
-  /** '' where it has none. */
+  /** '' if it has none. */
   readonly projectDisplayName: string;
-  /** Enabled, whatever was asked. */
+  /** Enabled, whatever was requested. */
   readonly spec: AlertRuleSpec;
   readonly vms: readonly ReplayedVm[];
-  /** Those that the specification names. */
+  /** The destinations that the specification names. */
   readonly destinations: readonly ReplayedDestination[];
   /** The period, (fromMs, toMs]. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Nothing older is read. */
+  /** Older data is not read. */
   readonly retainedFromMs: number;
-  /** Origin of links in bodies; absent: no body is rendered. */
+  /** Origin of links in bodies; absent if no body is rendered. */
   readonly publicUrl?: string;
 }
 
@@ -62,9 +62,9 @@ export interface ReplayedVm {
   readonly id: string;
   readonly displayName: string;
   readonly datacenter: string;
-  /** When its first row came, Unix ms. */
+  /** Time when its first row arrived, Unix ms. */
   readonly registeredMs: number;
-  /** Nothing up to then is its own, Unix ms; absent: it was never retired. */
+  /** Data up to this time is not its own, Unix ms; absent if it was never retired. */
   readonly generationMs?: number;
 }
 
@@ -73,24 +73,24 @@ export interface ReplayedDestination {
   readonly kind: string;
   readonly displayName: string;
   readonly state: 'active' | 'paused' | 'deleted';
-  /** Of a mail destination. */
+  /** Recipients of a mail destination. */
   readonly recipients: readonly ReplayedRecipient[];
 }
 
 export interface ReplayedRecipient {
   readonly id: string;
-  /** Why nothing is sent to it; absent: it is written to. */
+  /** The reason why nothing is sent to them; absent if mail is sent. */
   readonly reason?: RecipientReason;
 }
 
 export interface RuleReplay {
   /** Oldest first. */
   readonly notifications: readonly ReplayedNotification[];
-  /** There were more. */
+  /** True if there were more. */
   readonly truncated: boolean;
   /** VMs whose history could not be read. */
   readonly unread: readonly string[];
-  /** Observation times within the period with a reading that the metric needs. */
+  /** Number of observation times within the period with a reading that the metric needs. */
   readonly observedSamples: number;
   readonly expectedSamples: number;
 }
@@ -99,21 +99,23 @@ export interface ReplayedNotification {
   /** Unix ms. */
   readonly atMs: number;
   readonly event: 'FIRING' | 'REPEATED' | 'RECOVERED' | 'TEST';
-  /** VM id; '' with a condition of a whole data center. */
+  /** VM id; '' for a condition of a whole data center. */
   readonly vm: string;
   /** Canonical label part of the series. */
   readonly labels: string;
   readonly destination: string;
   /** Id of the mail recipient. */
   readonly recipient: string | null;
-  /** State of the delivery: `sent`, or one in which nothing is sent. */
+  /** State of the delivery: `sent`, or a state in which nothing is sent. */
   readonly state: string;
   readonly reason: string;
-  /** What would have been sent; absent: nothing, or it was not asked for. */
+  /**
+   * The message that would have been sent; absent if there was none, or if it was not requested.
+   */
   readonly body?: string;
 }
 
-/** Throws `ReadCancelled` when `isCancelled` answers true; a VM that cannot be read is named. */
+/** Throws `ReadCancelled` when `isCancelled` returns true. A VM that cannot be read is named. */
 export async function replayRule(
   history: Pick<HistoryView, 'read' | 'newestTime'>,
   request: RuleReplayRequest,
@@ -152,12 +154,12 @@ export async function replayRule(
 }
 
 interface StoredRows {
-  /** Of all VMs, oldest first. */
+  /** Rows of all VMs, oldest first. */
   readonly rows: readonly ObservedRow[];
   readonly unread: readonly string[];
 }
 
-/** What history has of the VMs, from where the rule begins to know it. */
+/** History of the VMs, from the time at which the rule starts to know it. */
 function readRows(
   history: Pick<HistoryView, 'read' | 'newestTime'>,
   request: RuleReplayRequest,
@@ -180,18 +182,18 @@ function readRows(
       unread.push(vm);
     }
   }
-  // Stable: each VM's own rows stay in their order.
+  // Stable, so that each VM's own rows keep their order.
   rows.sort((a, b) => a.observedMs - b.observedMs);
   return { rows, unread };
 }
 
 function evaluatedRule({ project, spec }: RuleReplayRequest): EvaluationRule {
   const rule = evaluationRuleOf(project, { rule: 'replay', spec, evaluationRevision: 1 });
-  if (!rule) throw new Error('A rule that is enabled is evaluated');
+  if (!rule) throw new Error('The enabled rule has no evaluation');
   return rule;
 }
 
-/** The rows of a VM as a source would send them; an absent reading stays absent. */
+/** The rows of a VM as a source would send them. An absent reading stays absent. */
 function* rowsOf(vm: string, columns: VmColumns): Generator<ObservedRow> {
   const { timesMs, boot, state, stateReason, strings, vcpus } = columns;
   const series = [...columns.series];
@@ -214,7 +216,7 @@ function* rowsOf(vm: string, columns: VmColumns): Generator<ObservedRow> {
   }
 }
 
-/** How much of what is expected of the VMs within the period is there. */
+/** The share of the VMs' expected data within the period that exists. */
 function coverageOf(
   vms: readonly ReplayedVm[],
   rows: readonly ObservedRow[],
@@ -231,7 +233,7 @@ function coverageOf(
   let [observedSamples, expectedSamples] = [0, 0];
   for (const { id, registeredMs } of vms) {
     const one = seen.get(id);
-    // Rows that had been buffered are older than the VM's registration.
+    // Buffered rows are older than the VM's registration.
     const knownMs = Math.min(registeredMs, one?.firstMs ?? registeredMs);
     const expected = expectedIntervals({ fromMs, toMs, knownMs });
     expectedSamples += expected;
@@ -240,7 +242,7 @@ function coverageOf(
   return { observedSamples, expectedSamples };
 }
 
-/** Two ticks before the period: so it is known from its beginning on who is silent. */
+/** Two ticks before the period, so that silent VMs are known from its start. */
 const LISTENED_MS = 60_000;
 
 /** The log before the period, which the rule knows, and that of the period. */
@@ -283,7 +285,7 @@ async function startAudience(node: ReplayNode, request: RuleReplayRequest): Prom
   }
 }
 
-/** Stands for every address: nothing is sent, and bodies do not contain it. */
+/** Used for every address, because nothing is sent and bodies do not contain addresses. */
 const ADDRESS = 'replay@invalid';
 const LINK = 'replay';
 
@@ -320,7 +322,7 @@ function countDeliveries(node: ReplayNode): { readonly count: number } {
   return made;
 }
 
-/** Renders what is sent, and keeps it as text. */
+/** Renders the messages, and keeps them as text. */
 class RenderedBodies {
   readonly #publicUrl: string | undefined;
   readonly #texts = new Map<string, string>();
@@ -348,7 +350,7 @@ class RenderedBodies {
   }
 }
 
-/** A stored body as people read it: JSON, or a mail's subject and text. */
+/** A readable stored body: JSON, or a mail's subject and text. */
 function textOf(kind: string, bytes: Uint8Array): string {
   if (kind === 'webhook') return Buffer.from(bytes).toString('utf8');
   if (kind !== 'email') return decodeChatBody(bytes).full;
@@ -392,7 +394,7 @@ function keyOf({ vm, labels, destination, recipient }: ReplayedNotification): st
   return JSON.stringify([vm, labels, destination, recipient]);
 }
 
-/** The first ones that fit into an answer. */
+/** The first ones that fit into a response. */
 function bounded(all: readonly ReplayedNotification[]) {
   let characters = 0;
   const fits = all.findIndex(({ body = '' }, i) => {

@@ -1,7 +1,7 @@
 /**
- * The rules of a replay: a JSON document with one specification in the API's own form (as
- * `svc alerts save --file` takes it), a list of them, or `{"rules": [...]}`. Checked as a save
- * checks them. Destinations need not exist: each name stands for an endpoint that accepts.
+ * The rules of a replay: a JSON document with one specification in the API's own form (like for
+ * `svc alerts save --file`), a list of them, or `{"rules": [...]}`. They are checked like by a
+ * save. Destinations need not exist: each name stands for an endpoint that accepts.
  */
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
@@ -9,7 +9,7 @@ import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { requestedSpec } from '../alerting/api/rule-messages.ts';
 import { AlertRuleSpecSchema } from '../gen/svc/monitoring/v1/rule_pb.ts';
 
-/** Rules that cannot be replayed; the message names which and why. */
+/** Rules that cannot be replayed. The message names them and the reason. */
 export class UnusableRules extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -21,7 +21,7 @@ export class UnusableRules extends Error {
 export function parseRules(text: string): AlertRuleSpec[] {
   const document = jsonOf(text);
   const list = Array.isArray(document) ? document : (rulesIn(document) ?? [document]);
-  if (list.length === 0) throw new UnusableRules('There is no rule in it');
+  if (list.length === 0) throw new UnusableRules('The file contains no rule');
   return list.map(specOf);
 }
 
@@ -29,7 +29,7 @@ function jsonOf(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {
-    throw new UnusableRules(`It is no JSON: ${(cause as Error).message}`, { cause });
+    throw new UnusableRules(`The file is not JSON: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -1,19 +1,22 @@
-/** Where a credential may be sent, and where it comes from. */
+/** The targets to which a credential may be sent, and its sources. */
 
-/** The bearer of each request; neither: for `exchangeCiToken` alone, whose proof is its request. */
+/**
+ * The bearer token of each request; neither for `exchangeCiToken` alone, whose proof is its
+ * request.
+ */
 export type TokenSource =
   | { readonly token: string; readonly getToken?: undefined }
   | {
-      /** Asked before each try, for tokens that are exchanged again. */
+      /** Called before each try, for tokens that are exchanged again. */
       readonly getToken: () => string | Promise<string>;
       readonly token?: undefined;
     }
   | { readonly token?: undefined; readonly getToken?: undefined };
 
-/** Keys and access tokens, in what a header may carry. */
+/** Keys and access tokens, in the characters that a header may contain. */
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
-/** Answers the bearer of a request. Throws a `TypeError` for what cannot be one. */
+/** Returns the bearer token of a request. Throws a `TypeError` for a text that cannot be one. */
 export function tokenGetter({ token, getToken }: TokenSource): () => Promise<string | undefined> {
   if (token !== undefined) assertBearer(token);
   return async () => {
@@ -23,22 +26,24 @@ export function tokenGetter({ token, getToken }: TokenSource): () => Promise<str
   };
 }
 
-/** The token itself is in no message. */
+/** No message contains the token itself. */
 function assertBearer(token: string): void {
   if (!HEADER_SAFE.test(token)) {
-    throw new TypeError('The token has characters that no header can carry: was it copied whole?');
+    throw new TypeError(
+      'The token has characters that no header can contain. Check that you copied all of it',
+    );
   }
 }
 
-/** The origin alone. Throws a `TypeError` when a credential must not be sent there. */
+/** The origin alone. Throws a `TypeError` if a credential must not be sent there. */
 export function confidentialOrigin(baseUrl: string): string {
   const url = new URL(baseUrl);
   if (url.username !== '' || url.pathname !== '/' || url.search !== '') {
-    throw new TypeError('baseUrl is an origin, such as https://monitoring.example.com');
+    throw new TypeError('baseUrl must be an origin, such as https://monitoring.example.com');
   }
   if (isConfidential(url)) return url.origin;
   throw new TypeError(
-    `${url.origin} is not https: whoever is on the way could read the credential`,
+    `${url.origin} is not https, so others on the network could read the credential`,
   );
 }
 

@@ -1,8 +1,8 @@
 /**
- * A typed client of the API: the generated services over Connect's JSON, as one caller at one
- * service. It adds what every caller would have to write again: the bearer of each request, waiting
- * where the service asks for it, and a bound in time and bytes. It invents no request id: a new one
- * after a lost answer would make a change twice.
+ * A typed client of the API: the generated services over Connect's JSON, for one caller and one
+ * service. It adds what every caller would otherwise have to write: the bearer token of each
+ * request, waiting when the service requests it, and a bound in time and bytes. It invents no
+ * request id, because a new one after a lost response would make a change twice.
  */
 import {
   type Client,
@@ -33,9 +33,9 @@ import {
 } from './retry.ts';
 
 export type ClientOptions = TokenSource & {
-  /** Origin of the service, `https://monitoring.example.com`; plain http on this machine alone. */
+  /** Origin of the service, `https://monitoring.example.com`; plain http only on this machine. */
   readonly baseUrl: string;
-  /** Longest time of one call with its retries, milliseconds; default 30 s. Not of watches. */
+  /** Timeout of one call with its retries, ms; default 30 s. Does not apply to watches. */
   readonly timeoutMs?: number;
   readonly retries?: Partial<RetrySettings>;
   readonly clock?: Clock;
@@ -45,26 +45,26 @@ export type ClientOptions = TokenSource & {
 export interface ServiceClient {
   readonly monitoring: Client<typeof MonitoringService>;
   readonly alerts: Client<typeof AlertService>;
-  /** Maintenance windows: for people, so that a key is refused with HUMAN_OPERATION. */
+  /** Maintenance windows. For people only: a key is refused with HUMAN_OPERATION. */
   readonly maintenance: Client<typeof MaintenanceService>;
   readonly automation: Client<typeof AutomationService>;
-  /** What was done in a project, and the machines that it was done to. */
+  /** The recorded changes of a project, and the machines that they changed. */
   readonly audit: Client<typeof AuditService>;
   /** Writes samples, with the key of a collector. */
   readonly ingest: Client<typeof IngestService>;
-  /** Projects and their people: for people, so that a key is refused with HUMAN_OPERATION. */
+  /** Projects and their people. For people only: a key is refused with HUMAN_OPERATION. */
   readonly projects: Client<typeof ProjectService>;
   /** PromQL over one project's history. @param project id, or `projects/<id>` */
   readonly prometheus: (project: string) => PrometheusQueries;
 }
 
 const TIMEOUT_MS_DEFAULT = 30_000;
-/** Answers are at most 4 MiB; anything much larger is not of this service. */
+/** Responses have at most 4 MiB. Anything much larger does not come from this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * A client; it holds no connection that would have to be closed. Throws a `TypeError` for an
- * address that no credential may be sent to.
+ * Makes a client. It holds no connection that would have to be closed. Throws a `TypeError` for an
+ * address to which no credential may be sent.
  *
  * Calls throw Connect's `ConnectError`; `reasonOf` and `metadataOf` read our part of it.
  */
@@ -80,7 +80,7 @@ export function createClient(options: ClientOptions): ServiceClient {
     readMaxBytes: ANSWER_BYTES_MAX,
     interceptors: [
       repeated({ retries, clock, random }),
-      // Innermost: a try that comes later may need a newer token.
+      // Innermost, because a later try may need a newer token.
       authorised(token),
     ],
   });
@@ -108,7 +108,7 @@ export function newRequestId(random: Random = systemRandom): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** A call with its retries has a deadline, which it sends to the service; a watch has none. */
+/** A call with its retries has a deadline, which it sends to the service. A watch has none. */
 function timed(transport: Transport, timeoutMs: number): Transport {
   return {
     unary: (method, signal, callMs = timeoutMs, ...rest) =>
@@ -129,14 +129,14 @@ function repeated(ports: {
       try {
         return await next(request);
       } catch (error) {
-        // Refused by the service itself, in so many words: nothing was done.
+        // The service itself refused it explicitly, so nothing was done.
         const mayRepeat =
           isRepeatable(request.method, request.message) || reasonOf(error) !== undefined;
         const rule = { ...retries, waitsForAbsent: true, random };
         const waitMs = mayRepeat ? retryWaitMs(error, tries, rule) : undefined;
         if (waitMs === undefined || request.signal.aborted) throw error;
         await pause(clock, waitMs, request.signal);
-        // Its time is over: what is known is the last answer.
+        // Its time is over, so the last response is the result.
         if (request.signal.aborted) throw error;
       }
     }
@@ -146,7 +146,7 @@ function repeated(ports: {
 function authorised(token: () => Promise<string | undefined>): Interceptor {
   return (next) => async (request) => {
     request.header.set(SCHEMA_VERSION_HEADER, String(SCHEMA_VERSION));
-    // The assertion is the proof: a header beside it is refused (AUTH-07).
+    // The assertion is the proof, so a header beside it is refused (AUTH-07).
     if (request.method.name !== AutomationService.method.exchangeCiToken.name) {
       const bearer = await token();
       if (bearer !== undefined) request.header.set('authorization', `Bearer ${bearer}`);

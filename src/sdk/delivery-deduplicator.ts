@@ -1,63 +1,64 @@
 /**
- * Deduplicator for a webhook receiver: it remembers which deliveries were received. A signature
- * alone is not enough. Delivery is at least once, so a retry has the same delivery id and another
- * attempt id; and within the five minutes of a signature a stranger can send a recorded request
- * again.
+ * Deduplicator for a webhook receiver: it remembers received deliveries. A signature alone is not
+ * enough. Delivery is at least once, so a retry has the same delivery id and another attempt id;
+ * and a stranger can send a recorded request again within the five minutes of a signature.
  */
 import Database from 'better-sqlite3';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 
-/** Remembers delivery ids, at least for `DEDUPLICATION_MS_MIN`. */
+/** Remembers delivery ids for at least `DEDUPLICATION_MS_MIN`. */
 export interface DeliveryDeduplicator {
   /**
-   * true for whoever asks first, in whatever process; false from then on. An id counts as had from
-   * this moment, so store what is to be done in the same transaction, or before answering 2xx.
+   * true for the first caller, in any process; false from then on. An id counts as received from
+   * this moment, so store the work in the same transaction, or before answering 2xx.
    */
   claim(deliveryId: string): boolean | Promise<boolean>;
-  /** Takes back a claim whose work could not be stored: the next retry is let through. */
+  /** Reverts a claim whose work could not be stored, so that the next retry is accepted. */
   release(deliveryId: string): void | Promise<void>;
 }
 
-/** Retries go on for 24 h, and a clock or two may be a few minutes off. */
+/** Retries continue for 24 h, and a clock or two may be off by a few minutes. */
 export const DEDUPLICATION_MS_MIN = (24 * 60 + 10) * 60_000;
 
 /** `DeliveryDeduplicator` on SQLite: its calls are synchronous, so they fit into a transaction. */
 export interface SqliteDeduplicator extends DeliveryDeduplicator {
   claim(deliveryId: string): boolean;
   release(deliveryId: string): void;
-  /** Closes a database that was opened by path; one that was given stays open. */
+  /** Closes a database that was opened by path; a given one stays open. */
   close(): void;
 }
 
-/** What is used of a better-sqlite3 database. */
+/** The part of a better-sqlite3 database that is used. */
 export interface SqliteDatabase {
   prepare(sql: string): { run(...values: unknown[]): { readonly changes: number } };
   exec(sql: string): unknown;
 }
 
 export type SqliteDeduplicatorOptions = {
-  /** How long an id is remembered, milliseconds; default 25 h. */
+  /** Time for which an id is remembered, ms; default 25 h. */
   readonly rememberMs?: number;
   readonly clock?: Pick<Clock, 'now'>;
 } & (
   | {
-      /** Of a file of its own; made when it is not there. */
+      /** Path of a dedicated file, which is created if it does not exist. */
       readonly path: string;
     }
   | {
-      /** The receiver's own, so that a claim and its work are one transaction. */
+      /** The receiver's own database, so that a claim and its work are one transaction. */
       readonly database: SqliteDatabase;
     }
 );
 
 /**
  * Opens it. Several processes may have the same file open. A claim is on disk when it returns.
- * Throws a `RangeError` for less than `DEDUPLICATION_MS_MIN`, else what SQLite throws.
+ * Throws a `RangeError` for less than `DEDUPLICATION_MS_MIN`, and the errors of SQLite.
  */
 export function openSqliteDeduplicator(options: SqliteDeduplicatorOptions): SqliteDeduplicator {
   const { rememberMs = 25 * 3_600_000, clock = systemClock } = options;
   if (!(rememberMs >= DEDUPLICATION_MS_MIN)) {
-    throw new RangeError(`Retries go on for 24 h: remember ids for ${DEDUPLICATION_MS_MIN} ms`);
+    throw new RangeError(
+      `Retries continue for 24 h, so ids must be remembered for at least ${DEDUPLICATION_MS_MIN} ms`,
+    );
   }
   const { database, close } = 'path' in options ? openFile(options.path) : given(options.database);
   database.exec(SCHEMA);
@@ -83,7 +84,7 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS webhook_deliveries_by_age ON webhook_deliveries (claimed_unix_ms);
 `;
 
-/** One statement decides: of two processes one inserts, the other changes nothing. */
+/** One statement decides: of two processes, one inserts and the other changes nothing. */
 const CLAIM = 'INSERT INTO webhook_deliveries VALUES (?, ?) ON CONFLICT DO NOTHING';
 
 /** A few at a time, so that no claim waits for a day's worth of them. */
@@ -93,7 +94,7 @@ const FORGET = `
     ORDER BY claimed_unix_ms LIMIT 64
   )`;
 
-/** How long a claim waits for another process, milliseconds. */
+/** Maximum wait of a claim for another process, ms. */
 const BUSY_MS = 5_000;
 
 interface Opened {
@@ -101,7 +102,7 @@ interface Opened {
   readonly close: () => void;
 }
 
-/** The receiver closes its own. */
+/** The receiver closes its own database. */
 function given(database: SqliteDatabase): Opened {
   return { database, close: () => {} };
 }
@@ -109,7 +110,7 @@ function given(database: SqliteDatabase): Opened {
 function openFile(path: string): Opened {
   const database = new Database(path, { timeout: BUSY_MS });
   database.pragma('journal_mode = WAL');
-  // A claim that a power cut undoes would let a delivery through twice.
+  // A claim lost in a power cut would let a delivery through twice.
   database.pragma('synchronous = FULL');
   return { database, close: () => void database.close() };
 }

@@ -1,5 +1,5 @@
 /**
- * The package's entry `svc/sdk`: what a program that uses the service imports, and nothing that
+ * The package's entry `svc/sdk`: the imports of a program that uses the service, and nothing that
  * runs the service. docs/sdk.md explains each.
  */
 export { type JsonValue, toJson } from '@bufbuild/protobuf';

@@ -1,7 +1,7 @@
 /**
- * Queries of the PromQL URL. An error is an answer, not an exception, because "could not be read"
- * must reach whoever draws or decides; and a step without a sample has no point: nothing here fills
- * one in, least of all with a zero.
+ * Queries of the PromQL URL. An error is a result, not an exception, because "could not be read"
+ * must reach the code that draws or decides. A step without a sample has no point; nothing here
+ * fills one in, least of all with a zero.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
@@ -11,11 +11,11 @@ import { type RetrySettings, retryAfterMs, waitMsOf } from './retry.ts';
 export interface PrometheusQueries {
   /** The value at one time, default now. */
   instant(query: string, at?: { readonly timeUnix?: number }): Promise<QueryOutcome<Sample>>;
-  /** Values at `startUnix`, and each `stepSeconds` (at least 30) after it to `endUnix`. */
+  /** Values at `startUnix`, and every `stepSeconds` (at least 30) after it up to `endUnix`. */
   range(query: string, bounds: RangeBounds): Promise<QueryOutcome<RangeSeries>>;
 }
 
-/** Both ends count; at most 10,000 steps. */
+/** Both ends are included; at most 10,000 steps. */
 export interface RangeBounds {
   readonly startUnix: number;
   readonly endUnix: number;
@@ -25,7 +25,7 @@ export interface RangeBounds {
 export type QueryOutcome<T> =
   | {
       readonly ok: true;
-      /** Empty: nothing was observed. That is not zero. */
+      /** Empty if nothing was observed, which is not zero. */
       readonly series: readonly T[];
       readonly warnings: readonly string[];
     }
@@ -36,16 +36,16 @@ export interface QueryFailure {
   /** Prometheus's word (`bad_data`, `timeout`, `execution`…), or `no_answer`. */
   readonly errorType: string;
   readonly error: string;
-  /** HTTP status; 0 = no answer came. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** The service asked for this wait; absent = it did not. */
+  /** The wait that the service requested; absent if it did not. */
   readonly retryAfterSeconds?: number;
 }
 
 export interface Point {
-  /** Unix seconds, may have a fraction. */
+  /** Unix seconds, possibly with a fraction. */
   readonly timeUnix: number;
-  /** May be NaN or infinite, as PromQL works it out. */
+  /** May be NaN or infinite, as computed by PromQL. */
   readonly value: number;
 }
 
@@ -56,7 +56,7 @@ export interface Sample extends Point {
 
 export interface RangeSeries {
   readonly labels: Readonly<Record<string, string>>;
-  /** In time order; a step without a sample is not here. */
+  /** Sorted by time; a step without a sample is missing. */
   readonly points: readonly Point[];
 }
 
@@ -88,8 +88,8 @@ export function createPrometheusQueries(options: PrometheusOptions): PrometheusQ
 }
 
 /**
- * A series on every step of its range: `undefined` where nothing was observed. For drawings and
- * tables that need a place for each step.
+ * A series on every step of its range, with `undefined` if nothing was observed. For drawings and
+ * tables that need a slot for each step.
  */
 export function onSteps(
   { points }: Pick<RangeSeries, 'points'>,
@@ -108,7 +108,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** In a form, so that an expression of 16 KiB fits. Reads are asked for again. */
+/** Sent as a form, so that an expression of 16 KiB fits. Reads are retried. */
 async function ask(
   options: PrometheusOptions,
   url: string,
@@ -127,7 +127,7 @@ async function ask(
   }
 }
 
-/** Answers are at most 4 MiB; anything much larger is not of this service. */
+/** Responses have at most 4 MiB. Anything much larger does not come from this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 async function post(
@@ -142,7 +142,7 @@ async function post(
       body: new URLSearchParams(form),
       signal,
       headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-      // Followed, it would carry the credential on to another host.
+      // Following it would send the credential to another host.
       redirect: 'manual',
     });
     const { status, headers } = response;
@@ -157,7 +157,8 @@ async function boundedText({ body }: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large to be one of ours');
+    if (bytes > ANSWER_BYTES_MAX)
+      throw new Error('the response is too large to come from this service');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
@@ -182,11 +183,12 @@ function readAnswer<T>(answer: Answer, read: (data: Data) => T[] | undefined): Q
   }
   const series = status === 200 && body?.data ? read(body.data) : undefined;
   if (series) return { ok: true, series, warnings: body?.warnings ?? [] };
-  const error = 'The answer is not one of the PromQL URL: is baseUrl the origin of the service?';
+  const error =
+    'The response did not come from a PromQL URL. Check that baseUrl is the origin of the service';
   return { ok: false, errorType: 'bad_answer', error, status, ...wait };
 }
 
-/** Prometheus's envelope, as far as it is used. */
+/** The part of Prometheus's envelope that is used. */
 interface Envelope {
   readonly status?: string;
   readonly errorType?: string;
@@ -228,7 +230,7 @@ function parseJson(text: string): Envelope | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Envelope) : undefined;
   } catch {
-    // A gateway in between answered: its page is no answer of ours.
+    // A gateway in between responded. Its page is not a response of the service.
     return undefined;
   }
 }

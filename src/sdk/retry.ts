@@ -1,8 +1,8 @@
 /**
- * Which calls go out again, and when: of programs and of the command line. Again is always the very same message, its request id
- * included: a change whose answer is lost may have been made, and only under the same id is it not
- * made twice (API-02). What carries no request id and changes something is
- * repeated only where the service said that it did nothing.
+ * Decides which calls are retried, and when, for programs and the command line. A retry is always
+ * the very same message, including its request id: a change whose response is lost may have been
+ * made, and only the same id keeps it from being made twice (API-02). A change without a request id
+ * is retried only if the service reported that it did nothing.
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
@@ -11,25 +11,25 @@ import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 
 export interface RetrySettings {
-  /** Tries of one call in all, the first one included; 1 = never again. */
+  /** Maximum tries of one call, including the first one; 1 = no retry. */
   readonly triesMax: number;
-  /** A longer wait than this is an error instead, ms. */
+  /** Maximum wait before a retry, ms. A longer wait is an error instead. */
   readonly retryAfterMsMax: number;
 }
 
 export const DEFAULT_RETRIES: RetrySettings = { triesMax: 4, retryAfterMsMax: 30_000 };
 
 export interface RetryRule extends RetrySettings {
-  /** true: a service that nobody can reach is waited for; false: that is reported at once. */
+  /** true: waits for an unreachable service; false: reports it at once. */
   readonly waitsForAbsent: boolean;
-  /** Makes waits up to a fifth longer, so that many clients do not come back at once. */
+  /** Lengthens waits by up to a fifth, so that many clients do not return at the same time. */
   readonly random?: Random;
 }
 
 const BACK_OFF_MS_MAX = 30_000;
 
 /**
- * Milliseconds to wait before a call may go out again; undefined = that would not help.
+ * Milliseconds to wait before a call may be retried; undefined if a retry would not help.
  *
  * @param tries made so far, at least 1
  */
@@ -38,7 +38,9 @@ export function retryWaitMs(error: unknown, tries: number, rule: RetryRule): num
   return waitMsOf(error.metadata.get('retry-after'), tries, rule);
 }
 
-/** As `retryWaitMs`, of an answer that is worth another try: by its `Retry-After`, null = none. */
+/**
+ * Like `retryWaitMs`, for a response that is worth another try: by its `Retry-After`, null = none.
+ */
 export function waitMsOf(
   retryAfter: string | null,
   tries: number,
@@ -52,12 +54,15 @@ export function waitMsOf(
   return rule.random ? backOffMs * (1 + fraction(rule.random) / 5) : backOffMs;
 }
 
-/** Seconds of a `Retry-After` in milliseconds; undefined where it is a date, which we never send. */
+/** Seconds of a `Retry-After` in milliseconds; undefined for a date, which we never send. */
 export function retryAfterMs(header: string): number | undefined {
   return /^\d{1,9}$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
-/** Reason of our error catalogue (docs/errors.md); undefined = the service did not say it. */
+/**
+ * Reason of our error catalogue (docs/errors.md); undefined if the error does not come from the
+ * service.
+ */
 export function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError)) return undefined;
   return error.findDetails(ErrorInfoSchema)[0]?.reason;
@@ -69,11 +74,11 @@ export function metadataOf(error: unknown): Readonly<Record<string, string>> {
   return error.findDetails(ErrorInfoSchema)[0]?.metadata ?? {};
 }
 
-/** 429, 503, a lost answer, or a change of ours that is still being finished. */
+/** 429, 503, a lost response, or a change of ours that is still being finished. */
 function isWorthIt(error: ConnectError, { waitsForAbsent }: RetryRule): boolean {
   if (isUntrusted(error)) return false;
   if (isUnreached(error)) return waitsForAbsent;
-  // Without the header it is our own bound on the size of an answer, which no wait changes.
+  // Without the header it is our own bound on the size of a response, which no wait changes.
   const isLimited = error.code === Code.ResourceExhausted && error.metadata.has('retry-after');
   return (
     isLimited ||
@@ -84,8 +89,8 @@ function isWorthIt(error: ConnectError, { waitsForAbsent }: RetryRule): boolean 
 }
 
 /**
- * True for a call that is not made twice when it is sent twice: a read, or one with a request id or,
- * of samples, a batch id.
+ * True for a call that is not made twice if it is sent twice: a read, or one with a request id or,
+ * for samples, a batch id.
  */
 export function isRepeatable(method: DescMethod, message: object): boolean {
   if (method.methodKind !== 'unary') return false;
@@ -95,7 +100,7 @@ export function isRepeatable(method: DescMethod, message: object): boolean {
   return hasId('requestId') || hasId('batchId');
 }
 
-/** No answer of the service: the network's fault, our own patience, or a gateway in between. */
+/** No response from the service: a network fault, our own timeout, or a gateway in between. */
 export function isWithoutAnswer(error: ConnectError): boolean {
   if (reasonOf(error) !== undefined) return false;
   if (networkCodeOf(error) !== undefined) return true;
@@ -104,30 +109,33 @@ export function isWithoutAnswer(error: ConnectError): boolean {
 
 const UNREACHED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
-/** The request left this machine for nobody: nothing can have been done. */
+/** The request did not reach any service, so nothing can have been done. */
 export function isUnreached(error: ConnectError): boolean {
   return UNREACHED.includes(networkCodeOf(error) ?? '');
 }
 
-/** Authorities that this machine does not know. */
+/** Codes for authorities that this machine does not know. */
 const UNKNOWN_AUTHORITY = [
   ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
   ...['UNABLE_TO_GET_ISSUER_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
 ];
 const BAD_CERTIFICATE = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'];
 
-/** Its certificate was not accepted, so that nothing was sent; the next try would end alike. */
+/** Its certificate was not accepted, so nothing was sent. The next try would fail too. */
 export function isUntrusted(error: ConnectError): boolean {
   return certificateProblem(networkCodeOf(error)) !== undefined;
 }
 
-/** What a network error's code says of a certificate, and what to do; undefined = nothing. */
+/**
+ * The problem of a certificate according to a network error's code, and what to do; undefined if
+ * there is none.
+ */
 export function certificateProblem(code: string | undefined): string | undefined {
   if (code === undefined) return undefined;
   if (BAD_CERTIFICATE.includes(code)) return `its certificate is not valid (${code})`;
   if (!UNKNOWN_AUTHORITY.includes(code)) return undefined;
   return (
-    `the authority of its certificate is not known here (${code}): name the authority's file ` +
+    `the authority of its certificate is not known here (${code}). Name the authority's file ` +
     'in NODE_EXTRA_CA_CERTS'
   );
 }

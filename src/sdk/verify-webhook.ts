@@ -1,55 +1,57 @@
 /**
- * Checks that a webhook request is ours, new and whole: the timestamped V2 signature, which covers
- * delivery id, attempt id, time and raw body. The legacy signature is not looked at: it covers no
- * time, so whoever has seen one request could send it for ever.
+ * Checks that a webhook request is ours, recent and complete, by the timestamped V2 signature,
+ * which covers delivery id, attempt id, time and raw body. The legacy signature is ignored: it
+ * covers no time, so anyone who has seen one request could send it forever.
  *
  * Verifying does not stop a second delivery inside the five minutes: see `DeliveryDeduplicator`.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { systemClock } from '../../streams/platform/clock.ts';
 
-/** The most that a body has, bytes (LIMIT-16). */
+/** Maximum bytes of a body (LIMIT-16). */
 export const WEBHOOK_BODY_BYTES_MAX = 1024 * 1024;
-/** How far the signed time may lie from now, both ways, seconds. */
+/** Maximum difference between the signed time and now, in both directions, seconds. */
 export const WEBHOOK_WINDOW_SECONDS = 300;
 
-/** Headers of a request: of node:http, of the Fetch API, or any object. Case does not count. */
+/**
+ * Headers of a request: of node:http, of the Fetch API, or any object. Names are case-insensitive.
+ */
 export type WebhookHeaders =
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | { get(name: string): string | null };
 
 export interface VerifiedWebhook {
-  /** The same in every attempt of one delivery: by this to recognise what came before. */
+  /** The same in every attempt of one delivery, by which duplicates are recognised. */
   readonly deliveryId: string;
-  /** Another one in every attempt. */
+  /** Different in every attempt. */
   readonly attemptId: string;
   /** Unix seconds of the attempt. */
   readonly timestampUnix: number;
-  /** Place in `secrets` of the one that it is signed with. */
+  /** Index in `secrets` of the secret that signed it. */
   readonly secretIndex: number;
 }
 
 export type WebhookRefusalReason =
   /** More than 1 MiB. */
   | 'BODY_TOO_LARGE'
-  /** No `svc-signature-v2`; a legacy signature alone is none. */
+  /** No `svc-signature-v2`. A legacy signature alone does not count. */
   | 'SIGNATURE_MISSING'
-  /** The header is not one of ours, or came twice. */
+  /** The header is not one of ours, or was sent twice. */
   | 'SIGNATURE_MALFORMED'
-  /** Another delivery id in a header than was signed. */
+  /** A header has another delivery id than the signature. */
   | 'DELIVERY_ID_MISMATCH'
-  /** Another attempt id in a header than was signed. */
+  /** A header has another attempt id than the signature. */
   | 'ATTEMPT_ID_MISMATCH'
-  /** Signed with none of the secrets, or changed on the way. */
+  /** Signed with none of the secrets, or changed in transit. */
   | 'SIGNATURE_MISMATCH'
-  /** Ours, and more than five minutes old: a replay, or the clock here is ahead. */
+  /** Ours, but more than five minutes old: a replay, or the local clock is ahead. */
   | 'TIMESTAMP_TOO_OLD'
-  /** Ours, and more than five minutes ahead: the clock here is behind. */
+  /** Ours, but more than five minutes ahead: the local clock is behind. */
   | 'TIMESTAMP_TOO_NEW'
   /** A mistake of the receiver: a secret is `whsec_` and the base64 of 32 bytes. */
   | 'SECRET_MALFORMED';
 
-/** A request that is not to be acted on. No message holds a secret or a byte of the body. */
+/** A request that must be rejected. No message contains a secret or a byte of the body. */
 export class WebhookRefused extends Error {
   readonly reason: WebhookRefusalReason;
 
@@ -61,11 +63,11 @@ export class WebhookRefused extends Error {
 }
 
 /**
- * @param rawBody exactly the bytes received, before any decoding; a string is taken as UTF-8
+ * @param rawBody exactly the bytes received, before any decoding; a string is treated as UTF-8
  * @param secrets one, or during an overlap both: `whsec_...`
  * @param options.now the receiver's time; default the system's
  *
- * Throws `WebhookRefused` with the reason. What it answers comes from the signed content alone.
+ * Throws `WebhookRefused` with the reason. The result comes only from the signed content.
  */
 export function verifyWebhook(
   rawBody: Uint8Array | string,
@@ -86,7 +88,7 @@ export function verifyWebhook(
       'The signature does not fit: another secret, or the body is not as it was sent',
     );
   }
-  // Only now: what a stranger made up is forged, however old it claims to be.
+  // Checked only now, because a forged request is forged however old it claims to be.
   refuseOtherTimes(signed.timestampUnix, now);
   const { deliveryId, attemptId, timestampUnix } = signed;
   return { deliveryId, attemptId, timestampUnix, secretIndex };
@@ -116,10 +118,10 @@ interface Signed {
 
 const SECRET = /^whsec_([A-Za-z0-9+/]{43}=)$/;
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
-/** Without leading zeros, so that the number says exactly what was signed. */
+/** Without leading zeros, so that the number is exactly the signed one. */
 const TIME = /^(0|[1-9]\d{0,14})$/;
 const SIGNATURE = /^[0-9a-f]{64}$/;
-/** Two sign during an overlap; more than this is a way to make receivers compute. */
+/** Two sign during an overlap. More would let a sender make receivers compute. */
 const SIGNATURES_MAX = 8;
 
 function parseSignature(header: string | undefined): Signed {
@@ -155,7 +157,7 @@ function malformed(problem: string): WebhookRefused {
   return new WebhookRefused('SIGNATURE_MALFORMED', `svc-signature-v2 is malformed: ${problem}`);
 }
 
-/** The headers beside the signature are for logs and libraries; they must agree. */
+/** The headers beside the signature are for logs and libraries. They must match it. */
 function refuseOtherIds(headers: WebhookHeaders, { deliveryId, attemptId }: Signed): void {
   for (const name of ['svc-delivery-id', 'webhook-id']) {
     if ((headerOf(headers, name) ?? deliveryId) === deliveryId) continue;
@@ -173,12 +175,12 @@ function refuseOtherTimes(timestampUnix: number, now: Date): void {
   if (age > WEBHOOK_WINDOW_SECONDS) {
     throw new WebhookRefused('TIMESTAMP_TOO_OLD', `It was signed ${age} s ago`);
   }
-  // Written so that a time that is no number is refused too.
+  // Written so that a time that is not a number is rejected too.
   if (age >= -WEBHOOK_WINDOW_SECONDS) return;
   throw new WebhookRefused('TIMESTAMP_TOO_NEW', `It was signed ${-age} s ahead of the clock here`);
 }
 
-/** Every signature is compared, so that the time taken does not reveal which one fits. */
+/** Every signature is compared, so that the duration does not reveal which one matches. */
 function isSignedWith(key: Uint8Array, signed: Signed, body: Uint8Array): boolean {
   const { deliveryId, attemptId, timestampUnix, signatures } = signed;
   const expected = createHmac('sha256', key)
@@ -197,7 +199,7 @@ function keyOf(secret: string): Uint8Array {
   );
 }
 
-/** A header that came more than once is joined, as node:http and Fetch do by themselves. */
+/** A header that was sent more than once is joined, as node:http and Fetch do. */
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (isFetchHeaders(headers)) return headers.get(name) ?? undefined;
   const values = Object.entries(headers)

@@ -1,7 +1,7 @@
 /**
- * `svc/testing`: replays for tests of other projects. A recording or a CSV, and the rules one is
- * about to save, in; the incidents and notifications they would have led to, out. The same
- * pipelines as live, under a virtual clock: weeks take less than a second, and nothing is sent.
+ * `svc/testing`: replays for tests of other projects. The input is a recording or a CSV, and the
+ * rules to save. The output is the incidents and notifications that they would have caused. It uses
+ * the live pipelines under a virtual clock: weeks take less than a second, and nothing is sent.
  *
  *     const result = await replayRecording({
  *       recording: readRecording('outage.csv'),

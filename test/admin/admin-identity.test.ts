@@ -49,7 +49,7 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
   t.match(await admin('project', 'create', 'web', '--owner', 'bob@x.org'), {
     code: 1,
     stdout: '',
-    stderr: 'svc admin project create: The project web exists already\n',
+    stderr: 'svc admin project create: The project web already exists\n',
   });
   t.equal(world.people.personByEmail('bob@x.org'), undefined, 'a failed command creates no person');
 });
@@ -77,7 +77,7 @@ t.test('an invitation of the operator creates an owner', async (t) => {
   });
   t.match(await admin('invite', 'web', 'bob@x.org', '--role', 'OWNER'), {
     code: 1,
-    stderr: /bob@x\.org is a member already/,
+    stderr: /bob@x\.org is already a member/,
   });
   t.match(await admin('invite', 'web', 'bob', '--role', 'OWNER'), {
     code: 1,
@@ -124,7 +124,7 @@ t.test('people are listed, locked out, readmitted, and signed out', async (t) =>
   ]);
   for (const who of ['zoe@x.org', 'nobody', 'people/nobody']) {
     const answer = await admin('sessions', 'end', who);
-    t.match(answer, { code: 1, stderr: `Nobody is known as ${who}: "svc admin people list"` });
+    t.match(answer, { code: 1, stderr: `No person is known as ${who}. "svc admin people list"` });
   }
 });
 
@@ -248,7 +248,7 @@ t.test('a command repeated under the same request id gets the same answer', asyn
   t.equal((await create('one')).code, 0);
   t.match(await create('two'), { code: 1, stderr: /was used for another request/ });
   const create2 = await admin('project', 'create', 'one', '--owner', 'ann@x.org');
-  t.match(create2, { code: 1, stderr: /The project one exists already/ });
+  t.match(create2, { code: 1, stderr: /The project one already exists/ });
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
 });
 
@@ -297,9 +297,9 @@ t.test('changes outside of projects are in the audit that the operator reads', a
   for (const [args, stderr] of [
     [['--project', 'none'], /There is no project none/],
     [['--machine', 'sesion'], /There is no machine "sesion"; known: .*session/],
-    [['--limit', '1001'], /--limit is 1 to 1000/],
+    [['--limit', '1001'], /--limit must be a whole number from 1 to 1000/],
     [['--page-token', 'x'], /pageToken is not one of this list/],
-    [['--project', 'a', '--instance', 'projects/web/members/m'], /--instance is of another/],
+    [['--project', 'a', '--instance', 'projects/web/members/m'], /--instance belongs to another/],
   ] as const) {
     t.match(await admin('transitions', ...args), { code: 1, stdout: '', stderr });
   }

@@ -36,7 +36,7 @@ t.test('the operator lists and sets a project’s limits, and retires a VM', asy
   ]) {
     const { code, text } = await admin('limits', 'set', ...wrong);
     t.equal(code, 1, text);
-    t.match(text, /Nothing is to be set|a whole number from 0 to|no project nowhere/);
+    t.match(text, /The request changes nothing|a whole number from 0 to|no project nowhere/);
   }
   t.match((await admin('limits', 'show', 'demo')).stdout, /^rules +0 +30$/m, 'none of it was set');
 

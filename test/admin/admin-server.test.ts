@@ -45,5 +45,8 @@ t.test('another user is told who may connect', async (t) => {
     timeout: 10_000,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  t.match(said, /^Only the user that the service runs as, and root, may ask the service on /);
+  t.match(
+    said,
+    /^Only root, and the user that the service runs as, may send commands to the service on /,
+  );
 });

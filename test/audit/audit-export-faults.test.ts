@@ -109,7 +109,7 @@ t.test('If required, a change is answered only once the sink has it', async (t) 
   t.equal(inTime.outcome.is, 'confirmed');
   await clock.advance(1);
   await late.ended;
-  t.match(late.outcome.is, /^The change is committed, .* exported once it can be/);
+  t.match(late.outcome.is, /^The change is committed, .* exported as soon as possible/);
   t.equal(unconfirmed, 1);
   t.equal(host.appliedSequence(), 2);
 });
@@ -195,13 +195,13 @@ t.test('The comparison detects a changed line, and a gap that the log has droppe
   const [first = '', second = '', tenth = '', last = ''] = [0, 1, 9, 10].map((i) => lines[i]);
   const gap = [first, second, tenth, last];
   t.same((await compare(gap, since(9))).faults, [
-    'The commits 3 to 9 of demo are not in the sink, and older than the log',
+    'The commits 3 to 9 of demo are not in the sink, and are older than the log',
   ]);
   const both = (await compare(gap, since(7))).faults;
   t.match(both, [
     /^The commit 8 of demo .* is not in the sink$/,
     /^The commit 9 of demo .* is not in the sink$/,
-    /^The commits 3 to 7 of demo are not in the sink, and older than the log$/,
+    /^The commits 3 to 7 of demo are not in the sink, and are older than the log$/,
   ]);
   const rewritten = second.replace('Robot', 'Raptor');
   t.not(rewritten, second);

@@ -54,8 +54,8 @@ t.test('A body that retention drops during a long verification is not missing', 
   const early = new VirtualClock(START_MS + 30 * DAY_MS - HOUR_MS);
   const lost = { at: async () => 'removed' as const };
   t.match(await verify(t, path, { clock: early, bodies: lost }), [
-    ['alpha', 3, /Its body is gone, and it is younger/],
-    ['beta', 3, /Its body is gone, and it is younger/],
+    ['alpha', 3, /Its body is missing, but it is younger/],
+    ['beta', 3, /Its body is missing, but it is younger/],
   ]);
 });
 
@@ -83,6 +83,6 @@ t.test('A head that matches none of the new commits is still a fault', async (t)
   database.close();
   t.match(await verify(t, path, {}), [
     ['alpha', 3, undefined],
-    ['beta', 3, /The chain is said to end with commit 4/],
+    ['beta', 3, /The chain should end with commit 4/],
   ]);
 });

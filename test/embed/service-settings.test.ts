@@ -44,8 +44,8 @@ t.test('unknown, empty and invalid settings are named together', (t) => {
   t.same(problemsOf({ port: 80, toString: 'x', data: ' ', expandedDatacenters: [] }), [
     'There is no setting port',
     'There is no setting toString',
-    'data is empty: give a value, or leave it out for its default',
-    'expandedDatacenters is empty: give a value, or leave it out for its default',
+    'data is empty. Enter a value, or omit it to use its default',
+    'expandedDatacenters is empty. Enter a value, or omit it to use its default',
   ]);
   t.match(problemsOf({ groupWaitSeconds: 301, listen: '0.0.0.0:80' }), [/^SVC_GROUP_WAIT_SECONDS/]);
   t.match(problemsOf({ listen: '0.0.0.0:80' }), [/^SVC_LISTEN/]);

@@ -1,5 +1,5 @@
 /**
- * Streams of a service on NATS that its backup holds, in the order in which they are restored:
+ * Streams of a service on NATS that its backup contains, in the order in which they are restored:
  * EVENTS last. Wake-ups are made again from what is due, snapshots from the projection.
  */
 import { samplesSpec } from '../../../actors/telemetry/sample-log.ts';

@@ -1,4 +1,6 @@
-/** Route of `svc backup`: the service copies its own folder, since it alone can hold its writers. */
+/**
+ * Route of `svc backup`: the service copies its own folder, because only it can pause its writers.
+ */
 import { isAbsolute } from 'node:path';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AdminRoutes } from '../admin-server.ts';
@@ -8,14 +10,14 @@ import { BackupFault } from './manifest.ts';
 
 export const BACKUP_PATH = '/v1/backup';
 
-/** Body: `to`, an absolute path. Answers with a `BackupManifest`, after `CopyProgress`. */
+/** Body: `to`, an absolute path. Responds with a `BackupManifest`, after `CopyProgress`. */
 export function backupRoutes(deps: BackupDeps): AdminRoutes {
   let isRunning = false;
   return {
     async [BACKUP_PATH](signal, onProgress, body) {
       const to = text(body, 'to');
-      if (!isAbsolute(to)) throw invalidField('to', 'to is an absolute path');
-      if (isRunning) throw new BackupFault('Another backup is being made: wait for its end');
+      if (!isAbsolute(to)) throw invalidField('to', 'to must be an absolute path');
+      if (isRunning) throw new BackupFault('Another backup is being made. Wait until it has ended');
       isRunning = true;
       try {
         return await makeBackup(deps, { to, signal, onProgress });

@@ -1,7 +1,7 @@
 /**
  * `svc backup`: the whole data folder as it was at one moment, copied while the service runs. The
- * databases are frozen for a millisecond and copied by a thread; the manifest is written last.
- * What ends it before that leaves a folder that no restore takes.
+ * databases are frozen for a millisecond and copied by a thread; the manifest is written last. A
+ * backup that is interrupted before that leaves a folder that no restore accepts.
  */
 import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -36,20 +36,23 @@ export interface BackupDeps {
   /** The data folder. */
   readonly folder: string;
   readonly clock: Clock;
-  /** Of the master key. */
+  /** Id of the master key. */
   readonly keyId: string;
-  /** Streams that are not in the folder, and what is copied of them; absent: all are in it. */
+  /**
+   * Streams that are not in the folder, and the specifications of those to copy; absent if all are
+   * in it.
+   */
   readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
 }
 
 export interface BackupRequest {
-  /** Absolute path of a folder that is empty, or is to be made. */
+  /** Absolute path of a folder that is empty or does not exist. */
   readonly to: string;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
 }
 
-/** Databases of a data folder, those first whose copying should hold up the least. */
+/** Databases of a data folder, starting with those whose copying should delay writers the least. */
 const DATABASES = [
   'secrets.db',
   'claims.db',
@@ -58,7 +61,7 @@ const DATABASES = [
   'samples.db',
   'history.db',
 ];
-/** Position of the audit sink: without it, everything would be written to it a second time. */
+/** Position of the audit sink. Without it, everything would be written to it a second time. */
 const CURSOR_FILE = 'audit-export.json';
 
 const ASK_POSITION = `SELECT stream_identity AS "identity", applied, applied_hash AS hash
@@ -71,8 +74,8 @@ const QUESTIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a backup. Throws `BackupFault` with what would do, or the reason of `signal`; nothing of it
- * is left then.
+ * Makes a backup. Throws `BackupFault` with a remedy, or the reason of `signal`; nothing of it is
+ * left then.
  */
 export async function makeBackup(
   deps: BackupDeps,
@@ -83,7 +86,7 @@ export async function makeBackup(
   try {
     return await fill(deps, request);
   } catch (error) {
-    // Nothing in it was there before.
+    // The folder was empty before.
     for (const name of readdirSync(to)) rmSync(join(to, name), { force: true });
     if (isMade) rmSync(to, { force: true, recursive: true });
     throw asFault(error, to);
@@ -111,11 +114,11 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
     },
   });
   const copyOf = (name: string) => copies[names.indexOf(name)];
-  // The one row of that table: by its question above.
+  // The one row of that table, by its query above.
   const position = copyOf('control.db')?.answers[0] as BackupManifest['position'];
   const files = names.map((name) => fileOf(name, copyOf(name)));
   const streams = [copyOf('events.db'), copyOf('samples.db')]
-    // By their questions above.
+    // By their queries above.
     .flatMap((copy) => (copy?.answers ?? []) as BackupStream[])
     .filter(({ name }) => name === EVENTS_STREAM || name === SAMPLES_STREAM);
   if (deps.remote !== undefined) {
@@ -143,7 +146,7 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
   return manifest;
 }
 
-/** EVENTS ends where control.db does; of what came later the secrets may be missing. */
+/** EVENTS ends where control.db does. The secrets of later commits may be missing. */
 async function copyStreams(
   { stream, specs }: NonNullable<BackupDeps['remote']>,
   { to, signal }: BackupRequest,
@@ -188,26 +191,26 @@ function writeSmall(to: string, name: string, content: string): BackupFile {
   return { name, bytes: Buffer.byteLength(content), sha256: hash('sha256', content) };
 }
 
-/** Makes the folder, or finds it empty; true: it was made here. */
+/** Creates the folder, or finds it empty; true if it was created here. */
 function claimFolder(to: string): boolean {
   try {
     const isMade = mkdirSync(to, { recursive: true, mode: 0o700 }) !== undefined;
     const found = readdirSync(to);
     if (found.length === 0) return isMade;
     const what = found.includes(MANIFEST_FILE) ? 'a backup already' : `${found[0]} already`;
-    throw new BackupFault(`${to} holds ${what}: name a folder that is empty, or not there`);
+    throw new BackupFault(`${to} contains ${what}. Name a folder that is empty or does not exist`);
   } catch (error) {
     throw asFault(error, to);
   }
 }
 
-/** A fault of the disk as a sentence; anything else as it is. */
+/** A fault of the disk as a sentence; anything else unchanged. */
 function asFault(error: unknown, to: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (error instanceof BackupFault || code === '') return error;
   const reason = error instanceof Error ? error.message : String(error);
   if (/^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code)) {
-    return new BackupFault(`The disk of ${to} is full: nothing of the backup is left there`, {
+    return new BackupFault(`The disk of ${to} is full. Nothing of the backup is left there`, {
       cause: error,
     });
   }
@@ -215,8 +218,8 @@ function asFault(error: unknown, to: string): unknown {
   if (!isFile) return error;
   const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(code);
   const message = isDenied
-    ? `The backup in ${to} was not made: the service writes it, as its own user, and may not ` +
-      `write there (${code}); a folder below its data folder will do`
+    ? `The backup in ${to} was not made: the service writes it as its own user, which may not ` +
+      `write there (${code}). Use a folder below its data folder`
     : `The backup in ${to} was not made (${reason})`;
   return new BackupFault(message, { cause: error });
 }

@@ -1,7 +1,7 @@
 /**
- * `manifest.json` of a backup: what was copied, with size and digest of each file, where it stands
- * in the streams, and what is needed to use it. It is written last, so that a folder without one is
- * no backup, whatever lies in it.
+ * `manifest.json` of a backup: the copied files with their sizes and digests, its position in the
+ * streams, and the requirements to use it. It is written last, so that a folder without one is not
+ * a backup, whatever it contains.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs';
@@ -10,7 +10,10 @@ import { type Formats, newerFormats } from '../../../actors/platform/host/format
 
 export const MANIFEST_FILE = 'manifest.json';
 const KIND = 'svc-backup';
-/** Of the manifest and the set of files; a change that an older `svc restore` would misread raises it. */
+/**
+ * Format of the manifest and the set of files. A change that an older `svc restore` would misread
+ * increases it.
+ */
 const FORMAT = 1;
 
 export interface BackupFile {
@@ -31,13 +34,13 @@ export interface BackupStream {
 export interface BackupManifest extends Formats {
   /** Version of the program that made it. */
   readonly program: string;
-  /** Unix ms of the moment that it shows. */
+  /** Time of the state in the backup, Unix ms. */
   readonly createdMs: number;
-  /** Where the streams were: in the data folder, or on NATS. */
+  /** Location of the streams: in the data folder, or on NATS. */
   readonly form: 'embedded' | 'nats';
-  /** Of the master key that opens its secrets. The key is not in it. */
+  /** Id of the master key that opens its secrets. The key is not in the backup. */
   readonly keyId: string;
-  /** How far control.db has come in EVENTS: identity of the stream, sequence, hash of the commit. */
+  /** The position of control.db in EVENTS: identity of the stream, sequence, hash of the commit. */
   readonly position: {
     readonly identity: string;
     readonly applied: number;
@@ -47,7 +50,7 @@ export interface BackupManifest extends Formats {
   readonly files: readonly BackupFile[];
 }
 
-/** A backup that cannot be made or used; the message says what would do. */
+/** A backup that cannot be made or used. The message names a remedy. */
 export class BackupFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -60,18 +63,18 @@ export function manifestText(manifest: BackupManifest): string {
   return `${JSON.stringify({ kind: KIND, format: FORMAT, ...manifest }, null, 2)}\n`;
 }
 
-/** Throws `BackupFault` where there is none, or none that this program can use. */
+/** Throws `BackupFault` if there is none, or none that this program can use. */
 export function loadManifest(folder: string): BackupManifest {
   const path = join(folder, MANIFEST_FILE);
   if (!existsSync(path)) {
     throw new BackupFault(
-      `${folder} holds no finished backup: there is no ${MANIFEST_FILE} in it, which is written last`,
+      `${folder} contains no finished backup, because it has no ${MANIFEST_FILE}, which is written last`,
     );
   }
   const manifest = parse(path);
   if (manifest.format > FORMAT) {
     throw new BackupFault(
-      `${path} has format ${manifest.format}, this program reads up to ${FORMAT}: restore it with ` +
+      `${path} has format ${manifest.format}, but this program reads up to ${FORMAT}. Restore it with ` +
         `svc ${manifest.program} or newer`,
     );
   }
@@ -79,7 +82,7 @@ export function loadManifest(folder: string): BackupManifest {
   if (newer.length > 0) {
     throw new BackupFault(
       `The backup was made by svc ${manifest.program}, which is newer than this program ` +
-        `(${newer.join(', ')}): restore it with that version or a newer one`,
+        `(${newer.join(', ')}). Restore it with that version or a newer one`,
     );
   }
   return manifest;
@@ -90,12 +93,12 @@ function parse(path: string): BackupManifest & { readonly format: number } {
   try {
     value = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new BackupFault(`${path} cannot be read: take another copy of the backup`, {
+    throw new BackupFault(`${path} cannot be read. Take another copy of the backup`, {
       cause: error,
     });
   }
   if (isManifest(value)) return value;
-  throw new BackupFault(`${path} is no manifest of a backup of this service`);
+  throw new BackupFault(`${path} is not the manifest of a backup of this service`);
 }
 
 function isManifest(value: unknown): value is BackupManifest & { readonly format: number } {
@@ -121,7 +124,7 @@ function isManifest(value: unknown): value is BackupManifest & { readonly format
   );
 }
 
-/** Reads every file. Throws `BackupFault` for the first that is not as it was written. */
+/** Reads every file. Throws `BackupFault` for the first one that differs from what was written. */
 export async function assertUndamaged(
   folder: string,
   { files }: BackupManifest,
@@ -130,10 +133,10 @@ export async function assertUndamaged(
   for (const { name, bytes, sha256 } of files) {
     const path = join(folder, name);
     const size = statSync(path, { throwIfNoEntry: false })?.size;
-    if (size === undefined) throw new BackupFault(`${path} is missing: the backup is not whole`);
+    if (size === undefined) throw new BackupFault(`${path} is missing: the backup is incomplete`);
     if (size === bytes && (await digestOf(path, onBytes)) === sha256) continue;
     throw new BackupFault(
-      `${path} is not as it was written (its SHA-256 differs): take another copy of the backup`,
+      `${path} is damaged (its SHA-256 differs). Take another copy of the backup`,
     );
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The streams of a backup onto NATS, under the identities and sequences that they had, so that
- * control.db goes with them. Streams that are still there are left as they are: the member reads
- * from them what came after its backup.
+ * Restores the streams of a backup onto NATS, with their identities and sequences, so that they
+ * match control.db. Existing streams are left unchanged: the member reads from them what followed
+ * its backup.
  */
 import { join } from 'node:path';
 import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
@@ -13,21 +13,21 @@ export interface RestoreStreamsOptions {
   /** Folder of the backup. */
   readonly from: string;
   readonly stream: Stream;
-  /** In the order in which they are restored: EVENTS last, whose end shows that all are. */
+  /** In the order of restoring: EVENTS last, whose end shows that all are restored. */
   readonly specs: readonly StreamSpec[];
 }
 
-/** Appends that are on their way at a time; the server keeps the order of one connection. */
+/** Maximum appends in progress at a time. The server keeps the order of one connection. */
 const UNDER_WAY_MAX = 64;
 
-/** File of a backup that has the stream. */
+/** File of a backup that contains the stream. */
 export function streamFileOf(stream: string): string {
   return stream === SAMPLES_STREAM ? 'samples.db' : 'events.db';
 }
 
 /**
- * Restores the streams; one that is cut off goes on where it was. Throws `BackupFault` where NATS has
- * streams of another deployment, before anything is changed, and what the stream throws.
+ * Restores the streams. An interrupted one continues where it was. Throws `BackupFault` if NATS has
+ * streams of another deployment, before anything is changed, and the errors of the stream.
  */
 export async function restoreStreams(options: RestoreStreamsOptions): Promise<void> {
   const copies: { readonly spec: StreamSpec; readonly copy: StreamCopy }[] = [];
@@ -49,12 +49,12 @@ export async function restoreStreams(options: RestoreStreamsOptions): Promise<vo
 function assertSame({ name }: StreamSpec, copy: StreamState, found: StreamState | undefined): void {
   if (found === undefined || found.identity === copy.identity) return;
   throw new BackupFault(
-    `NATS has a stream ${name} of another deployment (${found.identity}, that of the backup is ` +
-      `${copy.identity}): name an empty NATS, or an account of it, in SVC_NATS_URL`,
+    `NATS has a stream ${name} of another deployment (${found.identity}; that of the backup is ` +
+      `${copy.identity}). Name an empty NATS, or an account of it, in SVC_NATS_URL`,
   );
 }
 
-/** Rows that are there are newer: only what is missing is written. */
+/** Existing rows are newer, so only missing ones are written. */
 async function restoreTable(
   { stream }: RestoreStreamsOptions,
   spec: StreamSpec,
@@ -98,7 +98,7 @@ async function restoreOne(
 function gap(name: string, next: number, sequence: number): BackupFault {
   return new BackupFault(
     `${name} of the backup has no messages from ${next} to ${sequence - 1}: it cannot be restored ` +
-      'onto NATS; restore the backup without SVC_NATS_URL',
+      'onto NATS. Restore the backup without SVC_NATS_URL',
   );
 }
 

@@ -1,7 +1,7 @@
 /**
- * `svc restore`: a backup into an empty data folder, with no service running. Every digest is
- * compared before anything is written. A mark in the folder says that a restore is under way: no
- * service starts on the files of one that was cut off, and the next one begins again.
+ * `svc restore`: restores a backup into an empty data folder, while no service runs. Every digest
+ * is compared before anything is written. A mark in the folder shows that a restore is in progress:
+ * no service starts on the files of an interrupted one, and the next one starts over.
  */
 import { createReadStream, createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
 import { open, rename, statfs } from 'node:fs/promises';
@@ -14,21 +14,21 @@ import { syncFolderSoon, writeFileDurably } from '../../platform/durable-file.ts
 import { assertUndamaged, BackupFault, type BackupManifest, loadManifest } from './manifest.ts';
 import { restoreStreams } from './restore-streams.ts';
 
-/** In a data folder into which a restore has not ended. */
+/** In a data folder whose restore has not ended. */
 const MARK = 'restore.unfinished';
 const PARTIAL = '.restoring';
-/** What a member on NATS has there, and not in its folder. */
+/** Files that a member on NATS has there, and not in its folder. */
 const ON_NATS = ['events.db', 'samples.db', 'claims.db'];
 
 export interface RestoreRequest {
   /** Folder of the backup. */
   readonly from: string;
-  /** The data folder: empty, or not there; the master key may lie in it. */
+  /** The data folder, which is empty or does not exist; it may contain the master key. */
   readonly to: string;
   readonly masterKeyFile: string;
-  /** Of the key in that file; undefined: it is not there yet. */
+  /** Id of the key in that file; undefined if it does not exist yet. */
   readonly keyId: string | undefined;
-  /** NATS, onto which the streams go; absent: they go into the folder. */
+  /** NATS, onto which the streams are restored; absent if they go into the folder. */
   readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
   readonly onProgress?: (progress: RestoreProgress) => void;
 }
@@ -39,16 +39,16 @@ export interface RestoreProgress {
   readonly total: number;
 }
 
-/** What a restore resolves with. */
+/** Result of a restore. */
 export interface Restored {
   readonly manifest: BackupManifest;
-  /** false: the master key has to be put in its place before the service starts. */
+  /** false if the master key must be put in its place before the service starts. */
   readonly hasKey: boolean;
 }
 
 /**
- * Restores the backup. Throws `BackupFault` with what would do, `FolderLocked` where a service
- * runs, or what the file system throws; no service starts on what is there then.
+ * Restores the backup. Throws `BackupFault` with a remedy, `FolderLocked` if a service runs, or the
+ * errors of the file system; no service starts on the remains then.
  */
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
   const { from, to, keyId } = request;
@@ -56,7 +56,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
   if (keyId !== undefined && keyId !== manifest.keyId) {
     throw new BackupFault(
       `The secrets of the backup are sealed under master key ${manifest.keyId}, and ` +
-        `${request.masterKeyFile} is ${keyId}: put the key in its place that the backed-up ` +
+        `${request.masterKeyFile} is ${keyId}. Replace it with the key of the backed-up ` +
         'service had',
     );
   }
@@ -79,11 +79,11 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
   return { manifest, hasKey: keyId !== undefined };
 }
 
-/** Throws `BackupFault` when a restore into the data folder was cut off. */
+/** Throws `BackupFault` if a restore into the data folder was interrupted. */
 export function assertNoUnfinishedRestore(folder: string): void {
   if (!existsSync(join(folder, MARK))) return;
   throw new BackupFault(
-    `A restore into ${folder} has not ended: run "svc restore" into it again, or remove the folder`,
+    `A restore into ${folder} has not ended. Run "svc restore" into it again, or remove the folder`,
   );
 }
 
@@ -124,7 +124,7 @@ async function copy(from: string, to: string, onBytes: (bytes: number) => void):
   }
 }
 
-/** What a restore that was cut off has left; nothing without its mark. */
+/** The remains of an interrupted restore; nothing without its mark. */
 function leftovers(to: string): string[] {
   if (!existsSync(join(to, MARK))) return [];
   return readdirSync(to).filter((name) => /^[a-z-]+\.(db|json)(\.restoring)?$/.test(name));
@@ -132,13 +132,13 @@ function leftovers(to: string): string[] {
 
 function assertEmpty({ to, masterKeyFile }: RestoreRequest): void {
   if (!existsSync(to)) return;
-  // The lock's own files are there while it is held.
+  // The lock's own files exist while it is held.
   const may = new Set(['svc.lock', 'svc.lock-journal', 'svc.pid', MARK, ...leftovers(to)]);
   if (dirname(masterKeyFile) === to) may.add(basename(masterKeyFile));
   const found = readdirSync(to).find((name) => !may.has(name));
   if (found === undefined) return;
   throw new BackupFault(
-    `${to} is not empty (${found} is in it): a backup is restored into an empty folder. Move the ` +
+    `${to} is not empty (it contains ${found}), but a backup is restored into an empty folder. Move the ` +
       'old one aside, or name another with --data',
   );
 }
@@ -147,7 +147,7 @@ async function assertRoom(to: string, total: number): Promise<void> {
   const { bavail, bsize } = await statfs(to);
   if (bavail * bsize > total) return;
   throw new BackupFault(
-    `The disk of ${to} has ${bavail * bsize} bytes left, the backup needs ${total}: free some ` +
+    `The disk of ${to} has ${bavail * bsize} bytes left, but the backup needs ${total}. Free some ` +
       'space; nothing was written',
   );
 }

@@ -1,7 +1,7 @@
 /**
- * Acts in words: the predicate of a sentence whose subject is the actor, such as
- * "changed the role of Bob: VIEWER → EDITOR". Names are those of now. A step that a machine takes by
- * itself, or a part of the service causes, is no act and has no sentence.
+ * Acts in words: the predicate of a sentence whose subject is the actor, such as "changed the role
+ * of Bob: VIEWER → EDITOR". Names are the current ones. A step that a machine takes by itself, or
+ * that a part of the service causes, is not an act and has no sentence.
  */
 import type { ProjectView, RecordedTransition } from '../../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../../machines/audit/registry.ts';
@@ -13,26 +13,26 @@ import {
   vmDisplayName,
 } from '../../platform/api/display-names.ts';
 
-/** Who acts; the others are parts of the service, or machines that report. */
+/** Actors; the others are parts of the service, or machines that report. */
 const ACTORS: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'operator']);
 
-/** Fields of an event, or what an instance was created with. */
+/** Fields of an event, or the input with which an instance was created. */
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Act {
   readonly view: ProjectView;
   readonly step: RecordedTransition;
-  /** What it was done to, by name. */
+  /** The object of the act, by name. */
   readonly what: string;
   readonly fields: Fields;
 }
 
 type Predicate = string | ((act: Act) => string);
 
-/** Creation, under the name that the interpreter gives it. */
+/** Creation, under the interpreter's name for it. */
 const CREATED = 'xstate.init';
 
-/** Of each machine whose instances people change: the words of each event that somebody sends. */
+/** For each machine whose instances people change: the words of each event that people send. */
 export const actPredicates: Readonly<
   Partial<Record<MachineName, Readonly<Record<string, Predicate>>>>
 > = {
@@ -60,7 +60,7 @@ export const actPredicates: Readonly<
     resumed: 'resumed the destination',
     deleted: 'deleted the destination',
     renamed: 'renamed a destination to',
-    groupWaitChanged: 'changed how long messages wait at the destination',
+    groupWaitChanged: 'changed the message wait of the destination',
     retargeted: 'changed the address of the destination',
     secretRotated: 'replaced the signing secret of the destination',
   },
@@ -93,19 +93,19 @@ export const actPredicates: Readonly<
     edited: 'changed the CI connection',
     disabled: ({ what, fields }) => `disabled the CI connection ${what}${because(fields.reason)}`,
     enabled: 'enabled the CI connection',
-    accountDisabled: 'ended, with its service account, the tokens of the CI connection',
+    accountDisabled: 'disabled the service account of the CI connection',
     tokensEnded: 'ended the tokens of the CI connection',
     deleted: 'deleted the CI connection',
   },
   membership: {
     [CREATED]: ({ what, fields, step }) =>
       step.by.name === `people/${fields.person}`
-        ? `joined the project as ${fields.role}`
-        : `made ${what} a member, as ${fields.role}`,
+        ? `joined the project with the role ${fields.role}`
+        : `made ${what} a member with the role ${fields.role}`,
     roleChanged: ({ view, what, fields, step }) =>
       `changed the role of ${what}: ${roleBefore(view, step)} → ${fields.role}`,
     removed: ({ what, fields }) => `removed ${what} from the project${because(fields.reason)}`,
-    rejoined: ({ what, fields }) => `made ${what} a member again, as ${fields.role}`,
+    rejoined: ({ what, fields }) => `made ${what} a member again, with the role ${fields.role}`,
   },
   invitation: {
     [CREATED]: ({ what, fields }) => `invited ${what} as ${fields.role}`,
@@ -122,14 +122,14 @@ export const actPredicates: Readonly<
   },
 };
 
-/** How the projection finds acts: every step of the machines of which most steps are acts. */
+/** How the projection finds acts: all steps of the machines whose steps are mostly acts. */
 export const actFilter = {
   kinds: [...ACTORS],
   machines: Object.keys(actPredicates).filter((machine) => machine !== 'alertInstance'),
   events: Object.keys(actPredicates.alertInstance ?? {}),
 } as const;
 
-/** The predicate; '' for a step that is no act. */
+/** The predicate; '' for a step that is not an act. */
 export function actSentence(view: ProjectView, step: RecordedTransition): string {
   if (!ACTORS.has(step.by.kind)) return '';
   const type = String(step.event.type);
@@ -141,13 +141,13 @@ export function actSentence(view: ProjectView, step: RecordedTransition): string
   return predicate({ view, step, what, fields });
 }
 
-/** The instance of a step as people call it now; '' where nothing names it. */
+/** The current display name of the instance of a step; '' if it has none. */
 export function instanceDisplayName(view: ProjectView, step: RecordedTransition): string {
   const name = nameOfInstance(view, step);
   return name === step.instance ? '' : name;
 }
 
-/** The instance as people call it; its id where nothing names it. */
+/** The display name of the instance; its id if it has none. */
 function nameOfInstance(view: ProjectView, { machine, instance: id }: RecordedTransition): string {
   switch (machine) {
     case 'alertRule':
@@ -201,10 +201,10 @@ function vmName(view: ProjectView, id: string): string {
   return id === '' ? 'a data center' : vmDisplayName(view, id) || id;
 }
 
-/** Steps of one membership that are looked through for the role before. */
+/** Maximum steps of one membership that are searched for the previous role. */
 const STEPS_MAX = 100;
 
-/** The role that a step changed: the event has the new one alone. '?' where it is not recorded. */
+/** The role before a step, because the event has only the new one. '?' if it is not recorded. */
 function roleBefore(view: ProjectView, { machine, instance, sequence }: RecordedTransition) {
   const options = { machine, instance, limit: STEPS_MAX, descending: true } as const;
   for (const step of view.transitions(options).items) {
@@ -215,13 +215,13 @@ function roleBefore(view: ProjectView, { machine, instance, sequence }: Recorded
   return '?';
 }
 
-/** What somebody wrote; a word of a closed set repeats the act. */
+/** Quotes reasons that users wrote. A word of a closed set would only repeat the act. */
 function because(reason: unknown): string {
   const isWritten = typeof reason === 'string' && reason !== '' && !/^[A-Z_]+$/.test(reason);
   return isWritten ? ` (${reason})` : '';
 }
 
-/** To the minute: these times were chosen by people. */
+/** To the minute, because users chose these times. */
 function timeText(ms: unknown): string {
   const text = new Date(Number(ms)).toISOString();
   return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;

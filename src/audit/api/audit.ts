@@ -1,7 +1,7 @@
 /**
- * `AuditService`: the state machines as they are drawn, and each instance's recorded path. Of events
- * public fields alone are shown. The paths of identities are for the project's owners; credentials
- * learn nothing of people but that they are people.
+ * `AuditService`: the state machines as drawings, and each instance's recorded path. Only public
+ * fields of events are returned. The paths of identities are for the project's owners; credentials
+ * learn nothing about people except that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { parseOwner } from '../../../actors/identity/grants.ts';
@@ -38,7 +38,7 @@ import { actFilter, actSentence, instanceDisplayName } from './act-sentences.ts'
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
 import { layoutMessage } from './machine-layout.ts';
 
-/** Machines of identities: their paths are for owners. */
+/** Machines of identities, whose paths are for owners. */
 const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
   'serviceAccount',
   'credential',
@@ -51,10 +51,10 @@ const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
   'session',
   'signInLink',
 ]);
-/** Shown to those who may see the thing itself. */
+/** Visible to those who may see the thing itself. */
 const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination', 'recipient']);
 
-/** The service. Layouts are computed once for each machine and kept. */
+/** The service. Layouts are computed once per machine and cached. */
 export function auditService({ host }: { readonly host: Host }): ServiceImpl<typeof AuditService> {
   const layouts = new Map<string, Promise<Layout>>();
   return {
@@ -95,7 +95,7 @@ function knownLayout(
   return layout;
 }
 
-/** Throws NOT_FOUND with those that there are. */
+/** Throws NOT_FOUND with the known machines. */
 export function definitionOf(machine: string): MachineDefinition {
   const definition = machineDefinitions.get(machine);
   if (definition) return definition;
@@ -103,7 +103,7 @@ export function definitionOf(machine: string): MachineDefinition {
   throw new Refusal('NOT_FOUND', `There is no machine "${machine.slice(0, 100)}"; known: ${known}`);
 }
 
-/** Newest first, unless asked for otherwise. */
+/** Newest first, unless requested otherwise. */
 async function listTransitions(
   host: Host,
   request: ListTransitionsRequest,
@@ -130,7 +130,7 @@ async function listTransitions(
   const showActor = isPerson ? actorsForPeople(host) : actorForCredentials;
   const view = host.view(project);
   const by = isPerson ? actorCalled(view, request.by) : request.by;
-  // Nothing is looked up by a name that the caller is not shown: not even that it is there.
+  // Names that the caller may not see are not looked up, so that even their existence stays hidden.
   const actor = by === '' || (!isPerson && HIDDEN_ACTOR.test(by)) ? {} : { actor: by };
   const read = (options: ListOptions) =>
     mapPage(
@@ -157,10 +157,10 @@ async function listTransitions(
   });
 }
 
-/** Names of people and operators; credentials see only the kind, as which they may ask for them. */
+/** Names of people and operators. Credentials see only the kind, by which they may filter. */
 const HIDDEN_ACTOR = /^(people|operator)(\/|$)|^human$/;
 
-/** A member acts as the person that they are; of any other name, that name. */
+/** A member acts as their person; any other name stays as it is. */
 function actorCalled(view: ProjectView, name: string): string {
   const owner = parseOwner(name);
   if (owner?.machine !== 'membership' || owner.project !== view.project) return name;
@@ -171,7 +171,7 @@ function actorCalled(view: ProjectView, name: string): string {
 const EVENTS_MAX = 20;
 const TEXT_MAX = 200;
 
-/** When, which events and which request. Throws INVALID_FIELD. */
+/** The filter of times, events and request. Throws INVALID_FIELD. */
 function stepFilter(request: ListTransitionsRequest): TransitionFilter {
   const { startTimeUnixMs: start, endTimeUnixMs: end, events, requestId } = request;
   if (start < 0n) throw invalidField('startTimeUnixMs', `startTimeUnixMs is ${start}`);
@@ -179,14 +179,20 @@ function stepFilter(request: ListTransitionsRequest): TransitionFilter {
     throw invalidField('endTimeUnixMs', `endTimeUnixMs ${end} is before startTimeUnixMs ${start}`);
   }
   if (events.length > EVENTS_MAX) {
-    throw invalidField('events', `events has ${events.length} names: ${EVENTS_MAX} at most`);
+    throw invalidField(
+      'events',
+      `events has ${events.length} names; at most ${EVENTS_MAX} are allowed`,
+    );
   }
   for (const [field, text] of [
     ['requestId', requestId],
     ['by', request.by],
   ] as const) {
     if (text.length <= TEXT_MAX) continue;
-    throw invalidField(field, `${field} has ${text.length} characters: ${TEXT_MAX} at most`);
+    throw invalidField(
+      field,
+      `${field} has ${text.length} characters; at most ${TEXT_MAX} are allowed`,
+    );
   }
   return {
     ...(start > 0n && { sinceMs: Number(start) }),
@@ -196,13 +202,13 @@ function stepFilter(request: ListTransitionsRequest): TransitionFilter {
   };
 }
 
-/** What the path of a machine needs beyond `monitoring.read`. */
+/** The requirements for the path of a machine beyond `monitoring.read`. */
 function policyOf(machine: string): Policy | undefined {
   if (IDENTITY_MACHINES.has(machine)) return OWNER_POLICY;
   return WRITE_MACHINES.has(machine) ? WRITE_POLICY : undefined;
 }
 
-/** The machine and instance asked for. Throws INVALID_FIELD when the two do not fit. */
+/** The requested machine and instance. Throws INVALID_FIELD if the two do not match. */
 function instanceFilter(
   context: HandlerContext,
   { instanceName, machine }: ListTransitionsRequest,
@@ -211,6 +217,6 @@ function instanceFilter(
   const { project, id, machine: named } = parseInstanceName(instanceName);
   within(context, project);
   if (machine === '' || machine === named) return { machine: named, instance: id };
-  const message = `instanceName is of machine ${named}, machine is ${machine}: leave one out`;
+  const message = `instanceName belongs to the machine ${named}, but machine is ${machine}. Remove one`;
   throw invalidField('machine', message);
 }

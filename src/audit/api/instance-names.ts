@@ -1,4 +1,7 @@
-/** Names of machines' instances, both ways: most are resources, some lie below one or have none. */
+/**
+ * Names of machines' instances, in both directions. Most are resources, some are below one or have
+ * none.
+ */
 
 import { enrolmentIdOf, parseOwner } from '../../../actors/identity/grants.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
@@ -12,7 +15,7 @@ import {
   parseProjectName,
 } from '../../platform/api/resource-name.ts';
 
-/** Where an instance of each machine lies among resource names. */
+/** The collection of each machine's instances among resource names. */
 const MACHINE_OF: Readonly<Partial<Record<Collection, string>>> = {
   alertRules: 'alertRule',
   alertInstances: 'alertInstance',
@@ -25,10 +28,12 @@ const MACHINE_OF: Readonly<Partial<Record<Collection, string>>> = {
   invitations: 'invitation',
   vms: 'enrolment',
 };
-/** A key lies below its owner: `projects/p/serviceAccounts/s/keys/k`, `projects/p/members/m/keys/k`. */
+/**
+ * A key is below its owner: `projects/p/serviceAccounts/s/keys/k`, `projects/p/members/m/keys/k`.
+ */
 const KEY_NAME = new RegExp(`^(projects/[^/]+)/(?:serviceAccounts|members)/${ID}/keys/(${ID})$`);
 
-/** The resource name of a machine's instance; '' when it has none. */
+/** The resource name of a machine's instance; '' if it has none. */
 export function instanceNameOf(view: ProjectView, machine: string, id: string): string {
   const { project } = view;
   if (project === SYSTEM_PROJECT) return '';
@@ -48,7 +53,7 @@ const COLLECTION_OF: ReadonlyMap<string, Collection> = new Map(
   (Object.keys(MACHINE_OF) as Collection[]).map((one) => [MACHINE_OF[one] ?? '', one]),
 );
 
-/** A resource name as the machine's instance that stands behind it. Throws INVALID_FIELD. */
+/** The machine's instance behind a resource name. Throws INVALID_FIELD. */
 export function parseInstanceName(name: string): { project: string; id: string; machine: string } {
   const field = 'instanceName';
   const [, projectName, key] = KEY_NAME.exec(name) ?? [];
@@ -57,7 +62,7 @@ export function parseInstanceName(name: string): { project: string; id: string; 
   }
   const { collection, machine } = collectionIn(name);
   const { project, id } = parseName(field, name, collection);
-  // Its enrolment has no resource name of its own, and an id that is made of the VM's.
+  // Its enrolment has no resource name of its own. Its id is derived from the VM's.
   if (collection === 'vms') return { project, id: enrolmentIdOf(project, id), machine };
   return { project, id, machine };
 }
@@ -67,6 +72,6 @@ function collectionIn(name: string): { collection: Collection; machine: string }
   const collection = collections.find((one) => name.split('/')[2] === one);
   const machine = collection && MACHINE_OF[collection];
   if (collection && machine) return { collection, machine };
-  const message = `instanceName names nothing that has a path here: one of ${collections.join(', ')}`;
+  const message = `instanceName must name a resource with a path: one of ${collections.join(', ')}`;
   throw invalidField('instanceName', message);
 }

@@ -1,4 +1,7 @@
-/** A machine's layout as a message: what a client needs to paint it, and to find states and arrows. */
+/**
+ * A machine's layout as a message, with everything that a client needs to paint it and to find
+ * states and arrows.
+ */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   type MachineLayout_EventSchema,
@@ -15,7 +18,7 @@ const KINDS: Readonly<Record<ChartState['kind'], StateKind>> = {
   final: StateKind.FINAL,
 };
 
-/** The layout with states and arrows named by id, so that a path can be marked on it. */
+/** The layout with states and arrows named by id, so that a path can be marked in it. */
 export function layoutMessage(layout: Layout): MessageInitShape<typeof MachineLayoutSchema> {
   const { root, width, height, states, starts, arrows } = layout;
   const parents = new Map(
@@ -49,7 +52,7 @@ function stateMessage({ state, stays, ...box }: PlacedState, parentId: string) {
   };
 }
 
-/** The arrow of an initial state is with its start. */
+/** The arrow of an initial state is part of its start. */
 function arrowMessages({ points, arrows, label }: PlacedArrow) {
   const [first] = arrows;
   if (first?.target === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * A statechart taken apart for drawing: states as a tree, arrows as a flat list. Both writers
- * (Mermaid, SVG) and the tables of the generated documentation read this and nothing of xstate, so
- * that all of them show the same states, events and sentences.
+ * A statechart prepared for drawing: states as a tree, arrows as a flat list. Both writers
+ * (Mermaid, SVG) and the tables of the generated documentation read only this and nothing of
+ * xstate, so that all of them show the same states, events and sentences.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
@@ -11,13 +11,13 @@ export interface Chart {
   readonly name: string;
   readonly version: number;
   readonly description: string;
-  /** The machine itself: its children are the top states. */
+  /** The machine itself. Its children are the top states. */
   readonly root: ChartState;
   /** In the order in which the machine declares them. */
   readonly arrows: readonly ChartArrow[];
 }
 
-/** One state with those inside it. */
+/** One state with its inner states. */
 export interface ChartState {
   /** Full id, e.g. `alertInstance.firing.data`; unique within the chart. */
   readonly id: string;
@@ -33,11 +33,11 @@ export interface ChartState {
 /** One transition. */
 export interface ChartArrow {
   readonly source: string;
-  /** undefined: the event changes data only, the state stays. */
+  /** undefined: the event changes only data; the state stays. */
   readonly target: string | undefined;
   /** Name of the event, or `after <delay>`. */
   readonly event: string;
-  /** The event's type, as transitions record it. */
+  /** The event's type, as recorded in transitions. */
   readonly type: string;
   /** Name of the guard that must hold. */
   readonly guard: string | undefined;
@@ -51,12 +51,12 @@ export function chartOf(definition: MachineDefinition): Chart {
   return { name, version, description, root, arrows: arrowsBelow(machine.root) };
 }
 
-/** What stands on an arrow: its event, and its guard in brackets. */
+/** The label of an arrow: its event, and its guard in brackets. */
 export function labelOf({ event, guard }: ChartArrow): string {
   return guard === undefined ? event : `${event} [${guard}]`;
 }
 
-/** The state and all below it, parents first. */
+/** The state and all states below it, parents first. */
 export function statesIn(state: ChartState): ChartState[] {
   return [state, ...state.children.flatMap(statesIn)];
 }
@@ -88,7 +88,7 @@ function arrowOf(transition: AnyTransitionDefinition): ChartArrow {
   };
 }
 
-/** xstate calls a delayed transition's event `xstate.after.<delay>.<state id>`. */
+/** xstate names a delayed transition's event `xstate.after.<delay>.<state id>`. */
 function eventLabel(eventType: string, sourceId: string): string {
   const prefix = 'xstate.after.';
   if (!eventType.startsWith(prefix)) return eventType;

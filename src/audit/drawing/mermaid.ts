@@ -1,7 +1,7 @@
 /**
  * Writes a statechart as Mermaid `stateDiagram-v2`: text that code hosts render and that diffs
- * well. Arrows of one pair of states share one line, since Mermaid draws parallel arrows over each
- * other.
+ * well. Arrows of one pair of states share one line, because Mermaid draws parallel arrows over
+ * each other.
  */
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
 import { type Chart, type ChartArrow, type ChartState, chartOf, labelOf } from './chart.ts';
@@ -17,7 +17,7 @@ export function toMermaid(definition: MachineDefinition): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Lines of arrows by the state inside which they are to be written. */
+/** Lines of arrows, by the state inside which they must be written. */
 type ArrowLines = ReadonlyMap<string, readonly string[]>;
 
 function bodyOf(state: ChartState, arrows: ArrowLines, depth: number): string[] {
@@ -39,7 +39,7 @@ function declaration(state: ChartState, arrows: ArrowLines, depth: number): stri
     const opening = `${indent}state "${state.name}" as ${id} {`;
     return [opening, ...bodyOf(state, arrows, depth + 1), `${indent}}`];
   }
-  // The first text is the title of the box, the second stands below it.
+  // The first text is the title of the box, the second one is below it.
   const texts = [`${indent}${id} : ${state.name}`, `${indent}${id} : ${textOf(state.description)}`];
   return state.kind === 'final' ? [...texts, `${indent}${id} --> [*]`] : texts;
 }
@@ -59,7 +59,10 @@ function mergedArrows({ arrows }: Chart): ArrowLines {
   return lines;
 }
 
-/** The innermost state around both: Mermaid wants an arrow beside the states that it joins. */
+/**
+ * The innermost state around both, because Mermaid requires an arrow beside the states that it
+ * joins.
+ */
 function homeOf(source: string, target: string): string {
   const from = source.split('.').slice(0, -1);
   const to = target.split('.').slice(0, -1);
@@ -67,17 +70,19 @@ function homeOf(source: string, target: string): string {
   return from.slice(0, apart < 0 ? from.length : apart).join('.');
 }
 
-/** An arrow without a target differs from a self-transition, which leaves and re-enters. */
+/**
+ * An arrow without a target differs from a self-transition, which leaves and re-enters the state.
+ */
 function labelInText(arrow: ChartArrow): string {
   return arrow.target === undefined ? `${labelOf(arrow)} (stays)` : labelOf(arrow);
 }
 
-/** Mermaid ids know no dots; the machine's own name is left out. */
+/** Mermaid ids cannot contain dots; the machine's own name is omitted. */
 function idOf(stateId: string): string {
   return stateId.split('.').slice(1).join('_');
 }
 
-/** Mermaid ends a text at a semicolon and reads a colon as its own. */
+/** Mermaid ends a text at a semicolon and interprets a colon. */
 function textOf(text: string): string {
   return text.replaceAll(';', ',').replaceAll(': ', ' - ').replaceAll('"', "'");
 }

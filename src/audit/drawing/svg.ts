@@ -13,9 +13,9 @@ import {
   statesIn,
 } from './chart.ts';
 
-/** Size of the names of states, px. */
+/** Font size of the names of states, px. */
 export const NAME_SIZE = 14;
-/** Size of the labels of arrows, px; the layout reserves their space by it. */
+/** Font size of the labels of arrows, px, by which the layout reserves their space. */
 export const LABEL_SIZE = 11.5;
 
 /** The machine's drawing as an SVG document. The same machine gives the same text. */
@@ -23,7 +23,7 @@ export async function toSvg(definition: MachineDefinition): Promise<string> {
   return svgOf(definition, await layoutOf(chartOf(definition)));
 }
 
-/** The same of a layout that is known. */
+/** The same for a known layout. */
 export function svgOf(definition: MachineDefinition, layout: Layout): string {
   const { width, height, states, starts, arrows } = layout;
   const title = `${definition.name}, version ${definition.version}`;
@@ -35,7 +35,7 @@ export function svgOf(definition: MachineDefinition, layout: Layout): string {
     `<rect class="paper" width="${width}" height="${height}"/>`,
     ...states.map(paintState),
     ...starts.map(({ x, y }) => `<circle class="start" cx="${x}" cy="${y}" r="${START_RADIUS}"/>`),
-    // Lines before labels: a label's background then hides whatever line crosses it.
+    // Lines before labels, so that a label's background hides the lines that cross it.
     ...arrows.map(paintLine),
     ...arrows.map(paintLabel),
     '</svg>',
@@ -125,11 +125,11 @@ function escaped(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-// Places a statechart's boxes, arrows and labels with elkjs (layered, children included), so that
-// no browser is needed. Sizes are estimated from text lengths: the result must be the same on
-// every machine, whatever fonts it has.
+// Places a statechart's boxes, arrows and labels with elkjs (layered, including children), so that
+// no browser is needed. Sizes are estimated from text lengths, because the result must be the same
+// on every machine, whatever fonts it has.
 
-/** A place in the drawing, px from its upper left corner. */
+/** A position in the drawing, px from its upper left corner. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -141,25 +141,25 @@ export interface Box extends Point {
   readonly height: number;
 }
 
-/** A state and where it is drawn. */
+/** A state and its position in the drawing. */
 export interface PlacedState extends Box {
   readonly state: ChartState;
-  /** Lines under the name: events that change data only. */
+  /** Lines under the name: events that change only data. */
   readonly stays: readonly ChartArrow[];
 }
 
 /** A line and the arrows that share it. */
 export interface PlacedArrow {
-  /** Two for a straight arrow; the corners between. */
+  /** Two points for a straight arrow, otherwise also the corners. */
   readonly points: readonly Point[];
-  /** Of the arrow of an initial state: the compound state that begins with it. */
+  /** For the arrow of an initial state: the compound state that starts with it. */
   readonly start: string | undefined;
   /** Arrows of one pair of states share a line; empty = the arrow of an initial state. */
   readonly arrows: readonly ChartArrow[];
   readonly label: Box | undefined;
 }
 
-/** The dot that an initial arrow leaves. */
+/** The dot from which an initial arrow starts. */
 export interface PlacedStart extends Point {
   /** Id of the compound state. */
   readonly parent: string;
@@ -167,22 +167,22 @@ export interface PlacedStart extends Point {
   readonly initial: string;
 }
 
-/** Everything with its place: whoever paints decides no more than colours. */
+/** All elements with their positions; painters only choose colours. */
 export interface Layout {
-  /** Id of the machine's root, which holds the top states and is not among them. */
+  /** Id of the machine's root, which contains the top states and is not among them. */
   readonly root: string;
   readonly width: number;
   readonly height: number;
   /** Parents before their children. */
   readonly states: readonly PlacedState[];
-  /** Where each compound state starts: the dots that initial arrows leave. */
+  /** The starts of compound states: the dots from which initial arrows start. */
   readonly starts: readonly PlacedStart[];
   readonly arrows: readonly PlacedArrow[];
 }
 
 /** Font sizes and measures, px. */
 export const LINE = 16;
-/** Height of a compound state's head with its name, px. */
+/** Height of a compound state's header with its name, px. */
 export const HEADER = 30;
 /** Radius of the dots, px. */
 export const START_RADIUS = 5;
@@ -232,7 +232,7 @@ interface Pair {
   readonly source: string;
   readonly target: string;
   readonly arrows: readonly ChartArrow[];
-  /** The target is declared after the source: the arrow should point down. */
+  /** The target is declared after the source, so the arrow should point down. */
   readonly forward: boolean;
 }
 
@@ -308,8 +308,8 @@ function startEdges(root: ChartState): ElkExtendedEdge[] {
 }
 
 /**
- * The last region of a parallel state stands below the others: three side by side are wider than a
- * page. Nothing is painted of these edges.
+ * The last region of a parallel state is below the others, because three side by side are wider
+ * than a page. These edges are not painted.
  */
 function belowEdges(root: ChartState): ElkExtendedEdge[] {
   return statesIn(root).flatMap(({ kind, children }) => {
@@ -400,7 +400,9 @@ function pointsOf(edge: ElkExtendedEdge): Point[] {
     .map(({ x, y }) => ({ x: tenths(x), y: tenths(y) }));
 }
 
-/** Coordinates are rounded so that no last digit of a float makes a drawing look stale. */
+/**
+ * Coordinates are rounded, so that the last digit of a float does not make a drawing look stale.
+ */
 function tenths(value: number): number {
   return Math.round(value * 10) / 10;
 }

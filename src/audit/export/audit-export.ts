@@ -1,16 +1,17 @@
 /**
- * The recorded history, written to a second place as it grows: one JSON line a commit, in the order
- * of the log, each at least once. The projection is the source, so that a sink which was away for a
- * week is caught up from what is on disk, and nothing waits in memory.
+ * Writes the recorded history to a second place as it grows: one JSON line per commit, in the order
+ * of the log, each at least once. The projection is the source, so that a sink that was unavailable
+ * for a week is caught up from disk, and nothing waits in memory.
  *
- *     commit applied, or a second passed -> read what is after the cursor -> append -> move the cursor
+ *     commit applied, or a second passed -> read commits after the cursor -> append -> move the
+ *     cursor
  *
- * Where the sink is required, people and keys are refused while it cannot take records, or is behind,
- * and a change of theirs is answered only once the sink has it: nobody learns of a success, or is given
- * a secret, unseen. The same holds for whatever makes a credential. What the service itself decides
- * goes on, above all evaluation and deliveries: monitoring that stops with a full disk would be silent
- * when it is needed. So do the operator's acts on the machine itself, who has to mend the sink and may
- * have to revoke a key.
+ * If the sink is required, changes by people and keys are refused while it cannot accept records or
+ * is behind, and a change of theirs is answered only once the sink has it. So no caller learns of a
+ * success, or gets a secret, unrecorded. The same applies to everything that makes a credential.
+ * The service's own decisions continue, above all evaluation and deliveries, because monitoring
+ * that stops with a full disk would be silent when it is needed. The operator's acts on the machine
+ * itself continue too, because the operator has to repair the sink and may have to revoke a key.
  */
 
 import type { Submission } from '../../../actors/platform/host/host-port.ts';
@@ -28,26 +29,26 @@ import { commitLine } from './commit-line.ts';
  * and cursor.
  */
 export interface AuditSink {
-  /** Appends whole lines; resolves once they are durable. Rejects when that is not known. */
+  /** Appends whole lines. Resolves once they are durable. Rejects if that is unknown. */
   append(lines: string): Promise<void>;
 }
 
-/** The last commit that the sink has: what is after it is not exported yet. */
+/** The last commit that the sink has. Later commits are not exported yet. */
 export interface ExportedUpTo {
   /** Position in EVENTS. */
   readonly sequence: number;
-  /** Id of the commit: after a backup was restored another one may stand at the position. */
+  /** Id of the commit, because another one may be at the position after a backup was restored. */
   readonly id: string;
 }
 
-/** Where the export has come to, on disk beside the projection. */
+/** The progress of the export, on disk beside the projection. */
 export interface CursorStore {
   load(): ExportedUpTo | undefined;
   /** Resolves once it is durable. */
   save(cursor: ExportedUpTo): Promise<void>;
 }
 
-/** The projection, the sink, and what is counted. */
+/** The projection, the sink, and the counters. */
 export interface AuditExportOptions {
   readonly reader: Pick<CommitReader, 'commits' | 'transitions'>;
   readonly sink: AuditSink;
@@ -58,15 +59,15 @@ export interface AuditExportOptions {
   readonly onExported?: (commits: number) => void;
   readonly onFailed?: () => void;
   readonly onRefused?: () => void;
-  /** A change was committed, and the sink did not take it in time. */
+  /** Called when a change was committed but the sink did not accept it in time. */
   readonly onUnconfirmed?: () => void;
-  /** The cursor could not be saved. */
+  /** Called when the cursor could not be saved. */
   readonly onCursorFailed?: () => void;
-  /** So many commits of a project were let go before the sink had them. */
+  /** Called with the number of a project's commits that were removed before the sink had them. */
   readonly onMissed?: (commits: number) => void;
 }
 
-/** What is asked before a change, and after it. */
+/** The question before a change, and after it. */
 type Change = Pick<Submission<unknown>, 'by' | 'makesCredential'>;
 
 interface Waiter {
@@ -76,37 +77,40 @@ interface Waiter {
 }
 
 const BATCH = 100;
-/** How often the projection is looked at where nothing wakes it, and how soon a failure is retried. */
+/** Interval at which the projection is read without a wake-up, and a failure is retried, ms. */
 const LOOK_MS = 1_000;
-/** Commits that may be acknowledged and not exported yet. */
+/** Maximum commits that may be acknowledged but not exported yet. */
 export const BACKLOG_MAX = 1_000;
-/** A sink that has not answered for so long cannot take records. */
+/** A sink that has not answered for this long counts as unable to accept records, ms. */
 export const STALLED_MS = 10_000;
-/** A change that is committed waits so long for the sink. */
+/** Maximum wait of a committed change for the sink, ms. */
 export const CONFIRMED_WITHIN_MS = 10_000;
-/** A stop waits so long for the sink: what it lacks then is exported after the next start. */
+/** Maximum wait of a stop for the sink, ms. The rest is exported after the next start. */
 export const CLOSE_MS = 5_000;
-/** Kinds of callers that are refused; see the head of the file for the others. */
+/** Kinds of callers that are refused; see the header of the file for the others. */
 const REFUSED: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'ci']);
 
-/** One for each service with a sink. It goes on from its cursor after every start. */
+/** One per service with a sink. It continues from its cursor after every start. */
 export class AuditExport {
   readonly #options: AuditExportOptions;
-  /** What the sink has. */
+  /** The last commit in the sink. */
   #cursor: ExportedUpTo | undefined;
-  /** What the cursor's file says: behind `#cursor` at most by what is saved next. */
+  /** The content of the cursor's file; behind `#cursor` by at most the next save. */
   #saved: ExportedUpTo | undefined;
-  /** Why the cursor could not be saved; undefined: it could. The sink has the records all the same. */
+  /**
+   * The reason why the cursor could not be saved; undefined if it could. The sink has the records
+   * anyway.
+   */
   #cursorFault: string | undefined;
-  /** Why the last attempt failed; undefined: it did not. */
+  /** The reason why the last attempt failed; undefined if it succeeded. */
   #fault: string | undefined;
-  /** Commits applied since the start that are not exported. */
+  /** Number of commits applied since the start that are not exported. */
   #pending = 0;
   /** false until the sink had everything for the first time. */
   #isCaughtUp = false;
   #writingSinceMs: number | undefined;
   #underWay: Promise<void> | undefined;
-  /** Was a commit applied since the projection was last read? */
+  /** True if a commit was applied since the projection was last read. */
   #isNoted = false;
   readonly #waiters = new Set<Waiter>();
   /** Number of the last exported commit of each project since the start. */
@@ -115,7 +119,7 @@ export class AuditExport {
   #cancel: CancelWakeUp = () => {};
   #isClosed = false;
 
-  /** Begins at once, behind the cursor. */
+  /** Starts at once, after the cursor. */
   constructor(options: AuditExportOptions) {
     this.#options = options;
     this.#cursor = this.#trustedCursor();
@@ -123,27 +127,27 @@ export class AuditExport {
     this.#wakeIn(0);
   }
 
-  /** To be called for each commit that was applied. */
+  /** To be called for each applied commit. */
   noteApplied(): void {
     this.#pending++;
     this.#isNoted = true;
     if (this.#fault === undefined && this.#underWay === undefined) this.#wakeIn(0);
   }
 
-  /** Throws NOT_READY where the sink is required and cannot take what this caller would do. */
+  /** Throws NOT_READY if the sink is required and cannot accept this caller's change. */
   assertTaking(change: Change): void {
     if (!this.#isHeldBack(change) || this.#problem() === undefined) return;
     this.#options.onRefused?.();
     throw new Refusal(
       'NOT_READY',
-      'Changes are refused while the audit log cannot be written to its second place, as the operator has asked (SVC_AUDIT_SINK_REQUIRED): nothing was changed by this call; reading goes on. Try again in 10 s, or ask the operator',
+      'Changes are refused while the audit log cannot be written to its second place, as required by the operator (SVC_AUDIT_SINK_REQUIRED). This call changed nothing; reads still work. Try again in 10 s, or ask the operator',
       { retryAfterSeconds: '10' },
     );
   }
 
   /**
-   * Resolves once the sink has the commit at `sequence`, at once for callers that are not held back.
-   * Rejects with NOT_READY when it has not within `CONFIRMED_WITHIN_MS`: what was committed stays so.
+   * Resolves once the sink has the commit at `sequence`, at once for callers that need not wait.
+   * Rejects with NOT_READY if it does not within `CONFIRMED_WITHIN_MS`; the commit stays.
    */
   async confirmed(change: Change, sequence: number): Promise<void> {
     if (!this.#isHeldBack(change) || this.#has(sequence)) return;
@@ -172,12 +176,14 @@ export class AuditExport {
     });
   }
 
-  /** May retention let go of the commit at this position? A required sink has to have it first. */
+  /**
+   * True if retention may remove the commit at this position. A required sink must have it first.
+   */
   mayLetGo(sequence: number): boolean {
     return !this.#options.isRequired || this.#has(sequence);
   }
 
-  /** Commits that wait; those of before the start are counted as one until it has caught up. */
+  /** Number of waiting commits. Those from before the start count as one until it has caught up. */
   lag(): number {
     return this.#pending + (this.#isCaughtUp ? 0 : 1);
   }
@@ -186,23 +192,23 @@ export class AuditExport {
     const problem = this.#problem();
     if (problem === undefined) return this.#cursorHealth();
     const { isRequired } = this.#options;
-    const effect = isRequired ? 'changes by people and keys are refused' : 'changes go on';
+    const effect = isRequired ? 'changes by people and keys are refused' : 'changes continue';
     return {
       state: 'degraded',
-      reason: `The audit sink ${problem}; ${this.lag()} commits wait, ${effect}`,
+      reason: `The audit sink ${problem}; ${this.lag()} commits wait, and ${effect}`,
       summary: isRequired
-        ? 'The audit sink cannot take records: changes by people and keys are refused'
-        : 'The audit sink cannot take records',
+        ? 'The audit sink cannot accept records: changes by people and keys are refused'
+        : 'The audit sink cannot accept records',
     };
   }
 
-  /** Exports what is there now. Resolves also when that fails: health says so. */
+  /** Exports the current records. Resolves even if that fails; health reports it. */
   async settled(): Promise<void> {
     await this.#underWay;
     await this.#run();
   }
 
-  /** Exports what is there now, and ends; after `CLOSE_MS` without what the sink has not answered. */
+  /** Exports the current records, and ends after `CLOSE_MS` even if the sink has not accepted all. */
   async close(): Promise<void> {
     this.#cancel();
     const { clock, log } = this.#options;
@@ -210,7 +216,7 @@ export class AuditExport {
     if (!(await withinTime(clock, CLOSE_MS, settled))) {
       log.warn(
         { part: 'audit sink' },
-        'The audit sink does not answer: the stop goes on without it',
+        'The audit sink does not answer; the stop continues without it',
       );
     }
     this.#isClosed = true;
@@ -231,14 +237,14 @@ export class AuditExport {
     if (this.#cursorFault === undefined) return ready;
     return {
       state: 'degraded',
-      reason: `The audit sink has every record, but how far it is cannot be saved (${this.#cursorFault}): after a restart they are written again`,
-      summary: 'How far the audit sink is cannot be saved',
+      reason: `The audit sink has every record, but its position cannot be saved (${this.#cursorFault}): after a restart, the records are written again`,
+      summary: 'The position of the audit sink cannot be saved',
     };
   }
 
-  /** What is the matter, for the operator; undefined: nothing. */
+  /** The current problem, for the operator; undefined if there is none. */
   #problem(): string | undefined {
-    if (this.#fault !== undefined) return `cannot take records (${this.#fault})`;
+    if (this.#fault !== undefined) return `cannot accept records (${this.#fault})`;
     const writingMs = this.#options.clock.elapsed() - (this.#writingSinceMs ?? Infinity);
     if (writingMs >= STALLED_MS) return `has not answered for ${Math.floor(writingMs / 1000)} s`;
     if (!this.#isCaughtUp) return 'is being caught up';
@@ -254,7 +260,7 @@ export class AuditExport {
     if (there?.id === id) return saved;
     log.warn(
       { part: 'audit sink', sequence },
-      'The last commit that was exported is not in the projection: everything is exported again',
+      'The last exported commit is not in the projection: everything is exported again',
     );
     return undefined;
   }
@@ -264,7 +270,7 @@ export class AuditExport {
     if (!this.#isClosed) this.#cancel = this.#options.clock.wakeAfter(ms, () => void this.#run());
   }
 
-  /** One run at a time; never rejects. What is applied meanwhile is exported before it is over. */
+  /** One run at a time; never rejects. It also exports what is applied meanwhile. */
   #run(): Promise<void> {
     this.#underWay ??= this.#export()
       .catch((error: unknown) => this.#failed(error))
@@ -308,7 +314,7 @@ export class AuditExport {
     this.#options.log.info({ part: 'audit sink' }, 'The audit sink is back');
   }
 
-  /** The sink has these. */
+  /** The sink has these commits. */
   #moveBehind(batch: readonly StoredCommit[], last: StoredCommit): void {
     for (const { project, number } of batch) {
       this.#noteMissed(project, number - (this.#numbers.get(project) ?? number - 1) - 1);
@@ -319,13 +325,13 @@ export class AuditExport {
     for (const waiter of this.#waiters) if (this.#has(waiter.sequence)) waiter.resolve();
   }
 
-  /** Retention waits for no sink that is optional. */
+  /** Retention does not wait for an optional sink. */
   #noteMissed(project: string, commits: number): void {
     if (commits <= 0) return;
     this.#options.onMissed?.(commits);
     this.#options.log.warn(
       { part: 'audit sink', project, commits },
-      'Commits were let go after their time before the audit sink had them: it lacks them for ever',
+      'Commits were removed after their retention before the audit sink had them: it lacks them permanently',
     );
   }
 
@@ -338,14 +344,14 @@ export class AuditExport {
     const { log, onFailed } = this.#options;
     onFailed?.();
     if (this.#fault === undefined) {
-      log.error({ err: error, part: 'audit sink' }, 'The audit sink cannot take records');
+      log.error({ err: error, part: 'audit sink' }, 'The audit sink cannot accept records');
     }
     this.#fault = error instanceof Error ? error.message : String(error);
   }
 
   /**
-   * At most once a second: after a crash the commits of that second are exported again. One that
-   * fails is tried again with the next look, and holds back nobody: the sink has the records.
+   * Saves at most once a second; after a crash, the commits of that second are exported again. A
+   * failed save is retried with the next read and delays nothing, because the sink has the records.
    */
   async #save(isLast = false): Promise<void> {
     const { clock, cursor, log, onCursorFailed } = this.#options;
@@ -361,7 +367,10 @@ export class AuditExport {
     } catch (error) {
       onCursorFailed?.();
       if (this.#cursorFault === undefined) {
-        log.error({ err: error, part: 'audit sink' }, 'How far the audit sink is cannot be saved');
+        log.error(
+          { err: error, part: 'audit sink' },
+          'The position of the audit sink cannot be saved',
+        );
       }
       this.#cursorFault = error instanceof Error ? error.message : String(error);
     }
@@ -371,7 +380,7 @@ export class AuditExport {
 function unconfirmed(): Refusal {
   return new Refusal(
     'NOT_READY',
-    `The change is committed, but the audit log's second place, which the operator requires (SVC_AUDIT_SINK_REQUIRED), has not taken it within ${CONFIRMED_WITHIN_MS / 1000} s: it is exported once it can be. Send the same request id again then to learn what was done; a secret that was made is not shown again, so make another one`,
+    `The change is committed, but the audit log's second place, which the operator requires (SVC_AUDIT_SINK_REQUIRED), has not accepted it within ${CONFIRMED_WITHIN_MS / 1000} s. It is exported as soon as possible. Send the same request id again then to learn the result. A new secret is not returned again, so make another one`,
     { retryAfterSeconds: '10', committed: 'true' },
   );
 }

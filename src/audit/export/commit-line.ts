@@ -1,32 +1,35 @@
 /**
- * A commit as the audit sink has it: one JSON line with its place in the log and in its project's
- * chain of hashes, and its transitions with the fields that their machines declare public.
+ * A commit in the audit sink: one JSON line with its position in the log and in its project's chain
+ * of hashes, and its transitions with the fields that their machines declare public.
  */
 import type { CommitReader, StoredCommit } from '../../../sqlite/platform/control/commit-reader.ts';
 import { publicFields } from '../../platform/api/transition-messages.ts';
 
-/** The facts of a commit that a line holds. A commit that changes documents alone has no transitions. */
+/** The facts of a commit in a line. A commit that changes only documents has no transitions. */
 export interface ExportedCommit {
   /** Position in EVENTS. */
   readonly sequence: number;
   readonly project: string;
-  /** From 1 in each project, without a gap. */
+  /** Counted from 1 in each project, without gaps. */
   readonly number: number;
   /** The same in each copy of the line. */
   readonly id: string;
-  /** SHA-256, hex, over the one before it in the project and the digests of the commit. */
+  /** SHA-256, hex, over the previous one in the project and the digests of the commit. */
   readonly hash: string;
   readonly transitions: readonly object[];
 }
 
-/** What JSON leaves as it is and readers of lines, `node:readline` among them, take for a line's end. */
+/**
+ * Characters that JSON does not escape but that readers of lines, `node:readline` among them, treat
+ * as line ends.
+ */
 const LINE_ENDS = /[\u2028\u2029]/g;
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16)}`;
 }
 
-/** Ends with a line feed, and has no other end of a line in it. */
+/** Ends with a line feed, and contains no other line end. */
 export function commitLine(
   { sequence, project, number, id, hash }: StoredCommit,
   recorded: ReturnType<CommitReader['transitions']>,
@@ -48,7 +51,7 @@ export function commitLine(
   return `${JSON.stringify(line).replace(LINE_ENDS, escaped)}\n`;
 }
 
-/** undefined: no such line, such as one that a crash has cut off. */
+/** undefined for any other text, such as a line that a crash has cut off. */
 export function parseCommitLine(line: string): ExportedCommit | undefined {
   try {
     const parsed: unknown = JSON.parse(line);

@@ -1,7 +1,7 @@
 /**
- * Comparison of an audit sink with the projection. Each line is the one that would be written for
- * the commit at its place. Between the sink's first commit and its last none is missing, also none
- * of those that the log has discarded: a project's commits are numbered without a gap.
+ * Comparison of an audit sink with the projection. Each line must be the one that would be written
+ * for the commit at its position. Between the sink's first commit and its last none may be missing,
+ * including those that the log has discarded: a project's commits are numbered without gaps.
  */
 
 import { createReadStream } from 'node:fs';
@@ -11,30 +11,31 @@ import { pagesAfter } from '../../../streams/platform/commit/page.ts';
 import { commitLine, type ExportedCommit, parseCommitLine } from './commit-line.ts';
 
 /**
- * What comparing found; without faults the sink is complete between its first commit and its last.
+ * Result of a comparison. Without faults, the sink is complete between its first commit and its
+ * last.
  */
 export interface SinkComparison {
   readonly lines: number;
-  /** Different commits that are as the log has them. */
+  /** Number of different commits that equal those of the log. */
   readonly same: number;
-  /** Older than what the log keeps: nothing to compare with. */
+  /** Older than the log, so that there is nothing to compare with. */
   readonly letGo: number;
-  /** Lines that a crash or a full disk has cut off. */
+  /** Number of lines that a crash or a full disk has cut off. */
   readonly cutOff: number;
-  /** The first commits, as sentences, that are another one or are not there; at most ten. */
+  /** The first commits that differ or are missing, as sentences; at most ten. */
   readonly faults: readonly string[];
 }
 
 const FAULTS_MAX = 10;
 const PAGE = 1_000;
 
-/** @param paths the sink's files, in any order: rotated ones too */
+/** @param paths the sink's files in any order, including rotated ones */
 export async function compareSink(
   paths: readonly string[],
   reader: Pick<CommitReader, 'commits' | 'start' | 'transitions'>,
 ): Promise<SinkComparison> {
   const seen = new Set<number>();
-  /** Positions of the first line and the last that are of the log, or older than it. */
+  /** Positions of the first and the last line that are in the log, or older than it. */
   const range = { after: Number.POSITIVE_INFINITY, through: 0 };
   const numbers = new Map<string, Set<number>>();
   const counts = { lines: 0, letGo: 0, cutOff: 0 };
@@ -63,7 +64,7 @@ export async function compareSink(
   return { ...counts, same: seen.size, faults: faults.slice(0, FAULTS_MAX) };
 }
 
-/** Outcomes other than the first two are what a fault says of the line. */
+/** Outcomes other than the first two are the words of a fault about the line. */
 function compareLine(
   line: ExportedCommit,
   text: string,
@@ -91,7 +92,7 @@ function numbersOf(numbers: Map<string, Set<number>>, project: string): Set<numb
   return found;
 }
 
-/** Of the commits that the log has let go, between two of a project that the sink has. */
+/** Among the commits that the log has removed, between two of a project that the sink has. */
 function missingOfOld(
   numbers: ReadonlyMap<string, ReadonlySet<number>>,
   reader: Pick<CommitReader, 'start'>,
@@ -104,7 +105,7 @@ function missingOfOld(
       const last = Math.min(number - 1, letGo);
       if (before !== undefined && before < last) {
         faults.push(
-          `The commits ${before + 1} to ${last} of ${project} are not in the sink, and older than the log`,
+          `The commits ${before + 1} to ${last} of ${project} are not in the sink, and are older than the log`,
         );
       }
       before = number;
@@ -113,7 +114,7 @@ function missingOfOld(
   return faults;
 }
 
-/** Of the commits of the log between the first and the last line. */
+/** Among the commits of the log, between the first and the last line. */
 function missing(
   seen: ReadonlySet<number>,
   range: { readonly after: number; readonly through: number },

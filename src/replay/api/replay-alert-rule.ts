@@ -1,7 +1,7 @@
 /**
- * `ReplayAlertRule`: validates the rule as a save would, and replays it in a thread over stored
- * history. Nothing is decided, committed or sent. Destinations, recipients and bodies are shown only
- * to callers who may also change destinations.
+ * `ReplayAlertRule`: validates the rule like a save, and replays it in a thread over stored
+ * history. Nothing is decided, committed or sent. Only callers who may also change destinations see
+ * destinations, recipients and bodies.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
@@ -52,10 +52,10 @@ export async function replayAlertRule(
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { historySeconds } = request;
   if (historySeconds < 1 || historySeconds > REPLAY_SECONDS_MAX) {
-    const message = `historySeconds is ${historySeconds}: whole seconds from 1 to ${REPLAY_SECONDS_MAX}`;
+    const message = `historySeconds is ${historySeconds}; it must be whole seconds from 1 to ${REPLAY_SECONDS_MAX}`;
     throw invalidField('historySeconds', message);
   }
-  if (!request.spec) throw invalidField('spec', 'spec is missing: give the rule to replay');
+  if (!request.spec) throw invalidField('spec', 'spec is missing: send the rule to replay');
   const spec = { ...validateRuleSpec(requestedSpec(request.spec)), enabled: true };
   checkVms(host, project, spec.vmNames);
   const vms = vmsOf(host, project, spec, request.vmNames);
@@ -77,7 +77,7 @@ export async function replayAlertRule(
     },
     context.signal,
   );
-  // Looked at again: access may have ended while the history was read.
+  // Checked again, because access may have ended while the history was read.
   within(context, project);
   const show = isShown ? (one: ReplayedNotification) => confidential(view, one) : () => ({});
   return {
@@ -88,7 +88,10 @@ export async function replayAlertRule(
   };
 }
 
-/** The VMs to replay. Throws INVALID_FIELD for unknown ones, for too many, and for others than the rule's. */
+/**
+ * The VMs to replay. Throws INVALID_FIELD for unknown ones, for too many, and for VMs that are not
+ * the rule's.
+ */
 function vmsOf(
   host: Host,
   project: string,
@@ -98,7 +101,7 @@ function vmsOf(
   checkVms(host, project, named, 'vmNames');
   const other = named.find((name) => !spec.allVms && !spec.vmNames.includes(name));
   if (other !== undefined) {
-    throw invalidField('vmNames', `The rule does not select ${other}: name VMs that it selects`);
+    throw invalidField('vmNames', `The rule does not select ${other}. Name VMs that it selects`);
   }
   const directory = vmDirectoryOf(host).vms(project);
   const chosen = named.length > 0 || !spec.allVms;
@@ -107,7 +110,7 @@ function vmsOf(
     : [...directory].filter(([, { retiredMs }]) => retiredMs === undefined).map(([id]) => id);
   const all = [...ids];
   if (all.length > REPLAY_VMS_MAX) {
-    const message = `A replay looks at ${REPLAY_VMS_MAX} VMs at most, not ${all.length}: name them in vmNames`;
+    const message = `A replay reads at most ${REPLAY_VMS_MAX} VMs, not ${all.length}. Select them in vmNames`;
     throw invalidField('vmNames', message);
   }
   return all.flatMap((id) => {
@@ -120,8 +123,9 @@ function vmsOf(
 }
 
 /**
- * The destinations that the specification names, as they are now. Throws INVALID_FIELD for an unknown
- * one. A caller who may not see destinations learns nothing of it: it counts as one that accepts.
+ * The current state of the destinations that the specification names. Throws INVALID_FIELD for an
+ * unknown one. A caller who may not see destinations learns nothing about them; each counts as one
+ * that accepts.
  */
 function destinationsOf(
   host: Host,
@@ -161,7 +165,7 @@ function destinationOf(
 
 type NotificationMessage = MessageInitShape<typeof ReplayAlertRuleResponse_NotificationSchema>;
 
-/** The fields that only callers see who may change destinations. */
+/** The fields that only callers who may change destinations see. */
 function confidential(
   view: ProjectView,
   { destination, recipient, body }: ReplayedNotification,
