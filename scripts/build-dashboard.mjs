@@ -1,11 +1,13 @@
 /**
  * `npm run dashboard`, and a part of `prepare`: builds the dashboard into `dist/dashboard`. Plain
- * JavaScript for any Node that runs npm (20 and newer), because `npm ci` runs it before ours counts.
+ * JavaScript for any Node that runs npm (20 and newer), because `npm ci` runs it before the pinned
+ * Node is used.
  *
  *     src/dashboard/main.tsx  -> main-HASH.js and a chunk for each page, loaded when it is opened
- *     src/dashboard/theme.ts  -> theme-HASH.js, a classic script that runs before anything is painted
+ *     src/dashboard/theme.ts  -> theme-HASH.js, a classic script that runs before anything is
+ *     painted
  *     style/main.css          -> style-HASH.css
- *     each also as .br and .gz; manifest.json names them, LICENSES.txt what they contain
+ *     each also as .br and .gz; manifest.json names them, LICENSES.txt lists their licences
  *
  * The same sources give the same bytes.
  */
@@ -26,10 +28,10 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = join(root, 'src/dashboard');
-/** Where the service looks for it. */
+/** The service looks for it here. */
 export const dashboardFolder = join(root, 'dist/dashboard');
 
-/** Of packages that reach the browser. */
+/** Allowed licences of packages that reach the browser. */
 const LICENSES = ['MIT', 'ISC'];
 
 const shared = {
@@ -51,7 +53,7 @@ const shared = {
 
 /**
  * Builds into `folder`, which is replaced as a whole. Returns the manifest and esbuild's metafile.
- * Throws when the sources have a fault, or a package another licence than MIT or ISC.
+ * Throws if the sources have a fault, or a package has a licence other than MIT or ISC.
  */
 export async function buildDashboard({ folder = dashboardFolder } = {}) {
   const { build } = await import('esbuild');
@@ -88,12 +90,12 @@ export async function buildDashboard({ folder = dashboardFolder } = {}) {
   return { manifest, metafile: { inputs, outputs } };
 }
 
-/** Folders that the entry and every page are made of. */
+/** Folders that the entry and every page use. */
 const FOUNDATION = ['components', 'data', 'layout', 'messages', 'router'];
 
 /**
- * esbuild makes a chunk for each set of pages that share a module: a dozen requests before the first
- * page. The entry and all pages import the whole foundation, so that it is one chunk.
+ * esbuild makes a chunk for each set of pages that share a module: a dozen requests before the
+ * first page. The entry and all pages import the whole foundation, so that it is one chunk.
  */
 const foundationFirst = {
   name: 'foundation-first',
@@ -110,17 +112,20 @@ const foundationFirst = {
 };
 
 /**
- * Types vanish in the build: what is left came by a value import. The server's code stays on the
- * server, and the messages of src/gen with it: the browser speaks JSON, without their schemas.
+ * Types vanish in the build, so what is left was imported as a value. The server's code stays on
+ * the server, and so do the messages of src/gen: the browser speaks JSON, without their schemas.
  */
 function assertBrowserCode(inputs) {
   const alien = inputs.find(
     (path) => !/^src\/dashboard\/(?!serving\/)|(^|\/)node_modules\//.test(path),
   );
-  if (alien) throw new Error(`The dashboard imports a value of ${alien}: import its types alone`);
+  if (alien) throw new Error(`The dashboard imports a value of ${alien}. Import only its types`);
 }
 
-/** Digest of all that the build reads of this project; the versions of packages are in the lock. */
+/**
+ * Digest of everything that the build reads of this project; the versions of packages are in the
+ * lock file.
+ */
 export function sourcesDigest() {
   const digest = createHash('sha256');
   const files = [
@@ -137,7 +142,7 @@ export function sourcesDigest() {
   return digest.digest('hex');
 }
 
-/** True when `dist/dashboard` was built from the sources as they are. */
+/** True if `dist/dashboard` was built from the current sources. */
 export function isCurrent(folder = dashboardFolder) {
   const path = join(folder, 'manifest.json');
   return existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).sources === sourcesDigest();
@@ -151,13 +156,10 @@ function filesBelow(folder) {
 }
 
 /**
- * What the server needs to know of the files: their types, and which of them a page needs first.
- * @returns {{
- *   entries: Record<'main' | 'style' | 'theme' | 'icon', string>,
- *   preload: string[],
- *   pages: Record<string, string[]>,
- *   files: Record<string, string>,
- * }}
+ * The facts about the files that the server needs: their types, and which of them a page needs
+ * first.
+ * @returns {{ entries: Record<'main' | 'style' | 'theme' | 'icon', string>, preload: string[],
+ * pages: Record<string, string[]>, files: Record<string, string>, }}
  */
 function manifestOf(outputs) {
   const names = new Map(
@@ -167,7 +169,7 @@ function manifestOf(outputs) {
     const found = Object.entries(outputs).find(
       ([path, { entryPoint }]) => entryPoint === source && path.endsWith(ending),
     );
-    if (!found) throw new Error(`The build made nothing of ${source}`);
+    if (!found) throw new Error(`The build produced nothing from ${source}`);
     return found[0];
   };
   const main = entry('src/dashboard/main.tsx', '.js');
@@ -185,15 +187,20 @@ function manifestOf(outputs) {
       theme: names.get(entry('src/dashboard/theme.ts', '.js')),
       icon: names.get(icon),
     },
-    /** Chunks that the entry imports: announced by the shell, so that they load side by side. */
+    /** Chunks that the entry imports, announced by the shell so that they load in parallel. */
     preload: first.slice(1).map((path) => names.get(path)),
-    /** By the page: the chunk of its module, then those that it imports beyond what is loaded by then. */
+    /**
+     * By page: the chunk of its module, then those that it imports beyond what is already loaded.
+     */
     pages: Object.fromEntries(pages),
     files: Object.fromEntries(files.map((name) => [name, typeOf(name)])),
   };
 }
 
-/** The module of each page, as pages/registry.ts writes them: read as text, since it is browser code. */
+/**
+ * The module of each page, from pages/registry.ts, which is read as text because it is browser
+ * code.
+ */
 function pageModules() {
   const text = readFileSync(join(sources, 'pages/registry.ts'), 'utf8');
   const row = /^ {2}(\w+): \(\) =>\s*import\('\.\/([^']+)'\),$/gm;
@@ -203,12 +210,14 @@ function pageModules() {
   ]);
 }
 
-/** esbuild makes a module of the address of an entry that is no script; nobody loads it. */
+/**
+ * For an entry that is not a script, esbuild makes a module of its address, which is never loaded.
+ */
 function isEmptyEntry(name) {
   return /^icon-[^.]*\.js$/.test(name);
 }
 
-/** The path and those that it imports at once, each once. */
+/** The path and its static imports, without duplicates. */
 function staticImports(outputs, path, found = new Set()) {
   if (found.has(path)) return [...found];
   found.add(path);
@@ -226,7 +235,8 @@ const TYPES = {
 
 function typeOf(name) {
   const type = TYPES[name.split('.').at(-1)];
-  if (!type) throw new Error(`The build made ${name}, of a kind that the service does not serve`);
+  if (!type)
+    throw new Error(`The build made ${name}, a kind of file that the service does not serve`);
   return type;
 }
 
@@ -246,16 +256,21 @@ function licensesOf(outputs) {
       readFileSync(join(root, folder, 'package.json'), 'utf8'),
     );
     if (!LICENSES.includes(license)) {
-      throw new Error(`${name} has the licence ${license}: only ${LICENSES.join(' and ')} go out`);
+      throw new Error(
+        `${name} has the licence ${license}, but only ${LICENSES.join(' and ')} are allowed in the browser`,
+      );
     }
     const file = readdirSync(join(root, folder)).find((one) => /^licen[cs]e/i.test(one));
-    if (!file) throw new Error(`${name} has no licence file: its text must go out with it`);
+    if (!file) throw new Error(`${name} has no licence file, whose text must be delivered with it`);
     return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8')}`;
   });
   return parts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Writes beside the folder first: who reads meanwhile finds the old build or the new one. */
+/**
+ * Writes next to the folder first, so that concurrent readers find either the old build or the new
+ * one.
+ */
 function writeAll(folder, files) {
   const next = `${folder}.new-${process.pid}`;
   const old = `${folder}.old-${process.pid}`;
@@ -275,14 +290,14 @@ function writeAll(folder, files) {
   rmSync(old, { recursive: true, force: true });
 }
 
-/** The native program is an optional dependency: without it the service runs, without the pages. */
+/** The native program is an optional dependency. Without it, the service runs without the pages. */
 function isWithoutEsbuild(error) {
   return error?.code === 'ERR_MODULE_NOT_FOUND' || /could not be found/.test(error?.message ?? '');
 }
 
 /**
- * `npm start` builds what has changed since, so that after "git pull" it shows what was pulled. Where
- * that fails, the service starts with what is there, and its banner says what is wrong with it.
+ * `npm start` rebuilds after changes, so that it shows what "git pull" fetched. If that fails, the
+ * service starts with the existing build, and its banner reports the problem.
  */
 const isBeforeStart = process.argv.includes('--if-changed');
 

@@ -1,11 +1,13 @@
 /**
  * `npm run cluster`: three nats-servers and three members of the service on this machine, below
- * `data/cluster`, until Ctrl-C, or this process is killed. The ports are fixed, so that a second start finds what the first made:
+ * `data/cluster`, until Ctrl-C or until this process is killed. The ports are fixed, so that a
+ * second start finds what the first one made:
  *
- *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside it
+ *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside
+ *     it
  *     member-1..3  API 8080..8082, metrics 9464..9466      data/cluster/member-N
  *
- * `scripts/cluster.ts member N` is one member, in this process: what the Procfile starts.
+ * `scripts/cluster.ts member N` is one member, in this process. The Procfile starts these.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -45,13 +47,13 @@ Starts three nats-servers and three members of the service; Ctrl-C stops them.
   --in FOLDER            everything is in data/cluster below it; default: this checkout
 `;
 
-/** How a member is started by hand in the checkout, e.g. after it was killed. */
+/** Command that starts a member by hand in the checkout, e.g. after it was killed. */
 function startOf(number: number): string {
   const where = resolve() === resolve(ROOT) ? '' : ` --in ${resolve()}`;
   return `node_modules/.bin/node scripts/cluster.ts member ${number}${where}`;
 }
 
-/** A file of the cluster, as it is named from the checkout. */
+/** A file of the cluster, as a path from the checkout. */
 function shown(name: string): string {
   const path = join(FOLDER, name);
   return resolve() === resolve(ROOT) ? path : resolve(path);
@@ -59,7 +61,7 @@ function shown(name: string): string {
 
 class CannotStart extends Error {}
 
-/** Settings of a member; the first one makes the project demo and watches this machine. */
+/** Settings of a member. The first one makes the project demo and monitors this machine. */
 function memberFlags(number: number): string[] {
   const isFirst = number === 1;
   return [
@@ -71,13 +73,13 @@ function memberFlags(number: number): string[] {
   ];
 }
 
-/** One key for all members, made by whichever starts first. */
+/** One key for all members, made by the one that starts first. */
 function makeKey(): void {
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
   const own = `${KEY}.${process.pid}`;
   writeFileSync(own, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   try {
-    // Fails where there is one: nobody ever sees half of it, or another one.
+    // Fails if it exists, so that no member ever sees a part of it, or another key.
     linkSync(own, KEY);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -92,7 +94,7 @@ interface Running {
   readonly exited: Promise<unknown>;
 }
 
-/** A runner's Ctrl-C reaches us alone, and is passed on in order. */
+/** A runner's Ctrl-C reaches only this process, which passes it on in order. */
 function start(name: string, program: string, args: readonly string[], hint: string): Running {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const exited = new Promise<void>((resolve) => {
@@ -109,8 +111,8 @@ function start(name: string, program: string, args: readonly string[], hint: str
 }
 
 /**
- * Stops what still runs when nobody holds its input any more: this process was killed. First the
- * members, which say goodbye to the others through the servers.
+ * Stops the remaining processes when this process was killed and its end of the pipe is closed:
+ * first the members, which sign off from the others through the servers.
  */
 const WATCH = `
 while read -r kind pid; do
@@ -130,13 +132,13 @@ done
 kill -TERM $servers 2> /dev/null
 `;
 
-/** Returns a function that reports to the watcher: all has been stopped in good order. */
+/** Returns a function that tells the watcher that everything was stopped in order. */
 function watchOver(servers: readonly Running[], members: readonly Running[]): () => void {
   const watcher = spawn('sh', ['-c', WATCH], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  // Without it the cluster runs as well.
+  // The cluster also runs without it.
   watcher.on('error', () => {});
   watcher.stdin.on('error', () => {});
   for (const { child } of members) watcher.stdin.write(`member ${child.pid}\n`);
@@ -146,7 +148,7 @@ function watchOver(servers: readonly Running[], members: readonly Running[]): ()
 
 let isStopping = false;
 
-/** Servers say much that nobody needs at first: it goes to a file. */
+/** Servers log much that is rarely needed, so it goes to a file. */
 function startServer(nats: string, number: number): Running {
   const config = join(ROOT, 'docs', 'operations', 'nats-cluster', `local-${number}.conf`);
   const name = `nats-${number}`;
@@ -160,7 +162,7 @@ function startServer(nats: string, number: number): Running {
   return server;
 }
 
-/** The lines of a member are shown under its name. */
+/** The lines of a member are printed with its name. */
 function startMember(number: number): Running {
   const script = fileURLToPath(import.meta.url);
   const name = `member-${number}`;
@@ -196,7 +198,7 @@ function say(sentence: string): void {
   process.stdout.write(`cluster  | ${sentence}\n`);
 }
 
-/** Path of nats-server: the option's, or the one in PATH. Throws with how to get it. */
+/** Path of nats-server: the option's, or the one in PATH. Throws with instructions to get it. */
 function findNats(named: string | undefined): string {
   const folders = (process.env.PATH ?? '').split(delimiter);
   const candidates = named ? [named] : folders.map((folder) => join(folder, 'nats-server'));
@@ -210,7 +212,7 @@ function findNats(named: string | undefined): string {
   });
   if (found !== undefined) return found;
   throw new CannotStart(
-    `${named ?? 'nats-server'} is not a program here: install nats-server 2.10.27 or newer (Debian's ` +
+    `${named ?? 'nats-server'} is not a program here. Install nats-server 2.10.27 or newer (Debian's ` +
       'package nats-server, or one file from its releases), or name it: npm run cluster -- --nats-server PATH',
   );
 }
@@ -226,9 +228,7 @@ async function assertPortsFree(): Promise<void> {
       server.close();
       if (isFree) continue;
       const what = `Port ${port(first, number)} of 127.0.0.1 is taken`;
-      throw new CannotStart(
-        `${what}: stop the program that has it, or the cluster that runs already`,
-      );
+      throw new CannotStart(`${what}. Stop the program that uses it, or the running cluster`);
     }
   }
 }
@@ -261,9 +261,9 @@ function showAddresses(members: readonly Running[]): void {
   } catch {
     // Without the demo project there is no link.
   }
-  say(`who acts for what: npx svc admin members --data ${shown('member-1')}`);
-  say(`what the nats-servers say: ${shown('nats-1.log')}, and beside it`);
-  say('Ctrl-C stops all of it');
+  say(`to list the members and their shares: npx svc admin members --data ${shown('member-1')}`);
+  say(`the logs of the nats-servers: ${shown('nats-1.log')}, and beside it`);
+  say('Ctrl-C stops everything');
 }
 
 async function runCluster(named: string | undefined): Promise<number> {
@@ -282,10 +282,10 @@ async function runCluster(named: string | undefined): Promise<number> {
   const members = NUMBERS.map(startMember);
   const stopped = watchOver(servers, members);
   try {
-    say('three nats-servers and three members start: about 20 s');
+    say('starting three nats-servers and three members, about 20 s');
     const isReady = await untilReady(members, stopping.signal);
     if (!stopping.signal.aborted) {
-      if (!isReady) say('not every member is ready after two minutes: see their lines above');
+      if (!isReady) say('some members are not ready after two minutes: see their lines above');
       showAddresses(members);
     }
     const ended = Promise.all([...servers, ...members].map(({ exited }) => exited));

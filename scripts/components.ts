@@ -1,7 +1,7 @@
 /**
- * `npm run components`: the real programs that the tests need, and what is missing of them. `install`
- * brings them: no address and no list of packages is needed beside the checkout. The rows are those of
- * `test/support/components.ts`.
+ * `npm run components`: the real programs that the tests need, and which of them are missing.
+ * `install` brings them; no address and no list of packages is needed beside the checkout. The rows
+ * are those of `test/support/components.ts`.
  */
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * `npm run draw`: writes the drawings of every registered machine to docs/machines, and picture and
  * table of the rooms for docs/architecture.md. `node scripts/draw.ts --check` writes nothing, names
- * the files that are out of date, and exits 1.
+ * the files that are out of date, and exits with code 1.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,9 @@
 /**
- * `npm run gate`: everything that a change has to pass, as `.ci/run` runs it once the machine has its
- * components. The checks run beside the programs that look for faults by chance, then all tests run,
- * side by side as far as the CPU allows, then the attack on threads.
- * A step's output is printed when it ends; that of the tests as it comes. Then follow the times of
- * the steps and, as the last line, `N passed, N failed`, in which a failed step counts as a failure.
+ * `npm run gate`: everything that a change must pass, as run by `.ci/run` once the machine has its
+ * components. First the checks run beside the programs that search for faults by chance, then all
+ * tests, side by side as far as the CPU allows, then the attack on threads. A step's output is
+ * printed when it ends; that of the tests as it arrives. Then follow the times of the steps and, as
+ * the last line, `N passed, N failed`, in which a failed step counts as a failure.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface Step {
   readonly name: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Its output is printed as it comes, and its last line has the counts of the gate. */
+  /** Its output is printed as it arrives, and its last line has the counts of the gate. */
   readonly isTests?: boolean;
 }
 
@@ -29,7 +29,10 @@ export interface StepEnd {
 
 const COUNTS = /^(\d+) passed, (\d+) failed(?:, \d+ skipped)?$/;
 
-/** Runs sequences of steps beside each other; a step starts when the one before it has ended. */
+/**
+ * Runs sequences of steps in parallel. A step starts when the previous one of its sequence has
+ * ended.
+ */
 export async function runSequences(
   sequences: readonly (readonly Step[])[],
   print: (text: string) => void,
@@ -49,7 +52,7 @@ export function summary(ends: readonly StepEnd[]): string {
     return `${isOk ? 'ok    ' : 'not ok'}${seconds} s  ${name}\n`;
   });
   const counts = ends.find((end) => end.counts)?.counts ?? { passed: 0, failed: 0 };
-  // Failed tests are counted themselves.
+  // Failed tests are already counted themselves.
   const failedSteps = ends.filter((end) => !end.isOk && !end.counts?.failed).length;
   return `\n${times.join('')}${counts.passed} passed, ${counts.failed + failedSteps} failed\n`;
 }
@@ -95,7 +98,7 @@ function npm(name: string, ...args: readonly string[]): Step {
 type Sequences = readonly (readonly Step[])[];
 
 /**
- * The stages, one after the other.
+ * The stages, one after another.
  * @param shared folder of traces and suites beside the checkout; a clone has none
  */
 function stagesOf(
@@ -118,9 +121,9 @@ function stagesOf(
         npm('attack', '--minutes', '3', '--except', 'threads'),
       ],
     ],
-    // They read the dashboard that the checks build, and share the CPU among themselves.
+    // They read the dashboard that the checks build, and share the CPU with each other.
     tests: [[tests]],
-    // The threads of queries stand back for other programs: this class needs the machine to itself.
+    // The threads of queries yield to other programs, so this class needs the machine to itself.
     alone: [[npm('attack', '--minutes', '3', '--only', 'threads', '--busy-machine')]],
   };
 }
@@ -129,7 +132,7 @@ if (import.meta.main) {
   const shared = componentTable.get('shared folder')?.find();
   const print = (text: string) => void process.stdout.write(text);
   if (shared === undefined)
-    print('No traces and suites beside the checkout: their tests are skipped\n');
+    print('No traces and suites beside the checkout; their tests are skipped\n');
   const ends: StepEnd[] = [];
   for (const stage of Object.values(stagesOf(shared))) {
     ends.push(...(await runSequences(stage, print)));

@@ -1,7 +1,8 @@
 /**
  * `npm run generate`: TypeScript from the .proto files, every page that is made from a table in the
- * code, and the bundle of the composite action. With `--check` nothing is written; what is stale is named and the exit code is 1.
- * With `--baseline`, at a release, it also keeps what the messages are from then on compared with.
+ * code, and the bundle of the composite action. With `--check`, nothing is written; stale files are
+ * named and the exit code is 1. With `--baseline`, at a release, it also stores the messages with
+ * which later ones are compared.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { goFiles } from './go-messages.ts';
 import { type Page, pages } from './pages.ts';
 import { RELEASED_MESSAGES } from './released-messages.ts';
 
-/** Of package.json the version alone: what the project is built with is no part of the bundle. */
+/** Only the version of package.json; the build tools are not part of the bundle. */
 const versionAlone: Plugin = {
   name: 'version alone',
   setup: ({ onLoad }) =>
@@ -22,7 +23,7 @@ const versionAlone: Plugin = {
     }),
 };
 
-/** Its runner has any Node from 20 on, and nothing of this project installed. */
+/** Its runner has any Node from 20 on, and nothing else of this project installed. */
 const actionBundle: Page = { path: 'action/exchange.cjs', text: () => bundle };
 const { outputFiles } = await build({
   entryPoints: ['src/cli/ci/exchange.ts'],
@@ -49,7 +50,7 @@ if (process.argv.includes('--baseline')) {
   execFileSync('buf', ['build', '--exclude-source-info', '--output', RELEASED_MESSAGES]);
 }
 
-/** src/gen from src/proto, by way of a scratch folder so that a check writes nothing here. */
+/** src/gen from src/proto, through a scratch folder, so that a check writes nothing here. */
 function generateMessages(): string[] {
   execFileSync('buf', ['lint'], { stdio: 'inherit' });
   if (!check) {

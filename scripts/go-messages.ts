@@ -1,10 +1,10 @@
 /**
- * The Go module's messages and methods, made from the .proto files: one Go file for each. By our
- * own hand because the module takes the standard library alone, and the protobuf library for Go is
- * none of it; JSON is all that it speaks. What the proto says in comments, the Go code says too.
+ * The Go module's messages and methods, made from the .proto files: one Go file for each. They are
+ * made by our own code, because the module uses only the standard library, not the protobuf library
+ * for Go; it speaks only JSON. The Go code has the comments of the .proto files.
  *
- * int64 travels as a string; what has presence (optional fields, messages) is a pointer, so that
- * "not observed" is nil and never a zero.
+ * int64 is encoded as a string. Fields with presence (optional fields, messages) are pointers, so
+ * that "not observed" is nil and never a zero.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -22,12 +22,12 @@ import { FileDescriptorSetSchema, StructSchema } from '@bufbuild/protobuf/wkt';
 import { policy } from '../src/gen/svc/options/v1/policy_pb.ts';
 
 const FOLDER = 'sdk/go';
-/** Whose messages and methods a client needs. */
+/** Files with messages and methods that a client needs. */
 const FILES = /^svc\/(audit|iam|ingest|monitoring|project)\/v1\//;
-/** Messages whose name the module has for something else: client.go's `Session` is a secret. */
+/** Messages whose name the module uses for something else: client.go's `Session` is a secret. */
 const RENAMED: Readonly<Record<string, string>> = { 'svc.project.v1.Session': 'ListedSession' };
 
-/** Every file that is made, with its text. Runs buf, which reads the .proto files. */
+/** Every generated file, with its text. Runs buf, which reads the .proto files. */
 export function goFiles(): { readonly path: string; readonly text: string }[] {
   const image = execFileSync('buf', ['build', '--output', '-#format=binpb'], {
     maxBuffer: 64 * 1024 * 1024,
@@ -76,7 +76,7 @@ function methodText(method: DescMethod, comments: Comments): string {
   ];
   const answer = goName(method.output);
   const more = [
-    ...(access === ACCESS_HUMAN ? ['For people alone: with a session, and no key.'] : []),
+    ...(access === ACCESS_HUMAN ? ['Only for people: with a session, not with a key.'] : []),
     ...(method.methodKind === 'server_streaming' ? [WATCHED] : []),
   ];
   const comment = docComment(method.name, comments.of(method), '', more);
@@ -91,12 +91,12 @@ function methodText(method: DescMethod, comments: Comments): string {
   return `${comment}${facing}) (*${answer}, error) {\n\treturn ${call}\n}\n`;
 }
 
-/** What watch.go does. */
+/** Describes the behaviour of watch.go. */
 const WATCHED = 'An error of take, or the end of the context, ends it too.';
 const ACCESS_NONE = 5;
 const ACCESS_HUMAN = 6;
 
-/** What a request may be sent again under, if it has such an id: see retry.go. */
+/** The id under which a request may be sent again, if it has one: see retry.go. */
 function requestIdText({ input }: DescMethod): string[] {
   const id = input.fields.find(({ name }) => name === 'request_id' || name === 'batch_id');
   if (id === undefined) return [];
@@ -113,13 +113,13 @@ function messageText(message: DescMessage, comments: Comments): string {
     const line = `\t${goField} ${type} \`json:"${field.jsonName}${jsonOptions(field)}"\`\n`;
     return `${docComment('', comments.of(field), '\t')}${line}`;
   });
-  // A blank line ends what gofmt aligns: each field then is formatted as it is written.
+  // A blank line ends gofmt's alignment, so that each field is formatted as it is written.
   return `${comment}type ${name} struct {\n${fields.join('\n')}}\n`;
 }
 
 /**
- * Fields that became optional after a release in which they were plain. A pointer would break the
- * programs of that release, so that they stay plain, and are always written: a zero is one.
+ * Fields that became optional after a release in which they were plain. A pointer would break
+ * programs written for that release, so they stay plain and are always written, even if zero.
  */
 const ALWAYS_WRITTEN: ReadonlySet<string> = new Set(['svc.ingest.v1.Value.value']);
 
@@ -144,7 +144,7 @@ function goType(field: DescField): string {
   if (field.fieldKind === 'list') {
     if (field.listKind === 'message') return `[]${goName(field.message)}`;
     if (field.listKind === 'enum') return `[]${goName(field.enum)}`;
-    // A list of int64 would be one of strings, for which encoding/json has no option.
+    // A list of int64 would be a list of strings, for which encoding/json has no option.
     if (isInt64(field)) throw unknown(field);
     return `[]${scalar(field)}`;
   }
@@ -213,7 +213,9 @@ function pascal(snake: string): string {
     .join('');
 }
 
-/** Comment lines, each ended; a declaration's begins with its name, as Go's readers expect. */
+/**
+ * Comment lines, each terminated. A declaration's comment starts with its name, as is usual in Go.
+ */
 function docComment(
   name: string,
   text: string,

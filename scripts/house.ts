@@ -1,9 +1,9 @@
 /**
- * `npm run house`: the readability of the checkout as figures beside their goals, then what is left
- * to do as lists. With `--checkout DIR` an older checkout (with its dependencies installed) is
- * measured first, in a column of its own; `--json` prints everything found, `--words` each old word
- * with its place; `--no-journeys` leaves out the figures for which a service is started;
- * `--journey NAME` prints the files of one journey, in the order in which they are entered.
+ * `npm run house`: figures of the readability of the checkout beside their goals, then lists of the
+ * remaining work. With `--checkout DIR`, an older checkout (with its dependencies installed) is
+ * measured first, in a column of its own. `--json` prints everything found, `--words` each old word
+ * with its place. `--no-journeys` omits the figures that require starting a service. `--journey
+ * NAME` prints the files of one journey, in the order of entry.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,10 @@ function printWords(): void {
   }
 }
 
-/** The journeys whose names contain `name`: each file with its lines and where it is imported. */
+/**
+ * The journeys whose names contain `name`: each file with its number of lines and the place of its
+ * import.
+ */
 async function printJourney(name: string): Promise<void> {
   const root = realpathSync(process.cwd());
   const { sources } = readCheckout(root);

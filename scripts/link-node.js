@@ -1,6 +1,6 @@
 // Runs after `npm install`, as this project's own `prepare`: puts the pinned Node where npm's
-// scripts find it first. npm 11 has done so already; npm 10 takes node_modules/.bin/node away again
-// when it leaves out the Node for the other processor. Plain JavaScript, for any Node that runs npm.
+// scripts find it first. npm 11 has already done so; npm 10 removes node_modules/.bin/node when it
+// omits the Node for the other processor. Plain JavaScript, for any Node that runs npm.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';

@@ -1,4 +1,4 @@
-/** The pages made from tables in the code: where they lie, and how their text comes about. */
+/** The pages made from tables in the code: their paths, and the generators of their text. */
 
 import { allCommands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';

@@ -1,10 +1,11 @@
 /**
- * `npm run release [-- --folder DIR] [--version V]`: builds what is handed out to others, from this
+ * `npm run release [-- --folder DIR] [--version V]`: builds the artefacts of a release from this
  * checkout with its dependencies installed, and needs no network.
  *
- *     svc-VERSION-linux-ARCH.tar.gz   the program with its Node and all that it needs: unpack and run bin/svc
+ *     svc-VERSION-linux-ARCH.tar.gz   the program with its Node and all its dependencies: unpack
+ *     and run bin/svc
  *     svc_VERSION_ARCH.deb            the same as a Debian package, with unit, user and /etc/svc
- *     svc-sdk-VERSION.tgz             the SDK for TypeScript alone, for npm
+ *     svc-sdk-VERSION.tgz             only the SDK for TypeScript, for npm
  *     SHA256SUMS                      checksums of these
  *
  * The same checkout gives the same bytes: entries are sorted, and have the time of the last commit.
@@ -21,9 +22,9 @@ import { assembleDebian } from './release/debian.ts';
 import { assembleProgram, bytesOf } from './release/program.ts';
 import { assembleSdk } from './release/sdk-package.ts';
 
-/** Unpacked size of the program, bytes; more is a fault of the release. */
+/** Maximum unpacked size of the program, bytes; more is a fault of the release. */
 const PROGRAM_BYTES_MAX = 150e6;
-/** Unpacked size of the SDK, bytes. */
+/** Maximum unpacked size of the SDK, bytes. */
 const SDK_BYTES_MAX = 5e6;
 
 const { values } = parseArgs({
@@ -32,7 +33,8 @@ const { values } = parseArgs({
     version: { type: 'string', default: packageJson.version },
   },
 });
-// Folders that are made here are for everybody to read, whatever the builder's umask; files follow in `archive`.
+// Folders that are made here are readable by everyone, whatever the builder's umask; files follow
+// in `archive`.
 process.umask(0o022);
 const folder = resolve(values.folder);
 const { version } = values;
@@ -60,7 +62,7 @@ async function release(): Promise<void> {
   async function programArchive(): Promise<string> {
     const name = `svc-${version}-linux-${process.arch}`;
     assembleProgram(join(scratch, name), version);
-    // The checkout's own copy may be served, or replaced, meanwhile.
+    // The checkout's own build may be in use, or replaced, meanwhile.
     await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
     assertSize(name, PROGRAM_BYTES_MAX);
     return archive(name, 'tar.gz');
@@ -96,7 +98,8 @@ async function release(): Promise<void> {
 function assertSize(tree: string, bytesMax: number): void {
   const bytes = bytesOf(join(scratch, tree));
   process.stdout.write(`${tree}: ${(bytes / 1e6).toFixed(1)} MB unpacked\n`);
-  if (bytes > bytesMax) throw new Error(`${tree} has ${bytes} bytes, of at most ${bytesMax}`);
+  if (bytes > bytesMax)
+    throw new Error(`${tree} has ${bytes} bytes; at most ${bytesMax} are allowed`);
 }
 
 function written(name: string): string {

@@ -1,8 +1,8 @@
 /**
- * `npm run requirements`: prints each requirement with the tests that show it. Ids as arguments
- * select requirements (`npm run requirements EVAL-03 HOOK-28`); `--json` prints the index for
- * programs (`npm run --silent requirements -- --json`): a list of `{ id, title, tests }`, each test
- * as `{ file, name }`. Unknown ids and options end it with code 2.
+ * `npm run requirements`: prints each requirement with its tests. Ids as arguments select
+ * requirements (`npm run requirements EVAL-03 HOOK-28`); `--json` prints the index for programs
+ * (`npm run --silent requirements -- --json`): a list of `{ id, title, tests }`, each test as `{
+ * file, name }`. Unknown ids and options exit with code 2.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

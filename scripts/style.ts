@@ -1,22 +1,25 @@
 /**
- * The style test: rules that a linter does not know. Each ban names its replacement; the limits on
- * length may only get stricter. Text is read, nothing is parsed: a rule that needs more than a
- * line at a time belongs in the linter.
+ * The style test: rules that the linter does not have. Each ban names its replacement; the limits
+ * on length may only get stricter. It reads text line by line without parsing; a rule that needs
+ * more than a line at a time belongs in the linter.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const FILE_LINES_MAX = 600;
-/** A literal takes a line for each of its properties, so a function that builds one is long and simple. */
+/**
+ * A literal takes a line for each of its properties, so a function that builds one is long but
+ * simple.
+ */
 const FUNCTION_LINES_MAX = 90;
 
 interface Ban {
   readonly pattern: RegExp;
   readonly message: string;
-  /** Files that it is about; absent: all. */
+  /** Files to which it applies; absent: all. */
   readonly within?: RegExp;
-  /** Files in which it is allowed: the port that owns it. */
+  /** Files that are exempt: the port that owns it. */
   readonly except?: RegExp;
 }
 
@@ -26,25 +29,25 @@ const BROWSER = /^src\/dashboard\/(?!serving\/)/;
 const bans: readonly Ban[] = [
   {
     pattern: /\bDate\.now\(|new Date\(\)|performance\.now\(/,
-    message: 'reads a clock: take a Clock (streams/platform/clock.ts)',
+    message: 'reads a clock: use a Clock (streams/platform/clock.ts)',
     except:
       /^(streams\/platform\/clock\.ts|src\/dashboard\/data\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/,
-    message: 'makes randomness: take a Random (streams/platform/random.ts)',
+    message: 'makes randomness: use a Random (streams/platform/random.ts)',
     except:
       /^(streams\/platform\/random\.ts|src\/dashboard\/data\/new-id\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bsetTimeout\(|\bsetInterval\(/,
-    message: 'starts a timer: take a Clock (streams/platform/clock.ts)',
+    message: 'starts a timer: use a Clock (streams/platform/clock.ts)',
     except:
       /^(streams\/platform\/clock\.ts|src\/dashboard\/data\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bconsole\.(log|error|warn|info|debug)\(/,
-    message: 'writes to the console: take the Log, or process.stdout in a command',
+    message: 'writes to the console: use the Log, or process.stdout in a command',
     except: /^(bench\/|scripts\/)/,
   },
   {
@@ -63,38 +66,39 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /\.skip\(|\bskip: true\b/,
-    message: 'skips a test: declare what it needs',
+    message: 'skips a test: declare its requirements',
     except: /^scripts\/style\.ts$/,
   },
   {
-    // In running text a space, a comma or the end of the sentence follows; in a longer address not.
+    // In running text, a space, a comma or the end of the sentence follows; in a longer address,
+    // something else does.
     pattern:
       /[a-z] (at |by |to )?\$\{(?!shownUrl\()[\w.]*([uU]rl|[uU]ri|URL|servers)\}([ ,;:`']|$)/,
     message:
-      'shows an address with whatever login is in it: use shownUrl (streams/platform/shown-url.ts)',
+      'shows an address that may contain a login: use shownUrl (streams/platform/shown-url.ts)',
     except: /^(test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /BadSetting\(`.*JSON\.stringify/,
     message:
-      'quotes a value that may hold a password: take quote (src/platform/settings/setting-kinds.ts)',
+      'quotes a value that may contain a password: use quote (src/platform/settings/setting-kinds.ts)',
     except: /^scripts\/style\.ts$/,
   },
   {
     pattern: /(\?\?|\|\|)=? 0\b/,
-    message: 'makes a zero of what is absent: show that there is no reading',
+    message: 'turns an absent value into a zero: show that there is no reading',
     within: BROWSER,
   },
   {
     pattern: /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML)\b/,
-    message: 'makes markup of text: return elements',
+    message: 'builds markup from text: return elements',
     within: BROWSER,
   },
 ];
 
 const badNames = /(^|\/)(utils?|helpers?|common|misc|manager)(\.|\/)/;
 
-/** Every finding of the checkout in `folder`, as `file:line message`; empty when it is clean. */
+/** All findings of the checkout in `folder`, as `file:line message`; empty if it is clean. */
 export function styleFindings(folder: string): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: folder,
@@ -113,8 +117,8 @@ function fileFindings(file: string, text: string): string[] {
   const findings: string[] = [];
   const find = (line: number, message: string): void =>
     void findings.push(`${file}:${line} ${message}`);
-  if (badNames.test(file)) find(1, 'has a name that says nothing: name what it holds');
-  if (!/^(#!.*\n)?\s*\/(\*\*|\/)/.test(text)) find(1, 'has no header: say what it is and why');
+  if (badNames.test(file)) find(1, 'has a name without meaning: name its content');
+  if (!/^(#!.*\n)?\s*\/(\*\*|\/)/.test(text)) find(1, 'has no header: state what it is and why');
   if (lines.length > FILE_LINES_MAX)
     find(1, `has ${lines.length} lines, more than ${FILE_LINES_MAX}`);
   for (const [i, line] of lines.entries()) {
@@ -130,7 +134,9 @@ function fileFindings(file: string, text: string): string[] {
   return findings;
 }
 
-/** Functions and methods by indentation: from a line that opens one to its closing brace. */
+/**
+ * Functions and methods, found by indentation: from the line that opens one to its closing brace.
+ */
 function longFunctions(lines: readonly string[]): { line: number; length: number }[] {
   const opening =
     /^(\s*)(export )?(async )?(function\b|(static |async |get |\*|#)*[\w#]+\(.*\).*\{$)/;

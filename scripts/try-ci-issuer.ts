@@ -1,6 +1,6 @@
 /**
- * `npm run ci-issuer [-- --port N]`: a CI platform to try keyless CI with, on this machine. It gives
- * whoever asks on loopback the identity token of one made-up workflow, in GitHub's form, and ends with
+ * `npm run ci-issuer [-- --port N]`: a CI platform on this machine, to try keyless CI. It gives any
+ * caller on loopback the identity token of one made-up workflow, in GitHub's form, and ends with
  * Ctrl-C. Its key is new at each start. docs/ci.md has the steps.
  *
  * Never name it in `SVC_CI_ISSUERS` of a service that other people use.
@@ -16,7 +16,7 @@ const { values } = parseArgs({ options: { port: { type: 'string', default: '9080
 const server = createServer();
 server.listen(Number(values.port), '127.0.0.1');
 await once(server, 'listening').catch(({ message }: Error) => {
-  process.stderr.write(`${message}: choose another port with --port\n`);
+  process.stderr.write(`${message}. Choose another port with --port\n`);
   process.exit(1);
 });
 const { port } = server.address() as AddressInfo;
@@ -28,7 +28,7 @@ const jwk = { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'RS256' };
 const WORKFLOW = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
 const COMMIT = '5f8d3c1b2a0e9f7d6c5b4a39281706f5e4d3c2b1';
 
-/** What a token of GitHub says of a push to the branch main, without an environment. */
+/** The claims of a GitHub token for a push to the branch main, without an environment. */
 const claims = {
   sub: 'repo:octo-org@65/octo-repo@74:ref:refs/heads/main',
   event_name: 'push',
@@ -82,7 +82,7 @@ server.on('request', async (request, response) => {
   response.end(JSON.stringify(answer ?? { message: 'Try /token?audience=URL' }));
 });
 process.stdout.write(
-  `A CI platform to try things with, at ${origin}. Ctrl-C ends it.\n\n` +
+  `A CI platform for experiments, at ${origin}. Ctrl-C ends it.\n\n` +
     `The service:  SVC_CI_ISSUERS=try=github@${origin} npm start\n` +
     `A job:        export ACTIONS_ID_TOKEN_REQUEST_URL='${origin}/token?' ACTIONS_ID_TOKEN_REQUEST_TOKEN=try\n`,
 );

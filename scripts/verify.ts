@@ -1,6 +1,6 @@
 /**
- * `npm run verify`: everything about the code that is checked without running it. Each check is
- * a command or a function of its own; all run, then one line each says what failed.
+ * `npm run verify`: all checks of the code that do not run it. Each check is a command or a
+ * function. All of them run, then one line each reports the failures.
  */
 import { spawnSync } from 'node:child_process';
 import { readCheckout } from './house/checkout.ts';

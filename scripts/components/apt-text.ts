@@ -1,8 +1,8 @@
-/** What apt's programs print, as data: the mirror of this machine, and the versions of a package. */
+/** Parsed output of apt's programs: the mirror of this machine, and the versions of a package. */
 
 /**
  * Address of the Debian mirror that this machine uses, from the output of `apt-get indextargets`.
- * Undefined when none is configured: the machine runs another system, or installs from a disc.
+ * Undefined if none is configured: the machine runs another system, or installs from a disc.
  */
 export function mirrorOf(indexTargets: string): string | undefined {
   const targets = indexTargets.split(/\n\n+/).map(fieldsOf);
@@ -35,8 +35,8 @@ export function versionsOf(madison: string): string[] {
 }
 
 /**
- * The version to take: the newest build of `wanted`, else the newest of all. Undefined when the suite
- * has none.
+ * The version to install: the newest build of `wanted`, otherwise the newest of all. Undefined if
+ * the suite has none.
  */
 export function chooseVersion(versions: readonly string[], wanted?: string): string | undefined {
   return versions.find((version) => upstreamOf(version) === wanted) ?? versions[0];

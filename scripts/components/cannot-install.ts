@@ -1,2 +1,2 @@
-/** A component cannot be installed, for a reason that a person can change: the message is for them. */
+/** A component cannot be installed, for a reason that a person can fix; the message is for them. */
 export class CannotInstall extends Error {}

@@ -1,6 +1,6 @@
 /**
  * Brings missing components: packages of this machine's suite by apt-get, programs of other suites
- * into the cache, and the image of the virtual machines. What is here costs nothing.
+ * into the cache, and the image of the virtual machines. Existing components cost nothing.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
@@ -20,8 +20,8 @@ export type Say = (line: string) => void;
 type Named = readonly [ComponentName, Component];
 
 /**
- * Installs with apt-get what the components need of this machine's suite. Throws CannotInstall, e.g.
- * for a user who may not.
+ * Installs with apt-get what the components need of this machine's suite. Throws CannotInstall,
+ * e.g. for a user without the rights.
  */
 export function installOnMachine(components: readonly Named[], say: Say): void {
   const packages = components.flatMap(([, { source, find }]) =>
@@ -41,7 +41,7 @@ export function installOnMachine(components: readonly Named[], say: Say): void {
   if (failure !== undefined) throw new CannotInstall(`apt-get failed: ${failure}`);
 }
 
-/** Returns what apt-get printed when it fails. */
+/** Returns the output of apt-get if it fails. */
 function aptGet(words: readonly string[]): string | undefined {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const options = ['-qq', '-oDPkg::Lock::Timeout=300'];
@@ -61,7 +61,7 @@ function isInstalled(name: string): boolean {
 
 /**
  * Brings one component that apt-get has not brought, and reports it. Throws CannotInstall with the
- * reason when it is still missing. A newer version than the tests accept is kept, and reported.
+ * reason if it is still missing. A newer version than the tests accept is kept and reported.
  */
 export function bring([name, component]: Named, suites: () => Suites, say: Say): void {
   const { source, find, howToGet } = component;

@@ -21,7 +21,7 @@ import { CannotInstall } from './cannot-install.ts';
 const keyrings = ['gpg', 'pgp'].map(
   (ending) => `/usr/share/keyrings/debian-archive-keyring.${ending}`,
 );
-/** File of an unpacked folder that is whole; it has the version of Debian's package. */
+/** File of a completely unpacked folder; it contains the version of Debian's package. */
 const COMPLETE = '.complete';
 
 /** Opens suites when they are first needed. Closing removes their lists. */
@@ -35,7 +35,7 @@ export class Suites implements Disposable {
     this.folder = mkdtempSync(join(cache, '.apt-'));
   }
 
-  /** Throws CannotInstall when the mirror cannot be read. */
+  /** Throws CannotInstall if the mirror cannot be read. */
   suite(name: string): Suite {
     const suite = this.#opened.get(name) ?? new Suite(name, join(this.folder, name));
     this.#opened.set(name, suite);
@@ -73,7 +73,7 @@ class Suite {
     return dependenciesOf(this.#apt('apt-cache', 'depends', name));
   }
 
-  /** The version of a package to take. Throws CannotInstall when the suite does not have it. */
+  /** The version of a package to install. Throws CannotInstall if the suite does not have it. */
   version(name: string, wanted?: string): string {
     const version = chooseVersion(versionsOf(this.#apt('apt-cache', 'madison', name)), wanted);
     if (version !== undefined) return version;
@@ -91,8 +91,8 @@ class Suite {
   }
 
   /**
-   * Unpacks a version of a package into a folder of the cache. The folder is whole whenever it is
-   * there: another program may use it meanwhile, or unpack the same.
+   * Unpacks a version of a package into a folder of the cache. The folder is complete whenever it
+   * exists, because another program may use it meanwhile, or unpack the same.
    */
   unpackWhole(name: string, version: string, folder: string): void {
     const whole = mkdtempSync(join(this.#folder, 'whole-'));
@@ -111,13 +111,13 @@ class Suite {
   }
 }
 
-/** The version of the package that was unpacked into a folder; undefined when it is not whole. */
+/** The version of the package that was unpacked into a folder; undefined if it is incomplete. */
 export function unpackedVersion(folder: string): string | undefined {
   const file = join(folder, COMPLETE);
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
 
-/** Moves a folder to its place, instead of one that may be there. */
+/** Moves a folder to its place and replaces an existing one. */
 export function moveInto(folder: string, place: string): void {
   mkdirSync(dirname(place), { recursive: true });
   if (existsSync(place)) renameSync(place, `${folder}.replaced`);
@@ -125,8 +125,8 @@ export function moveInto(folder: string, place: string): void {
 }
 
 /**
- * The mirror that this machine uses. Apt knows it only when it has lists of packages, which a new
- * container lacks: they are then read into `folder`.
+ * The mirror that this machine uses. Apt knows it only if it has lists of packages, which a new
+ * container lacks; they are then read into `folder`.
  */
 function mirror(folder: string): string {
   const apt = (...words: string[]): string =>

@@ -7,19 +7,19 @@ export interface Row {
   readonly name: ComponentName;
   /** `other version`: the program is here, but the tests accept only another version. */
   readonly state: 'here' | 'missing' | 'other version';
-  /** Absent: it is missing, or has no version. */
+  /** Absent if it is missing or has no version. */
   readonly version?: string;
   readonly path?: string;
-  /** Test files and benchmarks that name it, from the root of the checkout. */
+  /** Test files and benchmarks that name it, as paths from the root of the checkout. */
   readonly neededBy: readonly string[];
   readonly howToGet: string;
 }
 
-/** What is found out about a component by running programs: handed in, so that a row is a pure value. */
+/** Results of running programs for a component, passed in so that a row is a pure value. */
 export interface Probe {
-  /** Output of the program's question for its version. */
+  /** Output of the program's version command. */
   readonly versionText: (path: string) => string;
-  /** Version of the package that holds a program, where its own output has none. */
+  /** Version of the package that contains a program, if its own output has none. */
   readonly packageVersion: (component: Component) => string | undefined;
 }
 
@@ -54,8 +54,8 @@ export function versionIn(text: string): string | undefined {
 }
 
 /**
- * Test files and benchmarks of a checkout by the component that they name. Their own text is read: a
- * test file has to say what it needs.
+ * Test files and benchmarks of a checkout, by the component that they name. Their text is searched,
+ * because a test file must declare what it needs.
  */
 export function usesOf(
   root: string,
@@ -75,7 +75,7 @@ export function usesOf(
   );
 }
 
-/** The table for people: two or three lines for each component. */
+/** The table for users: two or three lines per component. */
 export function tableText(rows: readonly Row[], home: string): string {
   const width = Math.max(...rows.map(({ name }) => name.length));
   const indent = ' '.repeat('missing'.length + 2);
@@ -95,7 +95,7 @@ export function tableText(rows: readonly Row[], home: string): string {
     .join('\n');
 }
 
-/** Files as a count by folder, so that a line holds them. */
+/** Number of files by folder, so that they fit on one line. */
 function foldersText(files: readonly string[]): string {
   if (files.length === 0) return 'no test';
   const counts = new Map<string, number>();
@@ -106,8 +106,8 @@ function foldersText(files: readonly string[]): string {
 }
 
 /**
- * Components that the words of a command name: a whole name, or its program for all versions of it.
- * Without words all are named. Throws RangeError for a word that names none.
+ * Components that the words of a command name: a full name, or a program for all versions of it.
+ * Without words, all components. Throws RangeError for a word that names none.
  */
 export function namedBy(
   words: readonly string[],

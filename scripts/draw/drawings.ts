@@ -1,6 +1,6 @@
 /**
- * The generated files of docs/machines as data, so that writing them, checking them and testing
- * them share one rendering.
+ * The generated files of docs/machines as data, so that writing, checking and testing share one
+ * rendering.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export async function renderDrawings(): Promise<Map<string, string>> {
   return files;
 }
 
-/** Names of files that are missing, differ, or belong to no machine any more; sorted. */
+/** Names of files that are missing, differ, or no longer belong to a machine; sorted. */
 export function staleFiles(drawings: ReadonlyMap<string, string>, folder: string): string[] {
   const present = existsSync(folder) ? readdirSync(folder) : [];
   const changed = [...drawings.keys()].filter((file) => {

@@ -1,4 +1,4 @@
-/** Writes docs/machines/README.md: each machine's picture with its states and events in tables. */
+/** Writes docs/machines/README.md: each machine's picture, with tables of its states and events. */
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import { type Chart, chartOf, statesIn } from '../../src/audit/drawing/chart.ts';
 
@@ -17,13 +17,13 @@ export function renderIndex(definitions: readonly MachineDefinition[]): string {
     '',
     '## How to read the pictures',
     '',
-    '- A black dot leads to the state entered first; a double frame is a final state, which nothing leaves.',
-    '- An arrow carries the event, and in brackets the question that must be answered yes (its guard).',
-    '  Where the same event has several arrows, the first whose guard holds is taken.',
+    '- A black dot leads to the state entered first; a double frame is a final state, which has no exits.',
+    '- An arrow has the event, and in brackets the condition (its guard) under which it is taken.',
+    '  If the same event has several arrows, the first one whose guard holds is taken.',
     '- `after x` is a timer: it starts when the state is entered and ends when it is left.',
     '- An event written inside a state changes data and leaves the state as it is.',
-    '- Dashed boxes are regions: all of them are in some state at the same time.',
-    '- An event that a state does not show changes nothing there.',
+    '- Dashed boxes are regions: the machine is in one state of each of them at the same time.',
+    '- An event that a state does not show has no effect there.',
     '',
     ...charts.flatMap(sectionOf),
   ].join('\n');

@@ -1,14 +1,14 @@
 /**
- * The sources of a checkout as data: each file of the five floors with its text and the files that
- * it depends on. A dependency is an import of any kind (of types too), a re-export, or the entry of
- * a thread (`new URL('./x.ts', import.meta.url)`). The text is formatted by biome, so imports are
- * read by pattern; only addresses that name a file of the checkout count.
+ * The sources of a checkout as data: each file of the five floors with its text and its
+ * dependencies. A dependency is an import of any kind (including types), a re-export, or the entry
+ * of a thread (`new URL('./x.ts', import.meta.url)`). The text is formatted by biome, so imports
+ * are found by pattern; only addresses of files of the checkout count.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 
-/** Lowest first: a floor imports itself and the floors before it. */
+/** Lowest first: a floor may import itself and the floors before it. */
 export const floors = ['machines', 'streams', 'sqlite', 'actors', 'src'] as const;
 export type Floor = (typeof floors)[number];
 
@@ -18,15 +18,15 @@ export interface SourceFile {
   readonly floor: Floor;
   readonly text: string;
   readonly lines: number;
-  /** Written by a generator: measured apart from the rest. */
+  /** Written by a generator, and measured separately. */
   readonly generated: boolean;
-  /** Paths of the files that it depends on, sorted, each once. */
+  /** Paths of the files that it depends on, sorted, without duplicates. */
   readonly imports: readonly string[];
 }
 
 export interface Checkout {
   readonly root: string;
-  /** Every tracked or new file that is not ignored, of any kind; sorted. */
+  /** Every tracked or new file of any kind that is not ignored; sorted. */
   readonly paths: readonly string[];
   /** TypeScript of the five floors by path, in the order of `paths`. */
   readonly sources: ReadonlyMap<string, SourceFile>;
@@ -34,7 +34,7 @@ export interface Checkout {
   readonly tests: readonly { readonly path: string; readonly lines: number }[];
 }
 
-/** Reads the checkout in `root`, as it lies on disk. */
+/** Reads the checkout in `root` from disk. */
 export function readCheckout(root: string): Checkout {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
@@ -84,7 +84,9 @@ function floorOf(path: string): Floor | undefined {
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()'(\.[^']+)'/g;
 const THREAD_ENTRY = /new URL\(\s*['`]([^'`]+)['`],\s*import\.meta\.url,?\s*\)/g;
 
-/** Paths among `texts` that the file imports, or whose thread it starts; sorted, each once. */
+/**
+ * Paths among `texts` that the file imports, or whose thread it starts; sorted, without duplicates.
+ */
 export function importsOf(
   path: string,
   text: string,
@@ -100,7 +102,10 @@ export function importsOf(
   return [...found].filter((target) => texts.has(target)).sort();
 }
 
-/** The files that a thread's address may mean: its ending, or its whole name, may be computed. */
+/**
+ * The files that a thread's address may refer to, because its extension or its whole name may be
+ * computed.
+ */
 function threadEntries(
   address: string,
   text: string,

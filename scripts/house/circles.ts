@@ -1,7 +1,7 @@
 /**
- * Circles of imports: files that import each other, and folders that do. A folder circle is a set
- * of children of one folder (files and folders, each with all that is in it taken as one) that
- * import each other in a circle; circles of files alone are file circles and count once.
+ * Circles of imports, among files and among folders. A folder circle is a set of children of one
+ * folder (files and folders, each with all its content counted as one) that import each other in a
+ * circle. Circles that consist only of files are file circles and count once.
  */
 import type { SourceFile } from './checkout.ts';
 
@@ -13,11 +13,11 @@ export function fileCircles(sources: ReadonlyMap<string, SourceFile>): string[][
 export interface FolderCircle {
   /** The folder whose children they are; empty for the root. */
   readonly folder: string;
-  /** Names of the children, folders with a `/` behind them; sorted. */
+  /** Names of the children, folders with a trailing `/`; sorted. */
   readonly children: readonly string[];
 }
 
-/** Each circle with at least one folder in it, at any level. */
+/** Each circle with at least one folder, at any level. */
 export function folderCircles(sources: ReadonlyMap<string, SourceFile>): FolderCircle[] {
   const levels = new Map<string, Map<string, Set<string>>>();
   for (const { path, imports } of sources.values()) {
@@ -38,7 +38,7 @@ export function folderCircles(sources: ReadonlyMap<string, SourceFile>): FolderC
     );
 }
 
-/** The deepest folder that holds both files, and the child of it that leads to each. */
+/** The deepest folder that contains both files, and its child that leads to each. */
 function whereTheyPart(from: string, to: string): { folder: string; from: string; to: string } {
   const a = from.split('/');
   const b = to.split('/');

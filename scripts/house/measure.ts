@@ -1,6 +1,6 @@
 /**
- * The figures of a checkout that say how readable it is: its size by floor, circles of imports,
- * files outside of rooms, casts, comments, words of the old dialect.
+ * Figures of a checkout's readability: its size by floor, circles of imports, files outside of
+ * rooms, casts, comments, words of the old dialect.
  */
 import { type Checkout, type Floor, floors } from './checkout.ts';
 import { type FolderCircle, fileCircles, folderCircles } from './circles.ts';
@@ -14,24 +14,24 @@ export interface Size {
 }
 
 export interface Measure {
-  /** Of what people wrote; generated code apart. */
+  /** Hand-written code; generated code is counted separately. */
   readonly floors: Readonly<Record<Floor, Size>>;
   readonly all: Size;
-  /** Pages for the browser: part of the floor `src`. */
+  /** Pages for the browser, which are part of the floor `src`. */
   readonly dashboard: Size;
   readonly generated: Size;
   readonly tests: Size;
   readonly fileCircles: readonly (readonly string[])[];
   readonly folderCircles: readonly FolderCircle[];
-  /** Files and imports that do not follow the plan of rooms. */
+  /** Files and imports that violate the plan of rooms. */
   readonly outOfPlace: readonly string[];
-  /** The circles again, with imports to look at first. */
+  /** The circles again, with the imports to check first. */
   readonly circleFindings: readonly string[];
-  /** Files of src that stand in no folder. */
+  /** Files of src that are in no folder. */
   readonly looseFiles: readonly string[];
   /** Uses of `as unknown as`, as `file:line`. */
   readonly casts: readonly string[];
-  /** Of what is written, in characters and in lines; lines of code are the longer ones. */
+  /** Share of the text, in characters and in lines; lines of code are longer. */
   readonly commentPercent: { readonly characters: number; readonly lines: number };
   readonly oldWords: readonly OldWordHit[];
 }

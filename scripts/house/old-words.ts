@@ -1,7 +1,7 @@
 /**
- * Words of the dialect that this code was once written in, and what to write instead. Each pattern
- * leaves honest uses alone: "tell apart" is English, and the claims of a JWT are claims. `npm run
- * house` lists what is left; `docs/glossary.md` explains the words in use.
+ * Words of this code's former dialect, and their replacements. Each pattern leaves legitimate uses
+ * alone: "tell apart" is English, and the claims of a JWT are claims. `npm run house` lists the
+ * remaining ones; `docs/glossary.md` explains the words in use.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -87,7 +87,7 @@ const oldWords: readonly OldWord[] = [
   },
 ];
 
-/** Names that are not ours to change any more, in the files that stand for them. */
+/** Names that can no longer be changed, in the files that use them. */
 const keptNames: readonly {
   readonly name: RegExp;
   readonly paths: RegExp;
@@ -116,7 +116,7 @@ const keptNames: readonly {
   },
 ];
 
-/** Who reads it: users (`people`), readers of tests (their names), engineers. */
+/** Its reader: users (`people`), readers of tests (their names), or engineers. */
 export type Reader = 'people' | 'tests' | 'comments' | 'code';
 
 export interface OldWordHit {
@@ -128,7 +128,7 @@ export interface OldWordHit {
   readonly text: string;
 }
 
-/** They name the words in order to replace them, or report what once was. */
+/** They name the words in order to replace them, or report the past. */
 const notSearched =
   /^(docs\/(glossary|decisions)|scripts\/house\/|test\/scripts\/house|CHANGELOG)|(^|\/)(gen|golden|recordings|node_modules)\//;
 const TEXT_CHARACTERS_MAX = 100;
@@ -140,7 +140,7 @@ export function findOldWords({ root, paths }: Checkout): OldWordHit[] {
     .flatMap((path) => oldWordsIn(path, readFileSync(join(root, path), 'utf8')));
 }
 
-/** The same of one file. */
+/** The same for one file. */
 export function oldWordsIn(path: string, source: string): OldWordHit[] {
   const kept = keptNames.filter(({ paths }) => paths.test(path));
   const text = kept.reduce(
@@ -152,7 +152,7 @@ export function oldWordsIn(path: string, source: string): OldWordHit[] {
     const comments = text.replace(/^[^\n]*?(\/\/|$)/gm, '');
     return linesIn(comments, 'prose', { path, line: 1, reader: 'people' });
   }
-  // Mostly elements; the texts of the pages are in modules without any.
+  // Mostly elements. The texts of the pages are in modules without elements.
   if (path.endsWith('.tsx')) return linesIn(text, 'code', { path, line: 1, reader: 'code' });
   const isTest = /^(test|bench)\//.test(path);
   const parts = textParts(text);

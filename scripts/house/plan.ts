@@ -1,13 +1,13 @@
 /**
- * The check of the plan: imports go floors down only and, within a floor, only to rooms named
- * earlier in rooms.ts; no circle of files (types count) and none of folders; nothing stands outside
- * of a room.
+ * The check of the plan: imports go down the floors and, within a floor, only to rooms named
+ * earlier in rooms.ts; there is no circle of files (types count) or folders; nothing is outside of
+ * a room.
  */
 import { type Checkout, floors, type SourceFile } from './checkout.ts';
 import { fileCircles, folderCircles } from './circles.ts';
 import { order, roomOf } from './rooms.ts';
 
-/** One line for each file or import that is out of place; empty when all follow the plan. */
+/** One line for each file or import that is out of place; empty if all follow the plan. */
 export function placeFindings(
   { paths, sources }: Checkout,
   plan: readonly string[] = order,
@@ -18,13 +18,13 @@ export function placeFindings(
   ];
 }
 
-/** One line for each circle, and below it a few imports for each pair of its members. */
+/** One line for each circle, followed by a few imports for each pair of its members. */
 export function circleFindings({ sources }: Checkout): string[] {
   return [
     ...fileCircles(sources).map((files) => `circle of files: ${files.join(', ')}`),
     ...folderCircles(sources).flatMap(({ folder, children }) => [
       `circle in ${folder === '' ? 'the root' : folder}: ${children.join(', ')}`,
-      // Between rooms the imports against their order say it already.
+      // Between rooms, the imports against their order already report it.
       ...(folder.includes('/')
         ? importsBetween(sources, folder, children).map((line) => `  ${line}`)
         : []),
@@ -41,11 +41,11 @@ function roomFindings(paths: readonly string[], plan: readonly string[]): string
     const room = roomOf(path);
     used.add(room);
     if (plan.includes(room)) continue;
-    if (path === `${floor}/${room}`) findings.add(`${path} stands in no room: move it into one`);
-    else findings.add(`${floor}/${room} is no room of scripts/house/rooms.ts: move its files`);
+    if (path === `${floor}/${room}`) findings.add(`${path} is in no room: move it into one`);
+    else findings.add(`${floor}/${room} is not a room of scripts/house/rooms.ts: move its files`);
   }
   const empty = plan.filter((room) => !used.has(room));
-  return [...findings, ...empty.map((room) => `${room} is declared and is on no floor`)];
+  return [...findings, ...empty.map((room) => `${room} is declared but is on no floor`)];
 }
 
 function importFindings(file: SourceFile, plan: readonly string[]): string[] {
@@ -65,7 +65,7 @@ function floorNumber(path: string): number {
 
 const IMPORTS_SHOWN_MAX = 3;
 
-/** Imports among the children of a circle, a few for each pair: what to look at first. */
+/** Imports among the children of a circle, a few for each pair, as starting points. */
 function importsBetween(
   sources: ReadonlyMap<string, SourceFile>,
   folder: string,

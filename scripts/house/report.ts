@@ -6,12 +6,12 @@ import type { Reader } from './old-words.ts';
 import type { Walk } from './walks.ts';
 
 export interface Column {
-  /** Heads the column. */
+  /** Title of the column. */
   readonly title: string;
   readonly measure: Measure;
-  /** Empty when they were not measured. */
+  /** Empty if they were not measured. */
   readonly journeys: readonly Journey[];
-  /** Empty when the checkout has no docs/architecture.md. */
+  /** Empty if the checkout has no docs/architecture.md. */
   readonly walks: readonly Walk[];
 }
 
@@ -21,7 +21,7 @@ interface Row {
   readonly of: (column: Column) => string;
 }
 
-/** Figures by row, then what remains to be done in the last column, as lists. */
+/** Figures by row, then the remaining work of the last column, as lists. */
 export function reportText(columns: readonly Column[]): string {
   const rows = [
     ...sizeRows(),
@@ -142,7 +142,7 @@ function journeyRows(columns: readonly Column[]): Row[] {
   });
 }
 
-/** What a reader reads, step by step, of what the service runs. */
+/** The code that a reader reads, step by step, of what the service runs. */
 function walkRows(columns: readonly Column[]): Row[] {
   const titles = new Set(columns.flatMap(({ walks }) => walks.map(({ title }) => title)));
   return [...titles].map((title) => ({

@@ -1,7 +1,7 @@
 /**
- * The text of a module by who reads it: strings (what people are shown, when they are sentences),
- * comments (what the next engineer reads) and the code itself. Types are blanked for the parser and
- * read as code; every part keeps the lines on which it stands.
+ * The text of a module by its readers: strings (displayed to users if they are sentences), comments
+ * (read by engineers) and the code itself. Types are blanked for the parser and read as code; every
+ * part keeps its lines.
  */
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
@@ -9,12 +9,12 @@ import { full } from 'acorn-walk';
 
 export interface TextPart {
   readonly kind: 'comment' | 'string' | 'code';
-  /** Line on which it begins, from 1. */
+  /** Line on which it starts, from 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** Comments and strings, each a part; the code is one part of its own for each line. */
+/** Comments and strings, each as one part. Each line of code is a part of its own. */
 export function textParts(source: string): TextPart[] {
   const parts: (TextPart & { readonly start: number; readonly end: number })[] = [];
   const lineAt = (offset: number) => source.slice(0, offset).split('\n').length;
@@ -51,7 +51,9 @@ export interface CommentShare {
   readonly all: number;
 }
 
-/** Lines that are comments alone, of lines that are not empty; and the same in characters. */
+/**
+ * Lines that contain only comments, of all lines that are not empty; and the same in characters.
+ */
 export function commentShares(source: string): { lines: CommentShare; characters: CommentShare } {
   const lines = { comment: 0, all: 0 };
   const characters = { comment: 0, all: 0 };

@@ -1,11 +1,12 @@
 /**
- * The walks of docs/architecture.md: numbered steps, each a file and the function to read in it.
- * A walk stays true because it is checked: the file exists, the function is declared in it, and the
- * step is connected to the one before, or to the one it comes from, by an import or by a name.
+ * The walks of docs/architecture.md: numbered steps, each a file and the function to read in it. A
+ * walk is checked, so that it stays true: the file exists, the function is declared in it, and the
+ * step is connected to the previous one, or to the one that it names, by an import or by a name.
  *
  *     3. [`actors/a.ts`](../actors/a.ts) `decide`, from 1, by `Port`: what happens there.
  *
- * `by` is what both files mention where neither imports the other: a port, a stream, a machine.
+ * `by` names something that both files mention if neither imports the other: a port, a stream, a
+ * machine.
  */
 import type { SourceFile } from './checkout.ts';
 
@@ -13,7 +14,7 @@ export interface Step {
   readonly number: number;
   readonly path: string;
   readonly name: string;
-  /** Number of the step that leads here; the one before unless another is named. */
+  /** Number of the step that leads here; the previous one unless another is named. */
   readonly from: number;
   readonly by: string | undefined;
 }
@@ -26,7 +27,7 @@ export interface Walk {
 const STEP =
   /^(\d+)\. \[`([^`]+)`\]\(\.\.\/([^)]+)\) `([^`]+)`(?:, from (\d+))?(?:, by `([^`]+)`)?: \S/;
 
-/** Sections with numbered steps, in their order. Throws when a step is not written as above. */
+/** Sections with numbered steps, in order. Throws if a step does not have the form above. */
 export function walksOf(page: string): Walk[] {
   return page.split(/^## /m).flatMap((section) => {
     const [title = '', ...lines] = section.split('\n');

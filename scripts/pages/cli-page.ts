@@ -1,6 +1,6 @@
 /**
- * The page `docs/cli.md`: every client command with its options, from the table that the commands
- * are parsed by, so that it cannot be out of date.
+ * The page `docs/cli.md`: every client command with its options, from the table that parses the
+ * commands, so that it cannot be out of date.
  */
 import {
   type Action,
@@ -60,7 +60,7 @@ same command with \`--request-id\` to continue. A secret is only in the first an
 was created, and what to do: revoke it, then create or rotate again.
 `;
 
-/** The page, whole. @param commands all commands of the program, in their order */
+/** The whole page. @param commands all commands of the program, in order */
 export function cliPage(commands: readonly Command[]): string {
   const sections = commands.filter(isClientCommand).map(sectionOf);
   const shared = ['## Options of every command', '', ...optionRows(sharedOptions), ''];

@@ -1,6 +1,6 @@
 /**
  * The program as a Debian package: below /usr/lib/svc, with the command /usr/bin/svc, a user of its
- * own, the hardened unit, and settings in /etc/svc that an upgrade leaves alone.
+ * own, the hardened unit, and settings in /etc/svc that an upgrade keeps.
  */
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ export interface DebianOptions {
   readonly version: string;
   /** Debian's name of the processor. */
   readonly arch: string;
-  /** Of the program, unpacked. */
+  /** Unpacked size of the program. */
   readonly bytes: number;
 }
 
@@ -49,7 +49,10 @@ Description: monitoring, alerting and automation access for virtual machines
   write(tree, 'DEBIAN/postrm', POSTRM, 0o755);
 }
 
-/** With the user of the package in place of one that is made at each start: its files have an owner. */
+/**
+ * With the user of the package instead of one that is created at each start, because its files have
+ * an owner.
+ */
 function unit(): string {
   return unitText('service', { command: ['/usr/bin/svc'] })
     .replace(/^DynamicUser=yes$/m, 'User=svc\nGroup=svc')
@@ -81,7 +84,7 @@ if [ "$1" = configure ]; then
 fi
 `;
 
-/** What Node compiled is of this version alone. */
+/** Node's compiled code is only valid for this version. */
 const PRERM = `#!/bin/sh
 set -e
 rm -rf /usr/lib/svc/node_modules/.cache
@@ -90,7 +93,10 @@ if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
 fi
 `;
 
-/** The history of the VMs and the keys of people stay: "rm -r /var/lib/svc" is the operator's word. */
+/**
+ * The history of the VMs and the keys of people stay. Only the operator removes them: "rm -r
+ * /var/lib/svc".
+ */
 const POSTRM = `#!/bin/sh
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi

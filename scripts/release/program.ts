@@ -1,6 +1,6 @@
 /**
- * The program as others unpack it: sources, which Node runs as they are, the built dashboard, the
- * packages that it needs at run time, and its own Node.
+ * The unpacked program: sources, which Node runs as they are, the built dashboard, the packages
+ * that it needs at run time, and its own Node.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -19,21 +19,21 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Folders and files of the checkout that the program reads when it runs, or that people read. */
+/** Folders and files of the checkout that the program reads at run time, or that people read. */
 const PARTS = ['bin', 'src', 'actors', 'sqlite', 'streams', 'machines', 'docs'];
 const FILES = ['package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md'];
 
-/** The dashboard is built into it: what it is built with and from stays at home. */
+/** The dashboard is already built, so its build tools and sources are not shipped. */
 const BUILD_ONLY = /^(esbuild|@esbuild\/.*|lucide|uplot|preact|@preact\/.*)$/;
 
-/** Parts of packages that nothing reads at run time: sources, types, source maps, pages, tests. */
+/** Parts of packages that are not read at run time: sources, types, source maps, pages, tests. */
 const UNUSED = [
   /^(better-sqlite3\/(deps|src|binding\.gyp)|node-linux-\w+\/(include|share)|rxjs\/src)(\/|$)/,
   /^(@[^/]+\/)?[^/]+\/(tests?|__tests__|bench|benchmarks?|examples?|docs|\.github)(\/|$)/,
   /\.(map|md|markdown|d\.[cm]?ts)$/,
 ];
 
-/** `bin/svc`: from wherever it is called, by the Node beside it. */
+/** `bin/svc` runs with the Node beside it, wherever it is called from. */
 const LAUNCHER = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 exec "$here/../node_modules/node-linux-ARCH/bin/node" "$here/svc.js" "$@"
@@ -44,14 +44,14 @@ interface LockedPackage {
   readonly devOptional?: boolean;
 }
 
-/** Makes the tree in `folder`, which does not exist yet, but for the dashboard. */
+/** Makes the tree in `folder`, which does not exist yet, except the dashboard. */
 export function assembleProgram(folder: string, version: string): void {
   const ofArch = (text: string) => text.replaceAll('ARCH', process.arch);
   for (const file of filesOf(PARTS)) copy(file, folder);
   for (const file of FILES) copy(file, folder);
   for (const path of runtimePackages()) copy(path, folder);
   dropOtherPlatforms(folder);
-  // Its symbols are for debuggers of Node itself.
+  // Its symbols are only for debuggers of Node itself.
   execFileSync('strip', [join(folder, ofArch('node_modules/node-linux-ARCH/bin/node'))]);
   writeFileSync(join(folder, 'bin/svc'), ofArch(LAUNCHER));
   chmodSync(join(folder, 'bin/svc'), 0o755);
@@ -69,13 +69,13 @@ export function bytesOf(folder: string): number {
   return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
 }
 
-/** Tracked files alone: nothing that lies about in a checkout is handed out. */
+/** Only tracked files, so that stray files of a checkout are not shipped. */
 function filesOf(parts: readonly string[]): string[] {
   const listed = execFileSync('git', ['ls-files', '-z', ...parts], { cwd: root, encoding: 'utf8' });
   return listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
-/** Folders of the packages that the lock file names for running, of this machine's kind. */
+/** Folders of the packages that the lock file requires at run time, for this kind of machine. */
 function runtimePackages(): string[] {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, LockedPackage>>;

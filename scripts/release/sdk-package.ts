@@ -1,4 +1,4 @@
-/** The SDK for TypeScript as a package of its own: no server, no command, no Node. */
+/** The SDK for TypeScript as a separate package, without server, command or Node. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What its modules import. A test installs the package with nothing else. */
+/** The imports of its modules. A test installs the package with nothing else. */
 const DEPENDENCIES = [
   '@bufbuild/protobuf',
   '@connectrpc/connect',

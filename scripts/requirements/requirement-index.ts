@@ -1,12 +1,11 @@
 /**
- * The index of requirements: each statement of docs/requirements.md with the tests that show it. A
- * test carries the ids of its requirements in front of its name, so the index follows from the
- * sources and is stored nowhere.
+ * The index of requirements: each statement of docs/requirements.md with its tests. A test's name
+ * starts with the ids of its requirements, so the index follows from the sources and is not stored.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A test that carries ids. `name` includes them, and has `…` for each value of a template. */
+/** A test with ids. `name` includes them, and has `…` for each value of a template. */
 export interface TaggedTest {
   /** Path from the root of the checkout. */
   readonly file: string;
@@ -17,14 +16,14 @@ export interface TaggedTest {
 export interface Requirement {
   readonly id: string;
   readonly title: string;
-  /** By file, and in the order of the file. Empty if no test carries the id. */
+  /** By file, and in the order of the file. Empty if no test has the id. */
   readonly tests: readonly TaggedTest[];
 }
 
 const ID = '[A-Z]{2,}-\\d\\d';
 
 /**
- * A literal that begins with ids and a colon is the name of a test, whether it is passed to `test`,
+ * A literal that starts with ids and a colon is the name of a test, whether it is passed to `test`,
  * to a function such as `walk`, or is in the row of a table.
  */
 const TAGGED_NAME = new RegExp(
@@ -44,7 +43,7 @@ export function readRequirements(root: string): readonly Requirement[] {
   }));
 }
 
-/** The tests of the checkout in `root` that carry ids, sorted by file. */
+/** The tests with ids of the checkout in `root`, sorted by file. */
 export function readTaggedTests(root: string): readonly TaggedTest[] {
   const files = globSync('test/**/*.test.ts', { cwd: root }).sort();
   return files.flatMap((file) => {

@@ -1,10 +1,10 @@
 /**
  * The software bill of materials of the running service, as CycloneDX 1.6 JSON
- * (https://cyclonedx.org/docs/1.6/json/). Made from the lock file, which has the digest of every
- * package: npm's own `npm sbom` leaves out packages that a development dependency needs as well,
- * and tools that ask `npm ls` leave out the digests. What a package carries inside (SQLite; OpenSSL
- * and the others in Node) is listed too, because that is where most advisories are. The same lock
- * file gives the same bytes.
+ * (https://cyclonedx.org/docs/1.6/json/). It is made from the lock file, which has the digest of
+ * every package: npm's own `npm sbom` omits packages that a development dependency needs too, and
+ * tools that run `npm ls` omit the digests. The embedded parts of packages (SQLite; OpenSSL and
+ * others in Node) are listed too, because most advisories are about them. The same lock file gives
+ * the same bytes.
  */
 import { createHash } from 'node:crypto';
 import type { LockedPackage, LockFile } from './lock-file.ts';
@@ -33,10 +33,10 @@ export interface BillOfMaterials {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** Programs and libraries compiled into packages: their names and versions. */
+/** Programs and libraries compiled into packages, with names and versions. */
 export interface Embedded {
   readonly sqlite: string;
-  /** As in `process.versions` of the pinned Node. */
+  /** Like `process.versions` of the pinned Node. */
   readonly node: Readonly<Record<string, string>>;
 }
 
@@ -89,7 +89,7 @@ function component(one: LockedPackage, embedded: Embedded): Component {
   return {
     type: isNode ? 'platform' : 'library',
     ...identity(one),
-    // One of the two Nodes is installed: that of the machine's processor.
+    // One of the two Nodes is installed: that for the machine's processor.
     scope: one.os === undefined ? 'required' : 'optional',
     ...(one.integrity !== undefined && { hashes: [sha512(one.integrity)] }),
     ...(one.license !== undefined && { licenses: [license(one.license)] }),
@@ -97,7 +97,7 @@ function component(one: LockedPackage, embedded: Embedded): Component {
   };
 }
 
-/** An SPDX id, or an expression of several. */
+/** An SPDX id, or an expression of several ids. */
 function license(declared: string) {
   return declared.includes(' ') ? { expression: declared } : { license: { id: declared } };
 }
@@ -107,7 +107,10 @@ function sha512(integrity: string) {
   return { alg: 'SHA-512', content: digest.toString('hex') } as const;
 }
 
-/** A UUID made from the content (RFC 9562, version 8), so that the same content has the same. */
+/**
+ * A UUID derived from the content (RFC 9562, version 8), so that the same content has the same
+ * UUID.
+ */
 function nameUuid(content: string): string {
   const bytes = createHash('sha256').update(content).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

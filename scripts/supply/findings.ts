@@ -1,7 +1,7 @@
 /**
  * Checks of the dependencies in `npm run verify`: each is pinned, has the digest of its content,
- * runs no code at install time, has its reason in docs/dependencies.md, and is under a licence that
- * allows what a provider does with the service.
+ * runs no code at install time, has its reason in docs/dependencies.md, and has a licence that
+ * allows a provider's use of the service.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { type LockedPackage, LockFile } from './lock-file.ts';
 
 const EXACT_VERSION = /^\d+\.\d+\.\d+$/;
 
-/** Of packages that the running service consists of, as they write it. */
+/** Licences of the packages of the running service, as written by them. */
 const LICENSES = [
   ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0', 'Unlicense'],
   // @bufbuild/protobuf; elkjs, which is used unchanged.
@@ -23,7 +23,7 @@ interface Manifest {
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
 
-/** One sentence for each thing to mend, in the project in `folder`; empty when there is none. */
+/** One sentence for each problem in the project in `folder`; empty if there is none. */
 export function supplyFindings(folder: string): string[] {
   const text = (name: string) => readFileSync(join(folder, name), 'utf8');
   const manifest: Manifest = JSON.parse(text('package.json'));
@@ -47,11 +47,12 @@ function manifestFindings(manifest: Manifest, reasons: string): string[] {
     // Type declarations belong to the package that they describe.
     const shortName = name.replace(/^@(?:connectrpc|bufbuild)\//, '');
     if (!name.startsWith('@types/') && !mentioned.has(name) && !mentioned.has(shortName)) {
-      findings.push(`docs/dependencies.md: ${name} is missing: write what it is for`);
+      findings.push(`docs/dependencies.md: ${name} is missing: describe its purpose`);
     }
   }
   for (const [name, isAllowed] of Object.entries(allowScripts)) {
-    if (isAllowed) findings.push(`package.json: ${name} may run a script at install: nothing may`);
+    if (isAllowed)
+      findings.push(`package.json: ${name} may run a script at install; no package may`);
   }
   return findings;
 }
@@ -62,12 +63,12 @@ function lockFindings(one: LockedPackage, { allowScripts }: Manifest): string[] 
     findings.push(`package-lock.json: ${one.path} has no SHA-512 digest`);
   }
   if (one.resolved !== undefined) {
-    findings.push(`package-lock.json: ${one.path} names the address it came from: remove it`);
+    findings.push(`package-lock.json: ${one.path} has the address of its download: remove it`);
   }
   if (one.hasInstallScript && allowScripts[one.name] !== false) {
     findings.push(
       `package-lock.json: ${one.path} has an install script: refuse it in allowScripts if the ` +
-        'package works without it, or take another package',
+        'package works without it, or use another package',
     );
   }
   return findings;
@@ -77,6 +78,6 @@ function licenseFindings({ path, license }: LockedPackage): string[] {
   if (license !== undefined && LICENSES.includes(license)) return [];
   return [
     `package-lock.json: ${path} has the licence ${license ?? '(none)'}: ` +
-      'see whether a provider may ship it, then add it to scripts/supply/findings.ts',
+      'check whether a provider may ship it, then add it to scripts/supply/findings.ts',
   ];
 }

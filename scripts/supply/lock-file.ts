@@ -1,19 +1,21 @@
-/** The npm lock file as a graph: what is installed, and what the running service needs of it. */
+/**
+ * The npm lock file as a graph: the installed packages, and those that the running service needs.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** An entry of the lock file, as far as it is read here (package-lock-json(5), version 3). */
+/** The part of a lock file entry that is read here (package-lock-json(5), version 3). */
 export interface LockedPackage {
   readonly name: string;
   /** Folder below the project, such as node_modules/ajv/node_modules/fast-uri. */
   readonly path: string;
   readonly version: string;
-  /** Absent: nothing would notice another content under the same version. */
+  /** Absent: other content under the same version would not be detected. */
   readonly integrity?: string;
-  /** Address it came from. The project's lock file has none. */
+  /** Address of its download. The project's lock file has none. */
   readonly resolved?: string;
   readonly license?: string;
-  /** Operating systems it is for; absent: all. */
+  /** Operating systems that it supports; absent: all. */
   readonly os?: string | readonly string[];
   readonly hasInstallScript?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -26,7 +28,7 @@ const RUNTIME = ['dependencies', 'optionalDependencies', 'peerDependencies'] as 
 
 export class LockFile {
   readonly root: LockedPackage;
-  /** Every package but the project itself, by path. */
+  /** Every package except the project itself, by path. */
   readonly packages: ReadonlyMap<string, LockedPackage>;
 
   private constructor(root: LockedPackage, packages: ReadonlyMap<string, LockedPackage>) {
@@ -34,13 +36,18 @@ export class LockFile {
     this.packages = packages;
   }
 
-  /** Of the project in `folder`. Throws when there is none, or one of another version. */
+  /**
+   * Reads the lock file of the project in `folder`. Throws if there is none, or one of another
+   * version.
+   */
   static read(folder: string): LockFile {
     const { lockfileVersion, packages } = JSON.parse(
       readFileSync(join(folder, 'package-lock.json'), 'utf8'),
     );
     if (lockfileVersion !== 3) {
-      throw new Error(`package-lock.json has version ${lockfileVersion}: version 3 can be read`);
+      throw new Error(
+        `package-lock.json has version ${lockfileVersion}; only version 3 can be read`,
+      );
     }
     const all = new Map<string, LockedPackage>();
     for (const [path, entry] of Object.entries<Omit<LockedPackage, 'path'>>(packages)) {
@@ -52,13 +59,13 @@ export class LockFile {
     return new LockFile(root, all);
   }
 
-  /** What a package finds when it requires its dependencies; optional ones may be missing. */
+  /** The packages that resolve a package's dependencies; optional ones may be missing. */
   dependenciesOf(from: LockedPackage): LockedPackage[] {
     const names = RUNTIME.flatMap((kind) => Object.keys(from[kind] ?? {}));
     return [...new Set(names)].flatMap((name) => this.#resolve(from.path, name) ?? []);
   }
 
-  /** What the running service is made of, sorted by path: no development dependency. */
+  /** The packages of the running service, sorted by path, without development dependencies. */
   runtimePackages(): LockedPackage[] {
     const found = new Set<LockedPackage>();
     const open = this.dependenciesOf(this.root);

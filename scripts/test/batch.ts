@@ -1,8 +1,8 @@
 /**
- * A process of `npm test` that runs many test files, one after another, so that what they import is
- * loaded once. Each file's `import t from 'tap'` is a root test of its own, and the file is over
- * when nothing keeps the event loop alive: as if it had the process to itself. The files' names
- * come from file descriptor 3; a mark in the output follows each.
+ * A process of `npm test` that runs many test files, one after another, so that their imports are
+ * loaded once. Each file's `import t from 'tap'` is a root test of its own, and the file ends when
+ * nothing keeps the event loop alive, as if it had the process to itself. The files' names come
+ * from file descriptor 3; a mark in the output follows each.
  */
 import { readSync } from 'node:fs';
 import { flushCompileCache, type RegisterHooksOptions, registerHooks } from 'node:module';
@@ -34,7 +34,7 @@ const hooks: RegisterHooksOptions = {
   },
 };
 
-/** What all files of a process share, and none may leave changed to the next. */
+/** State that all files of a process share, and that none may change for the next. */
 function shared(): Readonly<Record<string, unknown>> {
   return {
     ...Object.fromEntries(SIGNALS.map((name) => [`listeners of ${name}`, process.listeners(name)])),
@@ -44,7 +44,7 @@ function shared(): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Node reads it only as it sets it. */
+/** Node can only read it by setting it. */
 function umask(): number {
   const mask = process.umask(0o022);
   process.umask(mask);
@@ -57,7 +57,7 @@ function changed(before: ReturnType<typeof shared>): string[] {
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]));
 }
 
-/** The test that is running; where several run at once, one of them. */
+/** The running test; if several run at once, one of them. */
 function innermost(test: AnyTest): AnyTest {
   const [inner] = [...test.activeSubtests, ...test.pool];
   return inner instanceof TestBase ? innermost(inner) : test;
@@ -74,7 +74,7 @@ async function run(file: string): Promise<void> {
   const root = new Test(options);
   root.cb = async () => {
     await import(pathToFileURL(join(ROOT, file)).href);
-    // For the processes that the tests start: those that are killed never write what they compiled.
+    // For processes that the tests start, because killed processes never write what they compiled.
     flushCompileCache();
   };
   root.pipe(process.stdout, { end: false });
@@ -96,16 +96,16 @@ async function run(file: string): Promise<void> {
   process.exitCode = undefined;
 }
 
-/** Resolves where a process of one file would exit. */
+/** Resolves when a process of one file would exit. */
 async function nothingIsOpen(): Promise<void> {
-  // Node asks whether it may exit only after a turn of the loop.
+  // Node checks whether it may exit only after a turn of the loop.
   setImmediate(() => {});
   await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
 }
 
 function endOf(root: AnyTest, names: readonly string[]): Omit<EndOfFile, 'cpuMs'> {
   if (names.length > 0) {
-    const message = `left changed: ${names.join(', ')}; restore it, or declare an own process`;
+    const message = `changed ${names.join(', ')}: restore it, or declare an own process`;
     return { exitCode: 1, message };
   }
   return { exitCode: root.passing() ? Number(process.exitCode ?? 0) : 1 };
@@ -122,6 +122,6 @@ const { default: t, Test, TestBase } = await import('tap');
 // The root test that tap itself has made belongs to no file, and must not time out.
 t.setTimeout(0);
 Reflect.set(globalThis, ROOT_TEST, undefined);
-// Each file may leave something to do at the end of the process.
+// Each file may register work for the end of the process.
 process.setMaxListeners(0);
 for (let file = nextFile(); file !== undefined; file = nextFile()) await run(file);

@@ -1,8 +1,8 @@
 /**
- * `npm test -- --changed [REV]`: the test files that a change may break. All tests of a changed room
- * run. Tests of the rooms that may import it
- * (`../house/rooms.ts`), and tests outside of the rooms, run if their imports reach a changed file. Rooms that may not import a changed room are left out: a
- * whole run is still due before a change lands.
+ * `npm test -- --changed [REV]`: the test files that a change may break. All tests of a changed
+ * room run. Tests of the rooms that may import it (`../house/rooms.ts`), and tests outside of the
+ * rooms, run if their imports reach a changed file. Rooms that may not import a changed room are
+ * omitted, so a whole run is still required before a change lands.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -15,22 +15,22 @@ import { roomOfTest } from './times.ts';
 const EVERYWHERE = /^(?:package(?:-lock)?\.json|tsconfig\.json|scripts\/test\/)/;
 /** Text that the tests may read, and code that they may import or start. */
 const CODE = /\.(?:[cm]?[jt]s|tsx)$/;
-/** The program as tests start it. */
+/** The program that tests start. */
 const PROGRAM = 'bin/svc.js';
 
-/** What is selected, and why: lines for people. */
+/** The selection, and the reasons as lines for users. */
 export interface Selection {
   readonly files: readonly string[];
   readonly reasons: readonly string[];
 }
 
-/** The code of a checkout, for what a test file can reach. */
+/** The code of a checkout, to determine what a test file can reach. */
 export interface Code {
   /** Texts of all code by path. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
-/** Paths that differ from a revision of git, with files that are not in git yet. */
+/** Paths that differ from a git revision, including untracked files. */
 export function changedSince(root: string, revision: string): string[] {
   const git = (...args: string[]) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\0').filter(Boolean);
@@ -57,7 +57,7 @@ export function readCode(root: string): Code {
   return { texts: new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])) };
 }
 
-/** Selects from `tests`, the paths of test files, those that the change may break. */
+/** Selects the files that the change may break from `tests`, the paths of test files. */
 export function selectChanged(
   tests: readonly string[],
   changed: readonly string[],
@@ -100,7 +100,7 @@ function isSource(path: string): boolean {
 }
 
 /**
- * Tells of a file whether it, or something that it imports, starts or reads, is among `targets`. A
+ * Returns whether a file, or something that it imports, starts or reads, is among `targets`. A
  * program is started by its path, and a document is read by its path or its name.
  */
 function reaching(

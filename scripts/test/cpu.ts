@@ -1,16 +1,18 @@
 /**
- * CPU time of this process, with its threads and the children that have ended, from
- * `/proc/self/stat`: `process.cpuUsage()` knows no children, and tests start many. A child that was
- * never waited for, as of a daemon, is missing.
+ * CPU time of this process, including its threads and the children that have ended, from
+ * `/proc/self/stat`, because `process.cpuUsage()` does not include children, and tests start many.
+ * A child that was never waited for, such as that of a daemon, is missing.
  */
 import { readFileSync } from 'node:fs';
 
 /** Clock ticks in a second: the kernel reports this unit to programs on every platform of Node. */
 const TICKS_PER_SECOND = 100;
-/** Places of utime, stime, cutime and cstime, counted behind the name in parentheses (proc(5)). */
+/** Indexes of utime, stime, cutime and cstime, counted after the name in parentheses (proc(5)). */
 const FIELDS = [11, 12, 13, 14];
 
-/** CPU time since the process began, ms. Without `/proc`, the process alone. */
+/**
+ * CPU time since the start of the process, ms. Without `/proc`, only that of the process itself.
+ */
 export function cpuMs(): number {
   try {
     const stat = readFileSync('/proc/self/stat', 'utf8');

@@ -1,7 +1,7 @@
 /**
- * In a process of `npm test` this stands for the module `async-hook-domain`, by which tap finds the
- * test that caused an error which nobody caught. That one follows every promise: a third of the CPU
- * time of a run. Here `batch.ts` gives such an error to the test that is running.
+ * Replaces the module `async-hook-domain` in a process of `npm test`. tap uses that module to find
+ * the test that caused an uncaught error, but it follows every promise, which takes a third of the
+ * CPU time of a run. Here, `batch.ts` assigns such an error to the running test.
  */
 export class Domain {
   readonly onerror: (error: unknown, type: string) => void;

@@ -1,8 +1,8 @@
 /**
- * `npm test -- [options] [FILE or FOLDER ...]`: a few processes each run one test file after another,
- * side by side as far as the CPU allows (`turns.ts`). Each file is reported as `node FILE` would
- * report it, without the time to load the program for each. Files below `test/long` run only when
- * they are named: `npm run test:long`, or all by `npm test test`.
+ * `npm test -- [options] [FILE or FOLDER ...]`: a few processes each run one test file after
+ * another, side by side as far as the CPU allows (`turns.ts`). Each file is reported like by `node
+ * FILE`, without the time to load the program for each. Files below `test/long` run only if they
+ * are named: `npm run test:long`, or all by `npm test test`.
  */
 import { existsSync, globSync } from 'node:fs';
 import { join, normalize } from 'node:path';
@@ -18,12 +18,12 @@ import { lanesOf, oneByOne } from './turns.ts';
 const USAGE = `npm test -- [options] [FILE or FOLDER ...]
   --changed [REV] only the tests that changes since a revision may break; default: since HEAD
   --times         prints CPU and wall seconds by room and file, beside the recorded ones
-  --top N         lists the N dearest files alone
+  --top N         lists only the N slowest files
   --record        writes the times of a run of all files to test/times.json`;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RECORD = join(ROOT, 'test/times.json');
-/** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
+/** Files that measure this machine's CPU, so that nothing else may load it meanwhile. */
 const ALONE = 'test/long/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time. */
 const LONG = 'test/long/';
@@ -40,12 +40,12 @@ function optionsOf(args: readonly string[]) {
     },
   });
   const top = values.top === undefined ? undefined : Number(values.top);
-  if (top !== undefined && !(top > 0)) throw new Error(`--top takes a number, not ${values.top}`);
+  if (top !== undefined && !(top > 0)) throw new Error(`--top must be a number, not ${values.top}`);
   const { changed, record } = values;
   return { changed, times: values.times || record, top, record, positionals };
 }
 
-/** Gives `--changed` its value: the argument behind it, if that is no path and no option. */
+/** Gives `--changed` its value: the next argument, if that is neither a path nor an option. */
 function withRevision(args: readonly string[]): string[] {
   const place = args.indexOf('--changed');
   if (place < 0) return [...args];
@@ -58,7 +58,7 @@ function withRevision(args: readonly string[]): string[] {
   ];
 }
 
-/** Paths of the test files that are named, or of all but the long ones. */
+/** Paths of the named test files, or of all except the long ones. */
 function named(wanted: readonly string[]): string[] {
   const all = globSync('test/**/*.test.ts', { cwd: ROOT }).sort();
   if (wanted.length === 0) return all.filter((file) => !file.startsWith(LONG));
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
   process.exitCode = report.ok || files.length === 0 ? 0 : 1;
 }
 
-// The reader of the report has left, as in `npm test | head`: the processes end with it.
+// The reader of the report has exited, as in `npm test | head`, so the processes end too.
 process.stdout.once('error', (error: NodeJS.ErrnoException) => {
   for (const child of TestProcess.running) child.signal('SIGKILL');
   if (error.code !== 'EPIPE') throw error;

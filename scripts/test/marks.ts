@@ -1,6 +1,6 @@
 /**
- * The marks in the output of a process that runs many test files: each stands after all that one
- * file wrote. They are no TAP, and no test writes what they begin with.
+ * The marks in the output of a process that runs many test files: each follows the output of one
+ * file. They are not TAP, and no test writes text that starts like them.
  */
 
 /** End of a file whose process continues. */
@@ -8,7 +8,7 @@ export interface EndOfFile {
   readonly exitCode: number;
   /** CPU time of the file: its process, with threads, and children that have ended; ms. */
   readonly cpuMs: number;
-  /** A fault beside its tests. */
+  /** A fault besides its tests. */
   readonly message?: string;
 }
 
@@ -40,7 +40,7 @@ export class MarkReader {
       this.#rest = this.#rest.slice(end - begin + 1);
       this.#end(JSON.parse(mark));
     }
-    // The last line may be the beginning of a mark.
+    // The last line may be the start of a mark.
     const line = this.#rest.indexOf(BEGIN);
     this.#pass(line < 0 ? Math.max(0, this.#rest.lastIndexOf('\n')) : line);
   }
@@ -50,7 +50,7 @@ export class MarkReader {
     this.#pass(this.#rest.length);
   }
 
-  /** Hands on what came before `length`, and keeps what follows. */
+  /** Passes on the text before `length`, and keeps the rest. */
   #pass(length: number): void {
     if (length > 0) this.#text(this.#rest.slice(0, length));
     this.#rest = this.#rest.slice(length);

@@ -1,7 +1,7 @@
 /**
- * Processes that run test files, one after another (`batch.ts`). Their output goes to the
- * report of the running file. A file that takes too long is ended with all that it has
- * started, and those after it get another process.
+ * Processes that run test files, one after another (`batch.ts`). Their output goes to the report of
+ * the running file. A file that takes too long is killed with everything that it has started, and
+ * the files after it get another process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,12 +13,12 @@ import type { FileEnd, FileReport, Report } from './report.ts';
 import type { NextTurn } from './turns.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Longest run of one file. */
+/** Maximum duration of one file. */
 const TIMEOUT_MS = 300_000;
-/** Time to see which test hangs, before it is killed. */
+/** Time to find the hanging test before it is killed. */
 const LAST_WORDS_MS = 5_000;
 
-/** Why a file cannot share its process with others: a line of its header. */
+/** The reason why a file needs its own process: a line of its header. */
 const OWN_PROCESS = /^ \* Own process: \S/m;
 
 type ProcessEnd = Pick<FileEnd, 'exitCode' | 'signal'>;
@@ -44,7 +44,7 @@ export class TestProcess {
         TAP_TIMEOUT: '240',
       },
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
-      // A group of its own, so that what it has started can be ended with it.
+      // A group of its own, so that everything that it has started can be killed with it.
       detached: true,
     });
     TestProcess.running.add(this);
@@ -54,7 +54,7 @@ export class TestProcess {
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => reader.write(text));
     this.#names = this.#child.stdio[3] as Writable;
-    // It may end before it has read a name: that end is what is reported.
+    // It may end before it has read a name; that end is reported.
     this.#names.on('error', () => {});
     this.#ended = new Promise((resolve, reject) => {
       this.#child.once('error', reject);
@@ -70,7 +70,7 @@ export class TestProcess {
     return TestProcess.running.has(this);
   }
 
-  /** Resolves when the file has ended, or the process with it. */
+  /** Resolves when the file, or its process, has ended. */
   async run(file: string, lines: FileReport): Promise<void> {
     this.#lines = lines;
     const startedMs = performance.now();
@@ -84,7 +84,7 @@ export class TestProcess {
     lines.end({ signal: null, ...end, timedOut, elapsedMs: performance.now() - startedMs });
   }
 
-  /** No more files come: resolves when it has ended. */
+  /** No more files follow. Resolves when the process has ended. */
   end(): Promise<ProcessEnd> {
     this.#names.end();
     return this.#ended;
@@ -94,12 +94,12 @@ export class TestProcess {
     try {
       if (this.#child.pid !== undefined) process.kill(-this.#child.pid, signal);
     } catch (error) {
-      // It has ended by itself.
+      // It has already ended.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
     }
   }
 
-  /** `stop` says whether it was too late. */
+  /** `stop` returns whether it was too late. */
   #endAfter(timeoutMs: number): { stop: () => boolean } {
     let timedOut = false;
     let killing: NodeJS.Timeout | undefined;
@@ -108,7 +108,7 @@ export class TestProcess {
       this.#child.kill('SIGALRM');
       killing = setTimeout(() => {
         this.signal('SIGKILL');
-        // A process in another group may hold it open.
+        // A process in another group may keep it open.
         this.#child.stdout?.destroy();
       }, LAST_WORDS_MS);
     }, timeoutMs);
@@ -149,7 +149,7 @@ export async function runFiles(
   if (shared) await endOf(shared, last, report);
 }
 
-/** Reports a failure at the end of a process beside its files. */
+/** Reports a failure at the end of a process besides its files. */
 async function endOf(process: TestProcess, last: string, report: Report): Promise<void> {
   if (!process.isRunning) return;
   const startedMs = performance.now();

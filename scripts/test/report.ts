@@ -1,8 +1,7 @@
 /**
- * The report of a test run: one line a failed test with what explains it, one line a file, then
- * what was skipped, and as the very last line
- * `N passed, N failed` (`, N skipped`). A result is one test at the top of its file; whatever is nested
- * below only explains a failure.
+ * The report of a test run: one line per failed test with its explanation, one line per file, then
+ * the skipped tests, and as the very last line `N passed, N failed` (`, N skipped`). A result is
+ * one test at the top of its file. Nested tests only explain a failure.
  */
 import { Parser, type Result } from 'tap-parser';
 import type { FileTimes, Times } from './times.ts';
@@ -11,12 +10,12 @@ import type { FileTimes, Times } from './times.ts';
 export interface FileEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It had to be ended. */
+  /** True if it had to be killed. */
   readonly timedOut: boolean;
   readonly elapsedMs: number;
-  /** CPU time of its process and its children, ms; absent when the process ended with it. */
+  /** CPU time of its process and its children, ms; absent if the process ended with it. */
   readonly cpuMs?: number;
-  /** A fault beside its tests. */
+  /** A fault besides its tests. */
   readonly message?: string;
 }
 
@@ -37,17 +36,17 @@ export class Report {
     this.#print = print;
   }
 
-  /** Whether something passed and nothing failed. */
+  /** True if something passed and nothing failed. */
   get ok(): boolean {
     return this.#sum('passed') > 0 && this.#sum('failed') === 0;
   }
 
-  /** Times of the files that have ended, as far as they could be measured. */
+  /** Times of the files that have ended, if they could be measured. */
   get times(): Times {
     return this.#times;
   }
 
-  /** `name` is the file's, as it is reported. */
+  /** `name` is the name of the file in the report. */
   file(name: string): FileReport {
     const parser = new Parser();
     let hasResults = false;
@@ -67,7 +66,8 @@ export class Report {
       end: ({ elapsedMs, cpuMs, ...end }) => {
         parser.end();
         const ok = isWhole && end.exitCode === 0 && !end.timedOut;
-        // A file that ends outside of its tests has no result of its own: it counts as one failure.
+        // A file that ends outside of its tests has no result of its own, so it counts as one
+        // failure.
         if (!ok && !isExplained) this.#fail(name, `${name} as a whole`, { ...end, hasResults });
         this.#print(`${ok ? 'ok    ' : 'not ok'} ${name} (${Math.round(elapsedMs)} ms)\n`);
         if (cpuMs !== undefined) this.#times.set(name, { wallMs: elapsedMs, cpuMs });
@@ -111,7 +111,7 @@ export class Report {
     this.#print(`FAILED ${path}\n${described(diagnosis)}`);
   }
 
-  /** Reports each failed assertion where it was made, whatever it is nested in. */
+  /** Reports each failed assertion at its own position, regardless of nesting. */
   #explain(test: Parser, path: string): void {
     let isExplained = false;
     test.on('child', (inner: Parser) => {
@@ -135,7 +135,7 @@ const TOLD =
     ' ',
   );
 
-/** What a failed assertion saw and wanted, shortened to what helps. */
+/** The observed and expected values of a failed assertion, shortened to what helps. */
 function described(diagnosis: object | null): string {
   const facts = new Map(Object.entries(diagnosis ?? {}));
   const lines = TOLD.filter((key) => facts.has(key)).map((key) => {

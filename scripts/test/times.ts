@@ -1,7 +1,7 @@
 /**
- * What the test files cost: wall and CPU time of each, measured in a run, and the record kept in
+ * Costs of the test files: wall and CPU time of each, measured in a run, and the record in
  * `test/times.json`. The record orders the files of a run (`turns.ts`) and is printed beside its
- * figures, so that growth is seen in review. `npm test -- --record test` writes it anew.
+ * figures, so that growth is visible in review. `npm test -- --record test` updates it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -15,14 +15,14 @@ export interface FileTimes {
 /** Times by path of the test file. */
 export type Times = ReadonlyMap<string, FileTimes>;
 
-/** Times of the files as a run measured them, and the sum of each room. */
+/** Times of the files as measured in a run, and the sum of each room. */
 export interface Recorded {
   readonly files: Times;
   /** CPU time by room, ms. It includes the files that are too cheap to be recorded themselves. */
   readonly rooms: ReadonlyMap<string, number>;
 }
 
-/** The file as JSON. Times are in ms, rounded: smaller differences are noise. */
+/** The file as JSON. Times are in ms, rounded, because smaller differences are noise. */
 interface RecordFile {
   readonly rooms: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<string, FileTimes>>;
@@ -32,7 +32,7 @@ interface RecordFile {
 const RECORDED_MS_MIN = 500;
 const ROUND_MS = 100;
 
-/** Reads the record. Without one, nothing is known of any file. */
+/** Reads the record. Without one, the times of all files are unknown. */
 export function readRecord(path: string): Recorded {
   try {
     const { files, rooms } = JSON.parse(readFileSync(path, 'utf8')) as RecordFile;
@@ -62,7 +62,7 @@ export function roomOfTest(file: string): string {
   return first === 'long' ? `long/${second}` : first;
 }
 
-/** Sum and number of files of each room, dearest first. */
+/** Sum and number of files of each room, most expensive first. */
 export function sumsByRoom(times: Times): Map<string, FileTimes & { readonly files: number }> {
   const sums = new Map<string, FileTimes & { readonly files: number }>();
   for (const [file, { wallMs, cpuMs }] of times) {
@@ -80,14 +80,17 @@ export function sumsByRoom(times: Times): Map<string, FileTimes & { readonly fil
 /** Figures of a run, and the record beside them. */
 export interface TimesTableOptions {
   readonly recorded: Recorded;
-  /** Files that are listed, dearest first; absent: all. */
+  /** Maximum files to list, most expensive first; absent: all. */
   readonly top?: number | undefined;
-  /** CPU time of the whole run, with the starts of its processes, ms. */
+  /** CPU time of the whole run, including the starts of its processes, ms. */
   readonly runCpuMs: number;
   readonly runWallMs: number;
 }
 
-/** The tables of `--times`: rooms and files with CPU seconds, the recorded ones, and wall seconds. */
+/**
+ * The tables of `--times`: rooms and files with CPU seconds, recorded CPU seconds, and wall
+ * seconds.
+ */
 export function timesTable(times: Times, options: TimesTableOptions): string {
   const { recorded, top = times.size, runCpuMs, runWallMs } = options;
   const sums = [...sumsByRoom(times)];

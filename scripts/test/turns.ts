@@ -1,39 +1,39 @@
 /**
- * Decides when the next test file may start: files run side by side while their shares of the CPU
+ * Decides when the next test file may start. Files run side by side while their shares of the CPU
  * fit into the machine. A share comes from the recorded times (`times.ts`), so no idle time is
- * measured: a file that waits most of its time leaves room for others, and files that compute
- * do not slow each other down.
+ * measured: a file that mostly waits leaves room for others, and files that compute do not slow
+ * each other down.
  */
 import { availableParallelism } from 'node:os';
 import type { FileTimes } from './times.ts';
 
-/** Files that run at once, at most, beyond one for each core. */
+/** Maximum files that run at once, in addition to one per core. */
 const SPARE_LANES = 2;
-/** A share below this would let too many files start at once, in cores. */
+/** A smaller share would let too many files start at once, in cores. */
 const SHARE_MIN = 0.1;
-/** A share above this would make a file wait for the whole machine, in cores. */
+/** A larger share would make a file wait for the whole machine, in cores. */
 const SHARE_MAX = 1;
-/** Part of a core that may be promised twice: no file keeps its share all the time. */
+/** Part of a core that may be promised twice, because no file uses its share all the time. */
 const SURPLUS = 0.25;
-/** Expected of a file without a record: it is cheap, or new. */
+/** Assumed for a file without a record, which is cheap or new. */
 const UNKNOWN: FileTimes = { wallMs: 500, cpuMs: 500 };
 
-/** One file that a lane may run now; `end` gives its share of the CPU back. */
+/** One file that a lane may run now; `end` releases its share of the CPU. */
 export interface Turn {
   readonly file: string;
   end(): void;
 }
 
-/** Gives a lane its next file, or undefined when no file is left. */
+/** Returns the next file of a lane, or undefined if no file is left. */
 export type NextTurn = () => Promise<Turn | undefined>;
 
-/** The lanes of a run. Each takes one file after another. */
+/** The lanes of a run. Each runs one file after another. */
 export interface Lanes {
   readonly count: number;
   readonly next: NextTurn;
 }
 
-/** One lane alone: a file starts when the one before it has ended. */
+/** A single lane: a file starts when the previous one has ended. */
 export function oneByOne(files: readonly string[]): NextTurn {
   const left = files.values();
   return async () => {
@@ -43,7 +43,7 @@ export function oneByOne(files: readonly string[]): NextTurn {
 }
 
 /**
- * Lanes that share out the files, longest first: the end of a run waits for no long file.
+ * Lanes that share the files, longest first, so that no long file delays the end of a run.
  * @param timesOf recorded times of a file
  */
 export function lanesOf(
@@ -54,7 +54,10 @@ export function lanesOf(
   const expected = (file: string) => timesOf(file) ?? UNKNOWN;
   const left = files.toSorted((a, b) => expected(b).wallMs - expected(a).wallMs);
   const room = cores + SURPLUS;
-  /** Lanes without a file. The last to ask is served first: its process has loaded the program. */
+  /**
+   * Lanes without a file. The last to ask is served first, because its process has loaded the
+   * program.
+   */
   const waiting: ((turn: Turn | undefined) => void)[] = [];
   let used = 0;
   let running = 0;
@@ -92,7 +95,7 @@ export function lanesOf(
   return { count: cores + SPARE_LANES, next };
 }
 
-/** Cores that a file keeps busy while it runs. */
+/** Number of cores that a file keeps busy while it runs. */
 function shareOf({ wallMs, cpuMs }: FileTimes): number {
   return Math.min(SHARE_MAX, Math.max(SHARE_MIN, cpuMs / Math.max(1, wallMs)));
 }

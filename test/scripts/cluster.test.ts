@@ -32,7 +32,7 @@ t.test('wrong arguments are reported before anything starts', async (t) => {
   const folder = dataFolder(t);
   t.match(await run('--in', folder, '--nats-server', `${folder}/absent`), {
     code: 1,
-    stderr: /absent is not a program here: install nats-server 2\.10\.27 or newer/,
+    stderr: /absent is not a program here. Install nats-server 2\.10\.27 or newer/,
   });
   t.match(await run('--members', '5'), { code: 1, stderr: /Unknown option '--members'/ });
   t.same(readdirSync(folder), [], 'nothing was created');
@@ -50,7 +50,7 @@ t.test('a taken port is reported, and nothing starts', needs('network-namespaces
   const ended = await execute([...ownNetwork, process.execPath, '-e', BESIDE, ...command]);
   t.match(ended, {
     code: 1,
-    stderr: /^npm run cluster: Port 9466 of 127\.0\.0\.1 is taken: stop the program that has it/,
+    stderr: /^npm run cluster: Port 9466 of 127\.0\.0\.1 is taken. Stop the program that uses it/,
   });
   t.same(readdirSync(folder), [], 'nothing was created');
 });

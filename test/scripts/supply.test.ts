@@ -62,7 +62,7 @@ t.test('each rule about dependencies is enforced', (t) => {
       'package-lock.json',
       (text) =>
         text.replace('"node_modules/jose": {', '$&"resolved": "https://registry.example/j.tgz",'),
-      /node_modules\/jose names the address/,
+      /node_modules\/jose has the address/,
     ],
     [
       'another license',

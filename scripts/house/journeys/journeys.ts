@@ -1,14 +1,14 @@
 /**
- * The three journeys, measured on the running service: the files that a sample passes on its way
- * to a webhook, a PromQL query to its answer, a CI job's assertion to its key. A file is on a
- * journey when one of its functions is entered between the request and its effect, and
+ * The three journeys, measured on the running service: the files that a sample passes on its way to
+ * a webhook, a PromQL query to its response, a CI job's assertion to its key. A file is on a
+ * journey if one of its functions is entered between the request and its effect, and
  *
- * - in each of several rounds, and not in each of as many idle stretches: what only happens to
- *   run meanwhile (timers, probes) is on nobody's journey;
- * - not in two calls that have nothing to do with it as well: the road of every call and of every
- *   commit (HTTP, authentication, limits, committer, projection) is counted apart.
+ * - in each of several rounds, but not in each of as many idle stretches, which excludes code that
+ *   happens to run meanwhile (timers, probes);
+ * - not in two unrelated calls as well: the shared path of every call and commit (HTTP,
+ *   authentication, limits, committer, projection) is counted separately.
  *
- * Files stand in the order in which they are entered first.
+ * Files are listed in the order in which they are first entered.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -19,18 +19,21 @@ import { type CiIssuer, startCiIssuer } from '../../../test/support/ci-issuer.ts
 import { type Entry, TracedService } from './traced-service.ts';
 
 const IDLE_MS = 300;
-/** Each makes a destination for the shared road; a project has five at most. */
+/** Each makes a destination for the shared path, and a project has at most five. */
 const ROUNDS = 3;
 const VM = 'a9f1a9c0-5a52-4f6e-9b0a-000000000001';
 
 export interface Journey {
   readonly name: string;
-  /** Its own, in the order in which they are entered first. */
+  /** Its own files, in the order in which they are first entered. */
   readonly files: readonly string[];
-  /** Those that unrelated calls and commits pass as well. */
+  /** Files that unrelated calls and commits pass too. */
   readonly shared: readonly string[];
   readonly folders: number;
-  /** Times the next file is in another folder, or on another floor, than the one before. */
+  /**
+   * Number of times that the next file is in another folder, or on another floor, than the previous
+   * one.
+   */
   readonly folderChanges: number;
   readonly floorChanges: number;
 }
@@ -91,7 +94,7 @@ async function sampleJourney(service: TracedService, receiver: Receiver): Promis
     await write(service, usedRatio);
     await arrival;
   };
-  // Once before, so that what is opened or compiled at first use is no part of the journey.
+  // Once in advance, so that code that opens or compiles at first use is not part of the journey.
   await fire(0.9);
   return ownEntries(
     service,
@@ -159,9 +162,9 @@ async function assertionJourney(
 }
 
 /**
- * Functions that at least two unrelated calls enter. Between them the calls have every kind of
- * credential, of request and of answer that a journey has, so that what a journey does before its
- * subject begins is not counted as its own.
+ * Functions that at least two unrelated calls enter. Together, the calls have every kind of
+ * credential, request and response of a journey, so that what a journey does before its actual
+ * subject is not counted as its own.
  */
 async function sharedRoad(service: TracedService, owner: Session): Promise<ReadonlySet<string>> {
   const { projectName, baseUrl, apiKey, collectorKey } = service.demo;
@@ -186,20 +189,20 @@ async function sharedRoad(service: TracedService, owner: Session): Promise<Reado
       return service.call(`${automation}/CreateServiceAccount`, request, owner);
     },
     () => service.call(`${alerts}/ListDestinations`, { projectName }),
-    // Keys of collectors open one method beside the journey's own.
+    // Keys of collectors can call one method besides the journey's own.
     () => {
       const request = { ...mutation(), vmNames: [randomUUID()] };
       const method = 'ingest.v1.IngestService/RetireVms';
       return service.call(method, request, withKey(collectorKey));
     },
-    // Admitted, but no sample is in it.
+    // Admitted, but without a sample.
     () =>
       service.call(
         'ingest.v1.IngestService/WriteSamples',
         { projectName, rows: [] },
         withKey(collectorKey),
       ),
-    // Resources that are no methods, read with a key.
+    // Resources that are not methods, read with a key.
     () => read('promql/api/v1/status/buildinfo'),
     () => read('export?shard=0'),
   ];
@@ -214,7 +217,7 @@ async function sharedRoad(service: TracedService, owner: Session): Promise<Reado
 }
 
 /**
- * What is entered in each round of `act`, in the order of the last one, without what is entered in
+ * Functions entered in each round of `act`, in the order of the last one, without those entered in
  * each idle stretch. `before` prepares a round.
  */
 async function ownEntries(
@@ -287,7 +290,7 @@ async function write(service: TracedService, usedRatio: number): Promise<void> {
   await service.call('ingest.v1.IngestService/WriteSamples', { projectName, rows: [row] }, headers);
 }
 
-/** The owner's session, from the link that the first start leaves. */
+/** The owner's session, from the link that the first start creates. */
 async function signIn({ demo }: TracedService): Promise<Session> {
   const link = new URL(demo.signInUrl);
   const token = new URLSearchParams(link.hash.slice(1)).get('token') ?? link.hash.slice(1);
@@ -301,7 +304,7 @@ async function signIn({ demo }: TracedService): Promise<Session> {
   return { cookie, origin: demo.baseUrl, 'sec-fetch-site': 'same-origin' };
 }
 
-/** Headers of somebody who is signed in. */
+/** Headers of a signed-in person. */
 type Session = Readonly<Record<string, string>>;
 
 interface Receiver {

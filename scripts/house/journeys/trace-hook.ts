@@ -1,7 +1,7 @@
 /**
  * Preloaded into a service under observation (`node --import`): every function of the checkout in
  * HOUSE_ROOT writes a line into HOUSE_TRACE when it is entered, in all threads. A coverage report
- * would give the functions too, but not their order, which folder and floor changes need.
+ * would list the functions too, but not their order, which is needed for folder and floor changes.
  *
  * A line is `<time, ns of the monotonic clock> <path>:<line of the function>`. A function writes at
  * most once in five milliseconds.
@@ -43,7 +43,7 @@ interface FunctionNode extends Node {
   readonly expression?: boolean;
 }
 
-/** The module with a call at the beginning of each function; lines stay where they are. */
+/** The module with a call at the start of each function; line numbers stay the same. */
 function withEntries(source: string, path: string): string {
   const insertions: { readonly at: number; readonly text: string }[] = [];
   const options = { ecmaVersion: 'latest', sourceType: 'module', locations: true } as const;

@@ -1,6 +1,6 @@
 /**
- * A checkout's service as a user starts it, with every function it enters written down. It is
- * called over its public API alone, so the checkout may be an old one.
+ * A checkout's service as a user starts it, with a record of every function that it enters. It is
+ * called only over its public API, so the checkout may be an old one.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const READY_MS_MAX = 60_000;
-/** Lines of the trace are written at once, but another thread may still be on its way to one. */
+/** Lines of the trace are written at once, but another thread may still be about to write one. */
 const SETTLE_MS = 200;
 
 export interface Demo {
@@ -39,7 +39,7 @@ export class TracedService {
     this.demo = demo;
   }
 
-  /** Ready when it resolves. Throws, with its output, when it is not within a minute. */
+  /** Ready when it resolves. Throws, with its output, if it is not ready within a minute. */
   static async start(
     root: string,
     settings: Readonly<Record<string, string>>,
@@ -83,7 +83,7 @@ export class TracedService {
     return new TracedService(child, folder, JSON.parse(readFileSync(path, 'utf8')) as Demo);
   }
 
-  /** Calls an RPC; throws unless it is answered 200. */
+  /** Calls an RPC. Throws unless the response is 200. */
   async call(
     method: string,
     request: object,

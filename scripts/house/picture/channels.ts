@@ -1,12 +1,12 @@
 /**
- * Horizontal lines between two floors of the picture, each on a track of its own. Lines come to
- * their track from above and leave it downwards; the order of tracks is searched for the fewest
+ * Horizontal lines between two floors of the picture, each on its own track. Lines enter their
+ * track from above and leave it downwards. The order of tracks is optimised for the fewest
  * crossings, so that the picture is as calm as its arrows allow.
  */
 
 /** One horizontal line with its vertical ends. */
 export interface Line {
-  /** Where it is met by verticals from the top of the channel, and from its bottom. */
+  /** Positions where verticals from the top of the channel meet it, and from its bottom. */
   readonly above: readonly number[];
   readonly below: readonly number[];
 }
@@ -15,7 +15,7 @@ const ROUNDS_MAX = 50;
 /** Free pixels between two lines that share a track. */
 const APART = 12;
 
-/** Track of each line, from 0 at the top; lines that are far apart share one. */
+/** Track of each line, from 0 at the top. Lines that are far apart share one. */
 export function tracksOf(lines: readonly Line[]): number[] {
   const order = lines.map((_, i) => i);
   for (let round = 0; round < ROUNDS_MAX && improve(order, lines); round++);
@@ -33,7 +33,7 @@ export function tracksOf(lines: readonly Line[]): number[] {
   return tracks;
 }
 
-/** Moves each line to its best place; false when nothing got better. */
+/** Moves each line to its best position; false if nothing improved. */
 function improve(order: number[], lines: readonly Line[]): boolean {
   let better = false;
   for (const line of [...order]) {
@@ -48,7 +48,7 @@ function improve(order: number[], lines: readonly Line[]): boolean {
   return better;
 }
 
-/** Crossings of verticals and lines when the lines lie in that order from the top. */
+/** Crossings of verticals and lines if the lines are in that order from the top. */
 export function crossings(order: readonly number[], lines: readonly Line[]): number {
   let count = 0;
   for (const [upperPlace, upperIndex] of order.entries()) {

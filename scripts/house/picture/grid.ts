@@ -1,7 +1,7 @@
 /**
  * The house as data for its picture and its table: a cell for each room on each floor with its
- * size, and the uses between rooms. A use is one arrow, however many files import and on whichever
- * floors: it points at the highest floor of the other room that is imported.
+ * size, and the uses between rooms. A use is one arrow, regardless of the number of importing files
+ * and their floors. It points at the highest imported floor of the other room.
  */
 import { type Checkout, type Floor, floors } from '../checkout.ts';
 import { isEdge, order, roomOf } from '../rooms.ts';
@@ -16,14 +16,17 @@ export interface Cell {
 export interface Use {
   readonly from: Cell;
   readonly to: Cell;
-  /** Imports from the one cell to all floors of the other room. */
+  /** Imports from one cell to all floors of the other room. */
   readonly imports: number;
 }
 
 export interface Grid {
-  /** By floor from the top, and by the order of rooms. */
+  /** By floor from the top, and in the order of rooms. */
   readonly cells: readonly Cell[];
-  /** Between rooms of the domain: every room uses the platform, and edges use what they open. */
+  /**
+   * Between rooms of the domain. Every room uses the platform, and edges use the rooms that they
+   * open.
+   */
   readonly uses: readonly Use[];
 }
 
@@ -67,7 +70,7 @@ export function gridOf({ sources }: Checkout): Grid {
   };
 }
 
-/** 0 is the floor at the top. */
+/** 0 is the top floor. */
 export function rowOf({ floor }: { readonly floor: Floor }): number {
   return floors.length - 1 - floors.indexOf(floor);
 }

@@ -13,7 +13,7 @@ const PAGE = 'docs/architecture.md';
 const PICTURE = 'docs/architecture.svg';
 const TABLE = /(<!-- rooms: written by npm run draw -->\n).*?(<!-- end of rooms -->)/s;
 
-/** Generated files of the checkout as they should be, by path. */
+/** Expected generated files of the checkout, by path. */
 function housePages(checkout: Checkout): Map<string, string> {
   const grid = gridOf(checkout);
   const page = readFileSync(join(checkout.root, PAGE), 'utf8');
@@ -23,7 +23,7 @@ function housePages(checkout: Checkout): Map<string, string> {
   ]);
 }
 
-/** Paths of those that are missing or differ; with `write` they are as they should be afterwards. */
+/** Paths of files that are missing or differ; with `write`, they are updated. */
 export function stalePages(
   checkout: Checkout,
   { write }: { readonly write: boolean },
@@ -36,7 +36,7 @@ export function stalePages(
   });
 }
 
-/** Throws when the page has lost the marks around its table. */
+/** Throws if the page has lost the marks around its table. */
 export function withTable(page: string, table: string): string {
   if (!TABLE.test(page)) throw new Error(`${PAGE} has no marks around the table of rooms`);
   return page.replace(TABLE, (_, begin, end) => `${begin}${table}${end}`);
@@ -53,12 +53,12 @@ function roomTable({ cells }: Grid, paths: readonly string[]): string {
       .map((floor) => `${floor}/${name}/README.md`)
       .find((path) => paths.includes(path));
     const title = readme ? `[${name}](../${readme})` : name;
-    // Hundreds of lines: a table that is stale after each edit would not be read as one.
+    // Hundreds of lines, because a table that is stale after each edit would not be read as one.
     const lines = (Math.round(sum('lines') / 100) * 100).toLocaleString('en');
     return [`| ${title} | ${purpose} | ${places} | ${sum('files')} | ${lines} |`];
   });
   return [
-    '| room | what it is for | floors | files | lines, about |',
+    '| room | purpose | floors | files | lines, about |',
     '| --- | --- | --- | --: | --: |',
     ...rows,
     '',

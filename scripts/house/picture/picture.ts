@@ -1,6 +1,6 @@
 /**
  * Paints the grid as an SVG document for docs/architecture.svg: floors as rows, rooms as columns,
- * the edges of src under the roof. It has its own background, light or dark as the reader's page is.
+ * the edges of src under the roof. It has its own background, light or dark like the reader's page.
  */
 import type { Floor } from '../checkout.ts';
 import { rooms } from '../rooms.ts';
@@ -129,7 +129,7 @@ function paintFloors({ rowTops }: Plan): string[] {
   });
 }
 
-/** The shaft behind a room's cells: it uses its own floors below without an arrow. */
+/** The shaft behind a room's cells: a room uses its own floors below without an arrow. */
 function paintColumn(room: string, { cells }: Grid, { rowTops }: Plan): string {
   const rows = cells.filter((cell) => cell.room === room).map(rowOf);
   const top = rowTops[Math.min(...rows)] ?? 0;
@@ -157,7 +157,7 @@ function paintRoute({ use, points }: Route): string {
   return `<path class="line c${i}" stroke-width="${widthOf(use.imports)}" d="${roundedPath(points)}" marker-end="url(#head${i})"><title>${title}</title></path>`;
 }
 
-/** In few steps, so that one import more seldom makes another picture. */
+/** In few steps, so that one more import seldom changes the picture. */
 function widthOf(imports: number): number {
   return round(1 + Math.round(Math.log2(imports) / 2) * 1.1);
 }
@@ -192,7 +192,7 @@ function towards(from: Point, to: Point): Point {
 
 function paintLegend(y: number): string[] {
   const notes = [
-    'An arrow: a room uses another one, in the colour of the room that uses; the thicker, the more imports. It points at the highest floor used.',
+    'An arrow means that a room uses another one, in the colour of the using room; the thicker, the more imports. It points at the highest floor used.',
     'Not drawn: a room uses its own lower floors (the shaft behind it); every room uses the platform; the rooms under the roof use what they open.',
   ];
   return notes.map(

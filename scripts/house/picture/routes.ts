@@ -1,7 +1,7 @@
 /**
- * Places cells and routes arrows of the picture. One line leaves a cell and branches to all that it
- * uses: upwards out of the cell for rooms of its own floor, downwards for floors below. Lines run
- * in the channels between floors and in the gutters between columns, never through a cell.
+ * Places the cells and routes the arrows of the picture. One line leaves a cell and branches to
+ * everything that it uses: upwards for rooms of its own floor, downwards for floors below. Lines
+ * run in the channels between floors and in the gutters between columns, never through a cell.
  */
 import { floors } from '../checkout.ts';
 import { rooms } from '../rooms.ts';
@@ -28,14 +28,14 @@ export interface Point {
   readonly y: number;
 }
 
-/** An arrow; its way begins with what it shares with the other arrows of its cell. */
+/** An arrow. Its way starts with the part that it shares with the other arrows of its cell. */
 export interface Route {
   readonly use: Use;
   readonly points: readonly Point[];
 }
 
 export interface Plan {
-  /** Top of each row's cells, from the row at the top. */
+  /** Top of each row's cells, starting with the top row. */
   readonly rowTops: readonly number[];
   readonly bottom: number;
   readonly routes: readonly Route[];
@@ -46,7 +46,7 @@ export function columnLeft(room: string): number {
   return LEFT + columns.indexOf(room) * (CELL_WIDTH + COLUMN_GAP);
 }
 
-/** Where everything lies, with the first row's channel beginning at `top`. */
+/** Position of everything, with the first row's channel at `top`. */
 export function planOf({ cells, uses }: Grid, top: number): Plan {
   const isFree = (row: number, room: string) =>
     !cells.some((cell) => rowOf(cell) === row && cell.room === room);
@@ -78,7 +78,7 @@ export function planOf({ cells, uses }: Grid, top: number): Plan {
   };
 }
 
-/** An adjacent room of the same floor, or one with nothing in between. */
+/** True for an adjacent room of the same floor, or one with nothing in between. */
 function isStraight({ from, to }: Use, isFree: (row: number, room: string) => boolean): boolean {
   if (rowOf(from) !== rowOf(to)) return false;
   const [a, b] = [columns.indexOf(from.room), columns.indexOf(to.room)].sort((x, y) => x - y);
@@ -161,7 +161,10 @@ function nameOf({ floor, room }: Cell): string {
   return `${floor}/${room}`;
 }
 
-/** Where lines meet the upper and lower sides of cells: side by side, in the order of their way. */
+/**
+ * Points where lines meet the upper and lower sides of cells: side by side, in the order of their
+ * ways.
+ */
 class Ports {
   readonly #tops = new Map<string, { key: string; x: number }[]>();
 
@@ -174,7 +177,7 @@ class Ports {
     for (const use of uses) {
       meet(use.to, trunkOf(use), columnLeft(use.from.room));
       const isBeside = rowOf(use.from) === rowOf(use.to);
-      // It leaves on the side on which the other room lies.
+      // It leaves on the side where the other room is.
       if (isBeside) meet(use.from, trunkOf(use), columnLeft(use.to.room));
     }
     for (const met of this.#tops.values()) met.sort((a, b) => a.x - b.x);

@@ -45,8 +45,8 @@ t.test('each violation of the plan is one finding, with its file and reason', as
       { 'actors/telemetry/ingest.ts': "import type { Rule } from '../alerting/rules.ts';" },
       /^actors\/telemetry\/ingest\.ts imports .*: alerting comes after telemetry in the order/,
     ],
-    [{ 'src/demo.ts': '' }, /^src\/demo\.ts stands in no room/],
-    [{ 'src/gate/gate.ts': '' }, /^src\/gate is no room/],
+    [{ 'src/demo.ts': '' }, /^src\/demo\.ts is in no room/],
+    [{ 'src/gate/gate.ts': '' }, /^src\/gate is not a room/],
     [
       {
         'src/platform/log.ts': "import { level } from './level.ts';",
@@ -64,7 +64,7 @@ t.test('each violation of the plan is one finding, with its file and reason', as
 
 t.test('a declared room that is on no floor is a finding', async (t) => {
   t.same(placeFindings(checkoutOf(ALL), [...ORDER, 'billing']), [
-    'billing is declared and is on no floor',
+    'billing is declared but is on no floor',
   ]);
 });
 
