@@ -2474,7 +2474,7 @@ TUNREACH","ENETUNREACH"];function isUnreached(error2){return UNREACHED.includes(
 HAIN","DEPTH_ZERO_SELF_SIGNED_CERT"],BAD_CERTIFICATE=["CERT_HAS_EXPIRED","CERT_NOT_YET_VALID","ERR_TLS_CERT_ALTNAME_INVA\
 LID"];function isUntrusted(error2){return certificateProblem(networkCodeOf(error2))!==void 0}function certificateProblem(code2){
 if(code2!==void 0){if(BAD_CERTIFICATE.includes(code2))return`its certificate is not valid (${code2})`;if(UNKNOWN_AUTHORITY.
-includes(code2))return`the authority of its certificate is not known here (${code2}): name the authority's file in NODE_\
+includes(code2))return`the authority of its certificate is not known here (${code2}). Name the authority's file in NODE_\
 EXTRA_CA_CERTS`}}function networkCodeOf(error2){for(let cause=error2.cause;cause instanceof Error;cause=cause.cause)if("\
 code"in cause&&typeof cause.code=="string")return cause.code}function closestName(given,known){let best;for(let name of known){let distance=editDistance(given,name);distance<(best?.
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:

@@ -73,32 +73,32 @@ func (c *Client) ExplainIncident(ctx context.Context, request *ExplainIncidentRe
 }
 
 // AcknowledgeIncident: records that someone is looking into it. The incident keeps firing, and reminders continue.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) AcknowledgeIncident(ctx context.Context, request *AcknowledgeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncident", isMutation: true}, request)
 }
 
 // SnoozeIncident: suppresses notifications until the given time; evaluation continues. A second call replaces the
 // end.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) SnoozeIncident(ctx context.Context, request *SnoozeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncident", isMutation: true}, request)
 }
 
 // UnsnoozeIncident is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
 // AcknowledgeIncidents: acknowledgeIncident for several at once: acknowledges all that it can. A resend does the rest.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) AcknowledgeIncidents(ctx context.Context, request *AcknowledgeIncidentsRequest) (*AcknowledgeIncidentsResponse, error) {
 	return unary[AcknowledgeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncidents", isMutation: true}, request)
 }
 
 // SnoozeIncidents: snoozeIncident for several at once: snoozes all that it can. A resend does the rest.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) SnoozeIncidents(ctx context.Context, request *SnoozeIncidentsRequest) (*SnoozeIncidentsResponse, error) {
 	return unary[SnoozeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncidents", isMutation: true}, request)
 }
@@ -136,31 +136,31 @@ func (c *Client) DeleteDestination(ctx context.Context, request *DeleteDestinati
 }
 
 // VerifyDestination: resends verification mails to unconfirmed recipients, except those who unsubscribed.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) VerifyDestination(ctx context.Context, request *VerifyDestinationRequest) (*VerifyDestinationResponse, error) {
 	return unary[VerifyDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "VerifyDestination", isMutation: true}, request)
 }
 
 // SendTestNotification: sends a test message to the destination, or to each of its verified recipients.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) SendTestNotification(ctx context.Context, request *SendTestNotificationRequest) (*SendTestNotificationResponse, error) {
 	return unary[SendTestNotificationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SendTestNotification", isMutation: true}, request)
 }
 
 // PauseDestination is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) PauseDestination(ctx context.Context, request *PauseDestinationRequest) (*Destination, error) {
 	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PauseDestination", isMutation: true}, request)
 }
 
 // ResumeDestination is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ResumeDestination(ctx context.Context, request *ResumeDestinationRequest) (*Destination, error) {
 	return unary[Destination](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ResumeDestination", isMutation: true}, request)
 }
 
 // RotateWebhookSecret: creates a new signing secret; the old one also signs during the overlap.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RotateWebhookSecret(ctx context.Context, request *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error) {
 	return unary[RotateWebhookSecretResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "RotateWebhookSecret", isMutation: true}, request)
 }

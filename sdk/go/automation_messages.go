@@ -15,85 +15,85 @@ func (c *Client) ListPermissionTemplates(ctx context.Context, request *ListPermi
 }
 
 // CreateServiceAccount is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) CreateServiceAccount(ctx context.Context, request *CreateServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateServiceAccount", isMutation: true}, request)
 }
 
 // ListServiceAccounts is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListServiceAccounts(ctx context.Context, request *ListServiceAccountsRequest) (*ListServiceAccountsResponse, error) {
 	return unary[ListServiceAccountsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListServiceAccounts"}, request)
 }
 
 // GetServiceAccount is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetServiceAccount(ctx context.Context, request *GetServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetServiceAccount"}, request)
 }
 
 // UpdateServiceAccount: a removed capability takes effect on the next request of its keys and tokens.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) UpdateServiceAccount(ctx context.Context, request *UpdateServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateServiceAccount", isMutation: true}, request)
 }
 
 // DisableServiceAccount: its keys and tokens stop at once. Enabling it again does not bring back its old tokens.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) DisableServiceAccount(ctx context.Context, request *DisableServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DisableServiceAccount", isMutation: true}, request)
 }
 
 // EnableServiceAccount is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) EnableServiceAccount(ctx context.Context, request *EnableServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnableServiceAccount", isMutation: true}, request)
 }
 
 // DeleteServiceAccount: deletes it for good, with its keys and CI connections.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) DeleteServiceAccount(ctx context.Context, request *DeleteServiceAccountRequest) (*DeleteServiceAccountResponse, error) {
 	return unary[DeleteServiceAccountResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteServiceAccount", isMutation: true}, request)
 }
 
 // CreateKey: only the first response contains the secret.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) CreateKey(ctx context.Context, request *CreateKeyRequest) (*CreateKeyResponse, error) {
 	return unary[CreateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateKey", isMutation: true}, request)
 }
 
 // RotateKey: creates a successor with a new lifetime; the old key works until the overlap ends.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RotateKey(ctx context.Context, request *RotateKeyRequest) (*RotateKeyResponse, error) {
 	return unary[RotateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RotateKey", isMutation: true}, request)
 }
 
 // RevokeKey: a member whose personal key an owner revokes is notified.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RevokeKey(ctx context.Context, request *RevokeKeyRequest) (*Key, error) {
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RevokeKey", isMutation: true}, request)
 }
 
 // ListKeys is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListKeys(ctx context.Context, request *ListKeysRequest) (*ListKeysResponse, error) {
 	return unary[ListKeysResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListKeys"}, request)
 }
 
 // GetKey is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetKey(ctx context.Context, request *GetKeyRequest) (*Key, error) {
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetKey"}, request)
 }
 
 // ListCredentials: lists everything that gives access to the project without a sign-in: keys and CI connections.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListCredentials(ctx context.Context, request *ListCredentialsRequest) (*ListCredentialsResponse, error) {
 	return unary[ListCredentialsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCredentials"}, request)
 }
 
 // StartCiVerification: returns a pairing code, once, and the step to paste into the workflow.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) StartCiVerification(ctx context.Context, request *StartCiVerificationRequest) (*StartCiVerificationResponse, error) {
 	return unary[StartCiVerificationResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "StartCiVerification", isMutation: true}, request)
 }
@@ -104,61 +104,61 @@ func (c *Client) SubmitCiVerification(ctx context.Context, request *SubmitCiVeri
 }
 
 // GetCiVerification is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetCiVerification(ctx context.Context, request *GetCiVerificationRequest) (*CiVerification, error) {
 	return unary[CiVerification](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiVerification"}, request)
 }
 
 // ListCiVerifications is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListCiVerifications(ctx context.Context, request *ListCiVerificationsRequest) (*ListCiVerificationsResponse, error) {
 	return unary[ListCiVerificationsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiVerifications"}, request)
 }
 
 // ApproveCiVerification: approves exactly the reviewed claims, identified by their digest.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ApproveCiVerification(ctx context.Context, request *ApproveCiVerificationRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ApproveCiVerification", isMutation: true}, request)
 }
 
 // RejectCiVerification is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RejectCiVerification(ctx context.Context, request *RejectCiVerificationRequest) (*CiVerification, error) {
 	return unary[CiVerification](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RejectCiVerification", isMutation: true}, request)
 }
 
 // ListCiConnections is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListCiConnections(ctx context.Context, request *ListCiConnectionsRequest) (*ListCiConnectionsResponse, error) {
 	return unary[ListCiConnectionsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiConnections"}, request)
 }
 
 // GetCiConnection is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetCiConnection(ctx context.Context, request *GetCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiConnection"}, request)
 }
 
 // UpdateCiConnection: a change of permissions invalidates the tokens issued before it.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) UpdateCiConnection(ctx context.Context, request *UpdateCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateCiConnection", isMutation: true}, request)
 }
 
 // DisableCiConnection is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) DisableCiConnection(ctx context.Context, request *DisableCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DisableCiConnection", isMutation: true}, request)
 }
 
 // EnableCiConnection is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) EnableCiConnection(ctx context.Context, request *EnableCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnableCiConnection", isMutation: true}, request)
 }
 
 // DeleteCiConnection is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) DeleteCiConnection(ctx context.Context, request *DeleteCiConnectionRequest) (*DeleteCiConnectionResponse, error) {
 	return unary[DeleteCiConnectionResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteCiConnection", isMutation: true}, request)
 }

@@ -5,19 +5,19 @@ package svc
 import "context"
 
 // CreateMaintenanceWindow: creates a window that begins at once or later. A project has at most 50 that are not over.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) CreateMaintenanceWindow(ctx context.Context, request *CreateMaintenanceWindowRequest) (*MaintenanceWindow, error) {
 	return unary[MaintenanceWindow](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "CreateMaintenanceWindow", isMutation: true}, request)
 }
 
 // ListMaintenanceWindows: lists the windows that are not over, or all, in the order of their creation.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListMaintenanceWindows(ctx context.Context, request *ListMaintenanceWindowsRequest) (*ListMaintenanceWindowsResponse, error) {
 	return unary[ListMaintenanceWindowsResponse](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "ListMaintenanceWindows"}, request)
 }
 
 // EndMaintenanceWindow: ends an active window now, as at its end; cancels one that has not begun.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) EndMaintenanceWindow(ctx context.Context, request *EndMaintenanceWindowRequest) (*MaintenanceWindow, error) {
 	return unary[MaintenanceWindow](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "EndMaintenanceWindow", isMutation: true}, request)
 }

@@ -5,103 +5,103 @@ package svc
 import "context"
 
 // GetSelf: returns the signed-in person.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetSelf(ctx context.Context, request *GetSelfRequest) (*Person, error) {
 	return unary[Person](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetSelf"}, request)
 }
 
 // GetServiceInfo: returns the configuration of this service that signed-in people need to know.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetServiceInfo(ctx context.Context, request *GetServiceInfoRequest) (*ServiceInfo, error) {
 	return unary[ServiceInfo](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetServiceInfo"}, request)
 }
 
 // SignOutEverywhere: ends every session of the caller.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) SignOutEverywhere(ctx context.Context, request *SignOutEverywhereRequest) (*SignOutEverywhereResponse, error) {
 	return unary[SignOutEverywhereResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "SignOutEverywhere", isMutation: true}, request)
 }
 
 // ListSessions: lists the caller's live sessions.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListSessions(ctx context.Context, request *ListSessionsRequest) (*ListSessionsResponse, error) {
 	return unary[ListSessionsResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "ListSessions"}, request)
 }
 
 // EndSession: ends one of the caller's sessions and its open streams.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) EndSession(ctx context.Context, request *EndSessionRequest) (*EndSessionResponse, error) {
 	return unary[EndSessionResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "EndSession", isMutation: true}, request)
 }
 
 // ListProjects: lists the projects of which the caller is a member.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListProjects(ctx context.Context, request *ListProjectsRequest) (*ListProjectsResponse, error) {
 	return unary[ListProjectsResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "ListProjects"}, request)
 }
 
 // CreateProject: creates a project owned by the caller. Refused unless the operator lets people create projects.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) CreateProject(ctx context.Context, request *CreateProjectRequest) (*Project, error) {
 	return unary[Project](ctx, c, method{service: "svc.project.v1.ProjectService", name: "CreateProject", isMutation: true}, request)
 }
 
 // GetProject is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) GetProject(ctx context.Context, request *GetProjectRequest) (*Project, error) {
 	return unary[Project](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetProject"}, request)
 }
 
 // UpdateProject: changes settings of a project.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) UpdateProject(ctx context.Context, request *UpdateProjectRequest) (*Project, error) {
 	return unary[Project](ctx, c, method{service: "svc.project.v1.ProjectService", name: "UpdateProject", isMutation: true}, request)
 }
 
 // ListMembers is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListMembers(ctx context.Context, request *ListMembersRequest) (*ListMembersResponse, error) {
 	return unary[ListMembersResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "ListMembers"}, request)
 }
 
 // InviteMember: sends the link by email if the service sends email; also returns it, once.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) InviteMember(ctx context.Context, request *InviteMemberRequest) (*InviteMemberResponse, error) {
 	return unary[InviteMemberResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "InviteMember", isMutation: true}, request)
 }
 
 // ListInvitations is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) ListInvitations(ctx context.Context, request *ListInvitationsRequest) (*ListInvitationsResponse, error) {
 	return unary[ListInvitationsResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "ListInvitations"}, request)
 }
 
 // RevokeInvitation is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RevokeInvitation(ctx context.Context, request *RevokeInvitationRequest) (*Invitation, error) {
 	return unary[Invitation](ctx, c, method{service: "svc.project.v1.ProjectService", name: "RevokeInvitation", isMutation: true}, request)
 }
 
 // RemoveMember: also revokes the member's personal keys. A project keeps at least one owner.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) RemoveMember(ctx context.Context, request *RemoveMemberRequest) (*RemoveMemberResponse, error) {
 	return unary[RemoveMemberResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "RemoveMember", isMutation: true}, request)
 }
 
 // SetMemberRole is a message of the API.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) SetMemberRole(ctx context.Context, request *SetMemberRoleRequest) (*Member, error) {
 	return unary[Member](ctx, c, method{service: "svc.project.v1.ProjectService", name: "SetMemberRole", isMutation: true}, request)
 }
 
 // EnrolVm: returns a one-time token for the agent inside a VM. The VM may be new.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) EnrolVm(ctx context.Context, request *EnrolVmRequest) (*EnrolVmResponse, error) {
 	return unary[EnrolVmResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "EnrolVm", isMutation: true}, request)
 }
 
 // UnenrolVm: ends expanded monitoring of the VM and revokes its agent's key.
-// For people alone: with a session, and no key.
+// Only for people: with a session, not with a key.
 func (c *Client) UnenrolVm(ctx context.Context, request *UnenrolVmRequest) (*UnenrolVmResponse, error) {
 	return unary[UnenrolVmResponse](ctx, c, method{service: "svc.project.v1.ProjectService", name: "UnenrolVm", isMutation: true}, request)
 }

@@ -49,7 +49,10 @@ t.test('svc audit list', async (t) => {
     t.match(await machines('--machine', 'membership', '--project', 'audit'), [/^membership /]);
     t.match((await list('--instance', 'vms/none')).stdout, /^No matching actions\n$/);
     t.match(await list('--instance', id), { code: 2, stderr: /lacks the collection/ });
-    t.match(await list('--limit', '0'), { code: 2, stderr: /--limit must be a whole number from 1 to/ });
+    t.match(await list('--limit', '0'), {
+      code: 2,
+      stderr: /--limit must be a whole number from 1 to/,
+    });
     t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
   });
 
@@ -66,7 +69,7 @@ t.test('svc audit list', async (t) => {
     await svc(['login', '--link', '-'], { as: 'eve', input: eve });
     for (const given of ['Eve', 'eve@audit.test', 'eve (eve@audit.test (not verified))']) {
       const { stdout } = await list('--by', given);
-      t.match(stdout, /^\S+ +eve .* +joined the project as VIEWER$/m, given);
+      t.match(stdout, /^\S+ +eve .* +joined the project with the role VIEWER$/m, given);
       t.notMatch(stdout, /owner@example/, given);
     }
     const created = ['--instance', 'serviceAccounts/deploy'];
@@ -107,7 +110,7 @@ t.test('svc audit list', async (t) => {
       `removed ${name} from the project`,
       `changed the role of ${name}: EDITOR → OWNER`,
       `changed the role of ${name}: VIEWER → EDITOR`,
-      'joined the project as VIEWER',
+      'joined the project with the role VIEWER',
       'invited bob@audit.test as VIEWER',
     ];
     for (const sentence of did)

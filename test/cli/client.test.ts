@@ -30,8 +30,14 @@ t.test('client commands', async (t) => {
       [['monitoring', 'vms', '--timeout', 'soon'], /--timeout must be a duration such as 90s/],
       [['monitoring', 'vms', '--project', 'a b'], /"a b" is not a project/],
       [['monitoring', 'query'], /VM is missing/],
-      [['monitoring', 'query', 'v', '--start', 'noon'], /--start must be a time such as 08:00, 2026-/],
-      [['incidents', 'list', '--state', 'OPEN'], /--state must be one of FIRING, RECOVERED, RETIRED/],
+      [
+        ['monitoring', 'query', 'v', '--start', 'noon'],
+        /--start must be a time such as 08:00, 2026-/,
+      ],
+      [
+        ['incidents', 'list', '--state', 'OPEN'],
+        /--state must be one of FIRING, RECOVERED, RETIRED/,
+      ],
       [['service-accounts', 'create', '--name', 'x'], /either --template or --capability/],
       [['keys', 'revoke', 'svc_sk_x_y'], /never by its secret$/m],
     ];
@@ -93,46 +99,49 @@ t.test('client commands', async (t) => {
   );
 
   await t.test('exit codes differ by fault: 3 denied, 4 not found, 5 no response', async (t) => {
-      const { svc } = world;
-      t.match(await svc(['monitoring', 'vms'], { as: 'nobody' }), {
-        code: 3,
-        stderr: /not signed in/,
-      });
-      t.match(await svc(['keys', 'list'], { as: 'nobody', env: withKey }), {
-        code: 3,
+    const { svc } = world;
+    t.match(await svc(['monitoring', 'vms'], { as: 'nobody' }), {
+      code: 3,
+      stderr: /not signed in/,
+    });
+    t.match(await svc(['keys', 'list'], { as: 'nobody', env: withKey }), {
+      code: 3,
       stderr: /Keys cannot do this/,
-      });
-      const typo = { SVC_API_KEY: `${world.demo.apiKey.slice(0, -1)}!` };
-      const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
-      t.match(mistyped, { code: 3, stderr: /its checksum is wrong/ });
-      t.notMatch(mistyped.stderr, world.demo.apiKey.slice(-10, -1));
-      const nowhere = { ...withKey, SVC_PROJECT: undefined };
-      t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
-        code: 2,
+    });
+    const typo = { SVC_API_KEY: `${world.demo.apiKey.slice(0, -1)}!` };
+    const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
+    t.match(mistyped, { code: 3, stderr: /its checksum is wrong/ });
+    t.notMatch(mistyped.stderr, world.demo.apiKey.slice(-10, -1));
+    const nowhere = { ...withKey, SVC_PROJECT: undefined };
+    t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
+      code: 2,
       stderr: /project is not set\. Use --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
-      });
-      const foreign = ['monitoring', 'vms', '--project', 'client-other'];
-      t.match(await svc(foreign, { env: withKey }), {
-        code: 3,
-        stderr: /^svc monitoring vms: PROJECT_BOUNDARY: /,
-      });
-      t.match(await svc(['service-accounts', 'show', 'none']), { code: 4, stderr: /NOT_FOUND/ });
-      const away = await svc(['monitoring', 'vms', '--endpoint', 'http://127.0.0.1:9'], {
-        env: withKey,
-      });
-      t.match(away, {
-        code: 5,
+    });
+    const foreign = ['monitoring', 'vms', '--project', 'client-other'];
+    t.match(await svc(foreign, { env: withKey }), {
+      code: 3,
+      stderr: /^svc monitoring vms: PROJECT_BOUNDARY: /,
+    });
+    t.match(await svc(['service-accounts', 'show', 'none']), { code: 4, stderr: /NOT_FOUND/ });
+    const away = await svc(['monitoring', 'vms', '--endpoint', 'http://127.0.0.1:9'], {
+      env: withKey,
+    });
+    t.match(away, {
+      code: 5,
       stderr: /connection refused or host unreachable \(ECONNREFUSED\)\n {2}Nothing was ch/,
-      });
-    t.match(away.stderr, /"systemctl status svc"\),\n {2}and check its address: --endpoint or SVC_E/);
-      for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
-        const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
-        const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });
-        for (const { code, stdout, stderr } of [flagged, set]) {
-          t.equal(code, 2, endpoint);
-          t.notMatch(stdout + stderr, /hunter2/, 'a password in an address is not repeated');
-        }
+    });
+    t.match(
+      away.stderr,
+      /"systemctl status svc"\),\n {2}and check its address: --endpoint or SVC_E/,
+    );
+    for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
+      const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
+      const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });
+      for (const { code, stdout, stderr } of [flagged, set]) {
+        t.equal(code, 2, endpoint);
+        t.notMatch(stdout + stderr, /hunter2/, 'a password in an address is not repeated');
       }
+    }
   });
 
   await t.test('a program reads the fault as JSON', async (t) => {
@@ -152,7 +161,10 @@ t.test('client commands', async (t) => {
     t.match(refused, { code: 1, stderr: /other users can read it \(mode 0640, not 0600\)/ });
     chmodSync(path, 0o600);
     chmodSync(join(path, '..'), 0o770);
-    t.match(await world.svc(['whoami']), { code: 1, stderr: /other users can write to its folder/ });
+    t.match(await world.svc(['whoami']), {
+      code: 1,
+      stderr: /other users can write to its folder/,
+    });
     chmodSync(join(path, '..'), 0o700);
     writeFileSync(path, '{"endpoint": 1}');
     t.match(await world.svc(['whoami']), { code: 1, stderr: /is not a valid session file/ });

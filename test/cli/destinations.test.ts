@@ -83,17 +83,24 @@ t.test('svc destinations', async (t) => {
     t.match(paused.stdout, /^state +PAUSED\nwhy +Night shift has no pager$/m, paused.stderr);
     t.match(await svc('test', hook), {
       code: 1,
-      stderr: /INVALID_STATE: It is paused: Night shift/,
+      stderr: /INVALID_STATE: The destination is paused: Night shift/,
     });
-    t.match(await svc('pause', hook), { code: 1, stderr: /paused already/ });
+    t.match(await svc('pause', hook), { code: 1, stderr: /already paused/ });
     t.match((await svc('resume', hook)).stdout, /^state +ACTIVE$/m);
-    t.match(await svc('resume', hook), { code: 1, stderr: /INVALID_STATE: It is not paused/ });
+    t.match(await svc('resume', hook), {
+      code: 1,
+      stderr: /INVALID_STATE: The destination is not paused/,
+    });
   });
 
   await t.test('the group wait is shown and can be changed', async (t) => {
     t.match((await svc('show', hook)).stdout, /^group wait +none: one message per incident$/m);
     const changed = await svc('update', hook, '--group-wait', '1m');
-    t.match(changed.stdout, /^group wait +60 s for further incidents of the rule$/m, changed.stderr);
+    t.match(
+      changed.stdout,
+      /^group wait +60 s for further incidents of the rule$/m,
+      changed.stderr,
+    );
     t.match(await svc('update', hook, '--group-wait', '6m'), {
       code: 1,
       stderr: /groupWaitSeconds/,
@@ -139,9 +146,9 @@ t.test('svc destinations', async (t) => {
     t.match(retired, { code: 1, stderr: /Microsoft has retired webhook.office.com/ });
     t.match(await svc('rotate-secret', idOf(ran)), {
       code: 1,
-      stderr: /only webhooks have a secret/,
+      stderr: /has no signing secret/,
     });
-    t.match(await svc('verify', idOf(ran)), { code: 1, stderr: /usable at once/ });
+    t.match(await svc('verify', idOf(ran)), { code: 1, stderr: /needs no verification/ });
     t.match(await svc('delete', idOf(ran)), { code: 0, stdout: /^Deleted / });
     t.notOk(world.lines.some((line) => line.includes('aSecretOfSlack')));
     t.notOk(world.printed.some((text) => text.includes('aSecretOfSlack')));

@@ -197,49 +197,49 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
   await t.test(
     'a creation whose response is lost prints the result and the next step',
     async (t) => {
-    const requestId = '5a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a02';
-    const args = [...create, '--request-id', requestId];
-    const first = await world.svc(args);
-    t.match(first, { code: 0, stdout: /^svc_pk_/ });
-    const second = await world.svc(args);
-    t.match(second, { code: 1, stdout: '', stderr: /cannot be shown again\./ });
-    t.notOk(second.stderr.includes(first.stdout.trim()));
-    const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(second.stderr)?.[1] ?? '';
-    t.match(await world.svc(revoke.split(' ')), { code: 0, stdout: /^state +REVOKED$/m });
+      const requestId = '5a0d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a02';
+      const args = [...create, '--request-id', requestId];
+      const first = await world.svc(args);
+      t.match(first, { code: 0, stdout: /^svc_pk_/ });
+      const second = await world.svc(args);
+      t.match(second, { code: 1, stdout: '', stderr: /cannot be shown again\./ });
+      t.notOk(second.stderr.includes(first.stdout.trim()));
+      const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(second.stderr)?.[1] ?? '';
+      t.match(await world.svc(revoke.split(' ')), { code: 0, stdout: /^state +REVOKED$/m });
       t.match(
         await world.svc(create),
         { code: 0, stdout: /^svc_pk_/ },
         'then another one is created',
       );
-    const other = await world.svc([...args, '--lifetime', '1d']);
-    t.match(other, { code: 1, stderr: /REQUEST_ID_REUSED/ });
+      const other = await world.svc([...args, '--lifetime', '1d']);
+      t.match(other, { code: 1, stderr: /REQUEST_ID_REUSED/ });
     },
   );
 
   await t.test('a rotation without a response is resent unchanged', async (t) => {
-      const { key } = (await world.svc([...create, '--json'])).json;
-      await world.svc(['login', '--link', '-', '--endpoint', gateway.url], {
-        as: 'behind',
+    const { key } = (await world.svc([...create, '--json'])).json;
+    await world.svc(['login', '--link', '-', '--endpoint', gateway.url], {
+      as: 'behind',
       input: (await world.svc(['admin', 'login-link', 'owner@identity.test', '--json'])).json.link,
-      });
-      gateway.faults.push({ kind: 'lose answer', path: 'RotateKey' });
-      const rotate = ['keys', 'rotate', key.name];
-      const ran = await world.svc(rotate, { as: 'behind', env: { SVC_ENDPOINT: gateway.url } });
-      t.match(ran, {
-        code: 1,
-        stdout: '',
-        stderr: /then rotate the old key again: svc keys rotate/,
-      });
-      const sent = gateway.requests.filter(({ path }) => path.endsWith('RotateKey'));
-      t.equal(sent.length, 2);
-      t.equal(sent[0]?.body, sent[1]?.body);
-      const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(ran.stderr)?.[1] ?? '';
-      t.equal((await world.svc(revoke.split(' '))).code, 0);
-      t.match(
-        await world.svc(rotate),
-        { code: 0, stdout: /^svc_pk_/ },
+    });
+    gateway.faults.push({ kind: 'lose answer', path: 'RotateKey' });
+    const rotate = ['keys', 'rotate', key.name];
+    const ran = await world.svc(rotate, { as: 'behind', env: { SVC_ENDPOINT: gateway.url } });
+    t.match(ran, {
+      code: 1,
+      stdout: '',
+      stderr: /then rotate the old key again: svc keys rotate/,
+    });
+    const sent = gateway.requests.filter(({ path }) => path.endsWith('RotateKey'));
+    t.equal(sent.length, 2);
+    t.equal(sent[0]?.body, sent[1]?.body);
+    const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(ran.stderr)?.[1] ?? '';
+    t.equal((await world.svc(revoke.split(' '))).code, 0);
+    t.match(
+      await world.svc(rotate),
+      { code: 0, stdout: /^svc_pk_/ },
       'the old key can be rotated again',
-  );
+    );
   });
 }
 

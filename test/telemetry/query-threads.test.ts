@@ -135,24 +135,24 @@ t.test('an answer is compressed as requested, but small ones are not', async (t)
 });
 
 t.test('a slow query ends at its time limit, in the middle of its work', async (t) => {
-    const world = start(t, { threads: 1 });
-    const names = Array.from({ length: 20 }, (_, n) => `vm-${n}`);
-    for (let i = 0; i < 500; i++)
-      world.append(...names.map((vm) => ({ at: i * STEP, vm, values: { x: i } })));
-    const heavy = {
-      kind: 'range',
-      expression:
-        'sum(quantile_over_time(0.5, x[4h]) + stddev_over_time(x[4h]) + quantile_over_time(0.9, x[4h]))',
-      startMs: START,
-      endMs: START + 500 * STEP,
-      stepMs: 1500,
-    } as const;
-    await world.run(instant('1'));
-    const startedMs = performance.now();
-    const answer = await world.run(heavy, { timeoutMs: 50 });
-    const tookMs = performance.now() - startedMs;
-    t.equal(answer.status, 503, Buffer.from(answer.body).toString().slice(0, 300));
-    t.ok(tookMs < 2000, `${tookMs} ms`);
+  const world = start(t, { threads: 1 });
+  const names = Array.from({ length: 20 }, (_, n) => `vm-${n}`);
+  for (let i = 0; i < 500; i++)
+    world.append(...names.map((vm) => ({ at: i * STEP, vm, values: { x: i } })));
+  const heavy = {
+    kind: 'range',
+    expression:
+      'sum(quantile_over_time(0.5, x[4h]) + stddev_over_time(x[4h]) + quantile_over_time(0.9, x[4h]))',
+    startMs: START,
+    endMs: START + 500 * STEP,
+    stepMs: 1500,
+  } as const;
+  await world.run(instant('1'));
+  const startedMs = performance.now();
+  const answer = await world.run(heavy, { timeoutMs: 50 });
+  const tookMs = performance.now() - startedMs;
+  t.equal(answer.status, 503, Buffer.from(answer.body).toString().slice(0, 300));
+  t.ok(tookMs < 2000, `${tookMs} ms`);
   t.equal(world.threads.counts.hardStops, 0, 'it checked by itself');
 });
 

@@ -134,7 +134,7 @@ t.test('DUR-18: a service killed during its backup leaves a complete backup or n
   t.ok(isWhole || code === 1, 'an interrupted backup does not succeed');
   rmSync(join(backup, MANIFEST_FILE), { force: true });
   const cut = await runInProcess(['restore', backup, '--data', join(root, 'third')]);
-  t.match(cut, { code: 1, text: /holds no finished backup: there is no manifest\.json/ });
+  t.match(cut, { code: 1, text: /contains no finished backup, because it has no manifest\.json/ });
   t.throws(() => readdirSync(join(root, 'third')), 'nothing was written');
 });
 
@@ -154,7 +154,7 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
         const whole = readFileSync(path);
         writeFileSync(path, change(Buffer.from(whole)));
         const refused = await restore('other');
-        t.match(refused, { code: 1, text: new RegExp(`${name} is not as it was written`) });
+        t.match(refused, { code: 1, text: new RegExp(`${name} is damaged`) });
         writeFileSync(path, whole);
         untouched('other');
       }
@@ -181,7 +181,10 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
         { ...manifest, machineVersions: { ...manifest.machineVersions, delivery: 99 } },
         /newer than this program \(machine delivery 99\)/,
       ],
-      [{ ...manifest, files: [{ name: '../x.db', sha256: '' }] }, /is no manifest of a backup/],
+      [
+        { ...manifest, files: [{ name: '../x.db', sha256: '' }] },
+        /is not the manifest of a backup/,
+      ],
     ] as const;
     for (const [changed, expected] of cases) {
       writeFileSync(path, JSON.stringify(changed));
@@ -229,8 +232,8 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
 
   await t.test('a backup without a service, or into a non-empty folder, is rejected', async (t) => {
     const none = await runInProcess(['backup', join(root, 'more'), '--data', join(root, 'none')]);
-    t.match(none, { code: 1, text: /No service is running on/ });
-    t.match(await into(data), { code: 1, text: /name a folder that is empty, or not there/ });
+    t.match(none, { code: 1, text: /No service runs on/ });
+    t.match(await into(data), { code: 1, text: /Name a folder that is empty or does not exist/ });
     t.match(await into(backup), { code: 1, text: /holds a backup already/ });
     writeFileSync(join(root, 'file'), '');
     t.match(await into(join(root, 'file')), { code: 1, text: /was not made \((EEXIST|ENOTDIR)/ });
@@ -246,7 +249,7 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
     mkdirSync(disk);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-test', disk]);
     t.teardown(() => execFileSync('umount', [disk]));
-    const full = /The disk of .* is full: nothing of the backup is left/;
+    const full = /The disk of .* is full. Nothing of the backup is left/;
     t.match(await into(join(disk, 'backup')), { code: 1, text: full });
     t.same(readdirSync(disk), []);
     await saveRule(program, []);

@@ -12,16 +12,15 @@ const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
 t.test('a unit runs this machine’s program, with words that systemd does not alter', (t) => {
-    const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
-    const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
-    t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
-    t.ok(unitText('service', { command }).includes(`\nExecStart=${words} serve\n`));
-    const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
-    t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
-    t.equal(often.match(/^ExecStart=/gm)?.length, 1);
-    t.end();
-  },
-);
+  const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
+  const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
+  t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
+  t.ok(unitText('service', { command }).includes(`\nExecStart=${words} serve\n`));
+  const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
+  t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
+  t.equal(often.match(/^ExecStart=/gm)?.length, 1);
+  t.end();
+});
 
 t.test('a sandbox leaves the program exactly what it needs', (t) => {
   const shared = [
@@ -97,31 +96,31 @@ t.test('systemd reports no errors in the unit of a nats-server', needs('systemd-
 t.test(
   'install writes the unit to the given folder, and with --dry-run writes nothing',
   async (t) => {
-  const isHidden = hiddenPath([process.execPath, program]) !== undefined;
-  const commands = {
-    agent: ['agent', 'install'],
-    collector: ['collect', 'install'],
-    service: ['install'],
-  };
-  const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
-  for (const kind of kinds) {
-    const folder = dataFolder(t);
-    const shown = await runToEnd([...commands[kind], '--dry-run']);
-    t.equal(shown.code, 0, shown.text);
-    t.match(shown.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
-    const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
-    if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
-    else {
-      t.equal(written.code, 0, written.text);
+    const isHidden = hiddenPath([process.execPath, program]) !== undefined;
+    const commands = {
+      agent: ['agent', 'install'],
+      collector: ['collect', 'install'],
+      service: ['install'],
+    };
+    const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
+    for (const kind of kinds) {
+      const folder = dataFolder(t);
+      const shown = await runToEnd([...commands[kind], '--dry-run']);
+      t.equal(shown.code, 0, shown.text);
+      t.match(shown.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
+      const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
+      if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
+      else {
+        t.equal(written.code, 0, written.text);
         t.equal(
           readFileSync(join(folder, units[kind].name), 'utf8'),
           `${shown.stdout.trimEnd()}\n`,
         );
+      }
+      const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
+      t.equal(nowhere.code, 1);
     }
-    const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
-    t.equal(nowhere.code, 1);
-  }
-  const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
-  t.equal(slow.code, 2);
+    const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
+    t.equal(slow.code, 2);
   },
 );

@@ -281,12 +281,12 @@ t.test('misbehaving webhook endpoints delay no other delivery', { ...atOnce }, a
   t.match(byPath.get('/ok'), { state: 'SENT', attempts: [{ outcome: 'accepted' }] });
   t.match(byPath.get('/hang')?.attempts[0], {
     outcome: 'unknown',
-    error: /No answer within the time of an attempt/,
+    error: /No response within the time limit of an attempt/,
   });
   t.match(byPath.get('/500')?.attempts[0], { httpStatus: 500, error: /answered 500/ });
   t.match(byPath.get('/redirect')?.attempts[0], {
     httpStatus: 307,
-    error: /redirects are not followed, fix the URL/,
+    error: /Redirects are not followed/,
   });
   t.match(byPath.get('/endless'), { state: 'SENT' }, 'its status counts, not its 10 GB');
   t.equal(endpoints.hits.get('/stolen'), undefined, 'no request follows a redirect');

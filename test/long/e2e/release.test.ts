@@ -164,7 +164,7 @@ t.test(
         t.notMatch(await journal('svc'), /mode is different|is not supported|Unknown key/);
         await t.rejects(
           run('setpriv --reuid nobody --clear-groups svc admin project list'),
-          /Only the user that the service runs as, and root/,
+          /Only root, and the user that the service runs as/,
         );
         await run('dpkg --purge svc; rm -r /var/lib/svc /var/log/svc');
       },

@@ -12,7 +12,11 @@ import { openNats } from '../../../src/platform/nats.ts';
 import { ConfigError, loadConfig } from '../../../src/platform/settings/config.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { systemRandom } from '../../../streams/platform/random.ts';
-import { type Stream, type StreamSpec, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import {
+  type Stream,
+  type StreamSpec,
+  StreamUnavailable,
+} from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { startNatsServer } from '../../support/nats-server.ts';
 import { reservePort } from '../../support/places.ts';

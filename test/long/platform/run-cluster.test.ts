@@ -67,7 +67,7 @@ const components = ['network-namespaces', 'curl', newest] as const;
 t.test('a cluster runs from its start to Ctrl-C', needs(...components), async (t) => {
   const folder = dataFolder(t);
   const cluster = startCluster(t, folder);
-  await cluster.says(/Ctrl-C stops all of it/);
+  await cluster.says(/Ctrl-C stops everything/);
   for (const number of [1, 2, 3]) await cluster.says(new RegExp(`member-${number} is ready`));
   await cluster.says(/to sign in, open this link, which works once: http:\S+#svc_link_/);
   const file = join(folder, 'data', 'cluster', 'member-1', 'demo.json');
@@ -93,8 +93,8 @@ t.test('a cluster runs from its start to Ctrl-C', needs(...components), async (t
 t.test('a cluster ends even if its own process is killed', needs(...components), async (t) => {
   const folder = dataFolder(t);
   const cluster = startCluster(t, folder);
-  await cluster.says(/Ctrl-C stops all of it/);
-  t.ok(runningIn(folder).length > 6, 'three servers, three members, and their parent');
+  await cluster.says(/Ctrl-C stops everything/);
+  t.ok(runningIn(folder).length > 6, 'three servers, three members, and what runs them');
   cluster.kill();
   await until('all have exited', () => runningIn(folder).length === 0 || undefined);
 });

@@ -80,9 +80,9 @@ t.test(
     const folder = await folderWithHistory(t);
     const stats = await history('stats', folder);
     t.equal(stats.code, 0, stats.text);
-  t.match(stats.text, /^No service is running on .*\. Reading .*history\.db directly/);
+    t.match(stats.text, /^No service is running on .*\. Reading .*history\.db directly/);
     t.match(stats.stdout, new RegExp(`^VMs +${VMS} of 1 projects$`, 'm'));
-  t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes per row\)$/m);
+    t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes per row\)$/m);
     t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
     t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
     t.notMatch(stats.stdout, 'in memory', 'unknown values are not printed');
@@ -91,13 +91,13 @@ t.test(
     t.notOk('running' in json);
 
     const sound = await runToEnd(['history', 'check', '--data', folder]);
-  t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: no damage found/ });
+    t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: no damage found/ });
     t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
 
     const chunk = damage(folder, fleetVm(3));
     const damaged = await runToEnd(['history', 'check', '--data', folder]);
     t.equal(damaged.code, 1);
-  t.match(damaged.stdout, '1 chunk is damaged:');
+    t.match(damaged.stdout, '1 chunk is damaged:');
     const line = new RegExp(
       `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* checksum differs$`,
       'm',

@@ -66,18 +66,17 @@ t.test(
 
     await t.test('several are acknowledged together at the end of the list', async (t) => {
       const rows = [INCIDENTS, INCIDENTS + 1].map((n) => page.locator(`tr[aria-rowindex="${n}"]`));
-        for (const row of rows) await row.getByRole('checkbox').check();
-        await page.keyboard.press('a');
-        const dialog = page.getByRole('dialog');
-        await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
-        await dialog.getByRole('button', { name: 'Acknowledge' }).click();
-        for (const row of rows) await row.getByText('Acknowledged').waitFor();
-        await page.goto('/projects/demo');
-        const tile = page.locator('.counts li').filter({ hasText: 'incidents' });
-        await tile.getByText('2 acknowledged').waitFor();
-        t.match(await tile.innerText(), /9,000 incidents/, 'acknowledged incidents are still open');
-      },
-    );
+      for (const row of rows) await row.getByRole('checkbox').check();
+      await page.keyboard.press('a');
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
+      await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+      for (const row of rows) await row.getByText('Acknowledged').waitFor();
+      await page.goto('/projects/demo');
+      const tile = page.locator('.counts li').filter({ hasText: 'incidents' });
+      await tile.getByText('2 acknowledged').waitFor();
+      t.match(await tile.innerText(), /9,000 incidents/, 'acknowledged incidents are still open');
+    });
     t.same(problems, []);
   },
 );

@@ -49,43 +49,42 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
   await t.test(
     'each machine is drawn with all states and transitions of its definition',
     async (t) => {
-    for (const definition of machineDefinitions.values()) {
-      const { root, arrows } = chartOf(definition);
-      await page.goto(`${project}/machines/${definition.name}`);
-      await page.locator('.statechart svg [data-state]').first().waitFor();
-      const drawn = await drawnOn(page);
-      const states = statesIn(root).slice(1);
-      t.same(drawn.states, states.map(({ id }) => id).sort(), definition.name);
-      t.same(drawn.events, arrows.map(labelOf).sort(), definition.name);
-      const pairs = arrows
-        .filter(({ target }) => target)
-        .map((one) => `${one.source} ${one.target}`);
-      const starts = statesIn(root).filter(({ initial }) => initial !== undefined);
-      t.equal(drawn.lines, new Set(pairs).size + starts.length, definition.name);
-    }
-    t.same(problems, []);
+      for (const definition of machineDefinitions.values()) {
+        const { root, arrows } = chartOf(definition);
+        await page.goto(`${project}/machines/${definition.name}`);
+        await page.locator('.statechart svg [data-state]').first().waitFor();
+        const drawn = await drawnOn(page);
+        const states = statesIn(root).slice(1);
+        t.same(drawn.states, states.map(({ id }) => id).sort(), definition.name);
+        t.same(drawn.events, arrows.map(labelOf).sort(), definition.name);
+        const pairs = arrows
+          .filter(({ target }) => target)
+          .map((one) => `${one.source} ${one.target}`);
+        const starts = statesIn(root).filter(({ initial }) => initial !== undefined);
+        t.equal(drawn.lines, new Set(pairs).size + starts.length, definition.name);
+      }
+      t.same(problems, []);
     },
   );
 
   await t.test('arrow keys move between states and show their meaning', async (t) => {
-      await page.goto(`${project}/machines/delivery`);
-      await page.locator('[data-state="delivery.queued"]').focus();
-      await page.keyboard.press('ArrowDown');
-      await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
-      await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
-      t.equal(
-        await page.locator('[data-state][tabindex="0"]').count(),
-        1,
-        'exactly one state is in the tab order',
-      );
-      const width = await page.locator('.statechart-frame svg').getAttribute('width');
-      await page.setViewportSize({ width: 1900, height: 800 });
-      await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
-      const focused = await page.evaluate('document.activeElement.dataset.state');
-      t.equal(focused, 'delivery.gathering', 'a drawing of another size keeps the focus');
-      await page.setViewportSize({ width: 1280, height: 800 });
-    },
-  );
+    await page.goto(`${project}/machines/delivery`);
+    await page.locator('[data-state="delivery.queued"]').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
+    await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
+    t.equal(
+      await page.locator('[data-state][tabindex="0"]').count(),
+      1,
+      'exactly one state is in the tab order',
+    );
+    const width = await page.locator('.statechart-frame svg').getAttribute('width');
+    await page.setViewportSize({ width: 1900, height: 800 });
+    await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
+    const focused = await page.evaluate('document.activeElement.dataset.state');
+    t.equal(focused, 'delivery.gathering', 'a drawing of another size keeps the focus');
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
 
   const endpoint = await startRefusing(t);
   const destination = await createWebhook(program, endpoint);

@@ -191,8 +191,8 @@ t.test('destinations', needs('chromium'), async (t) => {
     await begin('Slack', 'Team');
     await main.getByLabel('URL').fill(`https://example.com/${CHAT_SECRET}`);
     await press('Create');
-    await shows('The destination was not created');
-    await shows(/A Slack URL is that of an app's incoming webhook/);
+    await shows('It was not created');
+    await shows(/A Slack URL belongs to an app's incoming webhook/);
     await main.getByLabel('URL').fill(`${bad.origin}/${CHAT_SECRET}`);
     t.notOk((await stored(page)).includes(CHAT_SECRET), 'the URL is in no draft');
     await press('Create');

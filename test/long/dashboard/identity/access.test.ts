@@ -116,7 +116,7 @@ t.test('access to a project', needs('chromium'), async (t) => {
       const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});
       await act(String(displayName), 'Leave the project');
       await dialog.getByRole('button', { name: 'Leave' }).click();
-      await dialog.getByText('make somebody else an OWNER first').waitFor();
+      await dialog.getByText('Make another member an OWNER first').waitFor();
       t.equal(visitor.problems.splice(0).filter((problem) => !/400|412/.test(problem)).length, 0);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
     },

@@ -3,9 +3,9 @@
  * a graceful stop. On nats-server: test/long/e2e/nats.test.ts.
  */
 import t from 'tap';
+import { e2eSettings, loadThisHost, observedVm, walkAlert } from '../../../e2e/path.ts';
 import { dataFolder, startProgram } from '../../../support/program.ts';
 import { startReceiver } from '../../../support/receiver.ts';
-import { e2eSettings, loadThisHost, observedVm, walkAlert } from '../../../e2e/path.ts';
 
 t.setTimeout(240_000);
 
