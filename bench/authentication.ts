@@ -62,7 +62,7 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
     host,
     clock: systemClock,
     random: systemRandom,
-    lastSeen: { note: () => {}, of: () => undefined },
+    lastSeen: { record: () => {}, of: () => undefined },
     onFault(what, error) {
       throw new Error(what, { cause: error });
     },
@@ -77,7 +77,7 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
     host,
     clock: systemClock,
     tokens,
-    noteUse: () => {},
+    recordUse: () => {},
     sessions: { people: people.people, readCookie: readSessionCookie, origin: () => ORIGIN },
   });
   scope.teardown(() => authenticator.close());

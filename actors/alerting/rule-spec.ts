@@ -100,7 +100,7 @@ function checkMetric(metricId: string): void {
   const known = [...EVALUATED_METRICS].join(', ');
   throw new Refusal(
     'UNKNOWN_METRIC',
-    `metricId "${metricId}" cannot be evaluated. Known are ${known}`,
+    `metricId "${metricId}" cannot be evaluated. Known metrics: ${known}`,
     {
       metricId,
     },

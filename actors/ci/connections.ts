@@ -6,7 +6,7 @@
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import { noteAccessChange, shownActor } from '../identity/access-notices.ts';
+import { recordAccessChange, shownActor } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason, someCapabilities } from '../identity/checks.ts';
 import { grantsOf } from '../identity/grants.ts';
 import type {
@@ -57,7 +57,7 @@ export async function editConnection({ host }: Deps, request: EditConnection): C
     draft.send(MACHINE, instance, { type: 'edited', at: draft.at, ...edit });
     const gained = capabilities.filter((each) => !before.capabilities.includes(each));
     if (gained.length === 0) return;
-    noteWidened(draft, instance, `was granted ${gained.join(' and ')}`, request.by);
+    recordWidened(draft, instance, `was granted ${gained.join(' and ')}`, request.by);
   });
 }
 
@@ -99,7 +99,7 @@ export function enableConnection({ host }: Deps, request: NamedConnection): Chan
   return change(host, request, (draft, { instance }) => {
     const enabled = { type: 'enabled', at: draft.at, by: request.by.name } as const;
     const { changed } = draft.send(MACHINE, instance, enabled);
-    if (changed) noteWidened(draft, instance, 'was enabled again', request.by);
+    if (changed) recordWidened(draft, instance, 'was enabled again', request.by);
   });
 }
 
@@ -111,11 +111,11 @@ export function deleteConnection({ host }: Deps, request: NamedConnection): Chan
 }
 
 /** Owners are notified when a connection can do more, like for a new connection. */
-function noteWidened(draft: Draft, connection: string, what: string, by: Actor): void {
+function recordWidened(draft: Draft, connection: string, what: string, by: Actor): void {
   const displayName = draft.instance(MACHINE, connection)?.context.displayName;
   const name = `projects/${draft.project}/ciConnections/${connection}`;
   const text = `The CI connection "${String(displayName)}" (${name}) ${what} by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+  recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 function change(

@@ -154,7 +154,7 @@ function badAssertion(
   refusal: Refusal,
 ): Refusal {
   count(refusal.metadata.cause === 'REPLAYED' ? 'REPLAYED' : 'BAD_ASSERTION');
-  const correlation = noteRefusal(notes, connection, refusedExchange(refusal));
+  const correlation = recordRefusal(notes, connection, refusedExchange(refusal));
   return new Refusal(refusal.reason, refusal.message, { ...refusal.metadata, correlation });
 }
 
@@ -177,11 +177,11 @@ function deny(
 ): Refusal {
   count(connection ? denial.cause : 'UNKNOWN_TRUST');
   const note = { code: denial.cause, differences: differencesIn(denial.claims) };
-  return deniedExchange(denial, noteRefusal(notes, connection, note));
+  return deniedExchange(denial, recordRefusal(notes, connection, note));
 }
 
 /** The correlation id: that of the note, if there is a connection on which to record it. */
-function noteRefusal(
+function recordRefusal(
   notes: RefusalNotes,
   connection: Instance<'ciConnection'> | undefined,
   refused: RefusedExchange,

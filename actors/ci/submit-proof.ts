@@ -81,14 +81,14 @@ export async function submitProof(
   if (!row || !isCodeOf(row, codeHash)) {
     deps.wrongCodes.add(setupId, sourceOf(proof, network));
     deps.countWrongCode('WRONG');
-    if (row) await noteWrongCode(deps, row, codeHash);
+    if (row) await recordWrongCode(deps, row, codeHash);
     throw unknownCode();
   }
   assertAwaitingProof(row, deps.clock.now());
   const { verified, refusal } = proof;
   if (refusal) {
     if (refusal.reason !== 'NOT_READY') {
-      await noteRefusedProof(deps, row, { codeHash, ...refusedExchange(refusal) });
+      await recordRefusedProof(deps, row, { codeHash, ...refusedExchange(refusal) });
     }
     throw refusal;
   }
@@ -147,7 +147,7 @@ function assertNotLocked(
 /**
  * For the reviewer, who does not see the job's log. The code was right, so this is not a stranger.
  */
-async function noteRefusedProof(
+async function recordRefusedProof(
   { host }: SubmitProofDeps,
   { project, instance }: Instance<'ciVerification'>,
   { codeHash, code, differences }: RefusedExchange & { readonly codeHash: string },
@@ -194,7 +194,7 @@ async function observe(
 }
 
 /** For the reviewer, who should know that someone is guessing codes. */
-async function noteWrongCode(
+async function recordWrongCode(
   { host, wrongCodes, clock }: SubmitProofDeps,
   row: Instance<'ciVerification'>,
   codeHash: string,

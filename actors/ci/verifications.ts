@@ -13,7 +13,7 @@ import type {
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import { noteAccessChange, shownActor, shownOwner } from '../identity/access-notices.ts';
+import { recordAccessChange, shownActor, shownOwner } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason } from '../identity/checks.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { type AssertionVerifier, defaultIssuer } from './assertion.ts';
@@ -172,7 +172,7 @@ export async function approveVerification(
       assertBelowMax(draft, 'ciConnection', CONNECTIONS_MAX);
       const { capabilities, digest } = input;
       draft.start('ciConnection', connection, { ...input });
-      noteNewTrust(draft, connection, input);
+      recordNewTrust(draft, connection, input);
       draft.send(MACHINE, verification, {
         type: 'approved',
         at: draft.at,
@@ -186,7 +186,7 @@ export async function approveVerification(
   });
 }
 
-function noteNewTrust(draft: Draft, connection: string, input: CiConnectionInput): void {
+function recordNewTrust(draft: Draft, connection: string, input: CiConnectionInput): void {
   const { displayName, serviceAccount, capabilities, createdBy, bound } = input;
   const name = `projects/${draft.project}/ciConnections/${connection}`;
   const repository = bound.repository === undefined ? '' : `, of ${bound.repository}`;
@@ -194,7 +194,7 @@ function noteNewTrust(draft: Draft, connection: string, input: CiConnectionInput
   const text =
     `The CI connection "${displayName}" (${name})${repository} was approved by ` +
     `${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, as ${shownOwner(draft, account)}`;
-  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+  recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 function connectionInput(

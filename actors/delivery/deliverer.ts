@@ -208,7 +208,7 @@ class Deliverer {
     const { clock } = this.#deps;
     const opened = await this.#openInPlace(due);
     if (opened.kind === 'suppressed') this.#report(due, opened, 0);
-    if (opened.kind === 'busy') this.#dispatcher.noteBusy(due);
+    if (opened.kind === 'busy') this.#dispatcher.recordBusy(due);
     if (opened.kind === 'faulty') throw opened.error;
     if (opened.kind !== 'open') return this.#notSent(due);
     const startedMs = clock.elapsed();

@@ -99,7 +99,7 @@ export class Dispatcher {
   }
 
   /** Records that the attempt had no slot yet, if its opening was decided here. */
-  noteBusy({ delivery }: DueAttempt): void {
+  recordBusy({ delivery }: DueAttempt): void {
     const published = this.#published.get(delivery);
     if (!published) return;
     const returnAtMs = this.#deps.clock.elapsed() + BUSY_MS;
@@ -118,11 +118,11 @@ export class Dispatcher {
     const last = new Map<string, InstanceStep>();
     for (const step of steps) {
       if (step.machine === 'delivery') {
-        this.#noteAttempt(step);
+        this.#recordAttempt(step);
         // Only the last state counts, because opening an attempt passes through `rechecking`.
         last.set(step.instance, step);
       }
-      if (step.machine === 'destination') this.#noteDestination(project, step);
+      if (step.machine === 'destination') this.#recordDestination(project, step);
       if (step.machine === 'alertRule' && step.to === 'active') this.#release(step.instance);
     }
     const view = this.#deps.host.view(project);
@@ -135,7 +135,7 @@ export class Dispatcher {
   }
 
   /** Applies the step to an attempt that was published here. */
-  #noteAttempt({ instance, event, to, final }: InstanceStep): void {
+  #recordAttempt({ instance, event, to, final }: InstanceStep): void {
     const job = this.#jobs.get(instance);
     if (!job) return;
     if (to === 'sending') this.#published.delete(instance);
@@ -147,7 +147,7 @@ export class Dispatcher {
     this.#queues.end(job, result, this.#deps.clock.elapsed(), restMs);
   }
 
-  #noteDestination(project: string, { instance, event, final, context }: InstanceStep): void {
+  #recordDestination(project: string, { instance, event, final, context }: InstanceStep): void {
     if (final) this.#queues.retire(project, instance, this.#deps.clock.elapsed());
     if (FIXED.has(event.type)) this.#queues.reset(project, instance);
     if (typeof context.attemptCap === 'number') {
@@ -216,7 +216,7 @@ export class Dispatcher {
     this.#cancelWake?.();
     if (this.#isStopped) return;
     const nowMs = this.#deps.clock.elapsed();
-    this.#takeBack(nowMs);
+    this.#requeue(nowMs);
     for (let job = this.#queues.next(nowMs); job; job = this.#queues.next(nowMs)) {
       this.#publish(job, nowMs);
     }
@@ -243,7 +243,7 @@ export class Dispatcher {
   }
 
   /** Attempts that were published long ago and not opened return to the queue. */
-  #takeBack(nowMs: number): void {
+  #requeue(nowMs: number): void {
     for (const { job, returnAtMs } of [...this.#published.values()]) {
       if (returnAtMs > nowMs) continue;
       this.#forget(job);

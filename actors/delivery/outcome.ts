@@ -14,7 +14,7 @@ import type { Draft } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import type { DueAttempt, OpenAttempt } from './queues.ts';
-import { noteBounce } from './recipients.ts';
+import { recordBounce } from './recipients.ts';
 
 type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;
 
@@ -63,7 +63,7 @@ function recordEnd(
   if (!changed) return;
   // The outcome of the message is always recorded, or it would be sent again. If a newer member has
   // moved the destination, the effect on the destination is left to newer members.
-  if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
+  if (isBounce(outcome)) recordBouncedRecipient(draft, context, outcome.error);
   if (!draft.canMove('destination', context.destination)) return;
   if (!isBounce(outcome)) updateDestination(draft, context.destination, outcome);
   const end = { result: resultOf(outcome), durationMs };
@@ -130,9 +130,13 @@ function delayOf(
   return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
 }
 
-function recordBounce(draft: Draft, { recipient }: DeliveryContext, reason: string): void {
+function recordBouncedRecipient(
+  draft: Draft,
+  { recipient }: DeliveryContext,
+  reason: string,
+): void {
   if (recipient === null || !draft.canMove('recipient', recipient)) return;
-  noteBounce(draft, recipient, reason);
+  recordBounce(draft, recipient, reason);
 }
 
 /** True for a fault of this service, for which the destination is not to blame. */
@@ -175,14 +179,14 @@ function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): v
   if (outcome.kind === 'refused' && outcome.pauseDestination) {
     draft.send('destination', id, { type: 'paused', at, reason: error, by: 'deliverer' });
   }
-  if (!wasPaused && isPaused(draft, id)) notePaused(draft, id);
+  if (!wasPaused && isPaused(draft, id)) recordPaused(draft, id);
 }
 
 function isPaused(draft: Draft, id: string): boolean {
   return draft.instance('destination', id)?.value === 'paused';
 }
 
-function notePaused(draft: Draft, id: string): void {
+function recordPaused(draft: Draft, id: string): void {
   const { pausedReason } = contextOf(draft, id);
   raiseNotice(draft, {
     kind: 'DESTINATION_PAUSED',

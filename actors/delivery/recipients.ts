@@ -123,7 +123,7 @@ export function endBounceNotice(draft: Draft, destination: string): void {
 }
 
 /** Records that the address accepts no mail: nothing more is sent, and a notice is raised. */
-export function noteBounce(draft: Draft, recipient: string, reason: string): void {
+export function recordBounce(draft: Draft, recipient: string, reason: string): void {
   const { changed, instance } = draft.send('recipient', recipient, {
     type: 'bounced',
     at: draft.at,
@@ -175,7 +175,7 @@ export function mailInvitation(
         by: byVerificationMail,
         decide(draft) {
           const now = draft.instance('recipient', id);
-          if (now && recipientOf(now).tokenHash === tokenHash) noteBounce(draft, id, reason);
+          if (now && recipientOf(now).tokenHash === tokenHash) recordBounce(draft, id, reason);
         },
       });
     },

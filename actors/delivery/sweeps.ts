@@ -60,7 +60,7 @@ export class Sweeps {
   /** Resolves after the first sweep, or rejects with its fault. Later faults go to `onFault`. */
   async start(): Promise<void> {
     this.#isStopped = false;
-    this.#unfollow = this.#deps.ownership.onChange(() => this.#noteChange());
+    this.#unfollow = this.#deps.ownership.onChange(() => this.#recordChange());
     this.#after(await this.#sweep());
   }
 
@@ -72,7 +72,7 @@ export class Sweeps {
     await this.#sweeping;
   }
 
-  #noteChange(): void {
+  #recordChange(): void {
     this.#isChanged = true;
     if (!this.#cancel) return;
     this.#cancel();

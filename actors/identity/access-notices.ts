@@ -113,7 +113,7 @@ interface Placed {
 /**
  * Records a change in the decision that makes it. Does nothing in `_system`, which has no owners.
  */
-export function noteAccessChange(
+export function recordAccessChange(
   draft: Draft,
   change: Omit<AccessChange, 'atMs' | 'about'> & { readonly about: AccessMatter },
 ): void {

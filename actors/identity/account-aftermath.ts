@@ -40,7 +40,7 @@ const PAGE = 20;
 export function startAftermath(draft: Draft, aftermath: Aftermath): void {
   const isNoted = draft.record(AFTERMATH, aftermath.account) !== undefined;
   const left = advance(draft, aftermath);
-  if (left || isNoted) note(draft, aftermath.account, left);
+  if (left || isNoted) putAftermath(draft, aftermath.account, left);
 }
 
 /** Commits batches until nothing is left. */
@@ -55,7 +55,7 @@ export async function finishAftermath(
       by,
       decide(draft) {
         const record = draft.record(AFTERMATH, account);
-        if (record) note(draft, account, advance(draft, record.body));
+        if (record) putAftermath(draft, account, advance(draft, record.body));
       },
     });
   }
@@ -76,7 +76,7 @@ export async function finishLeftovers(
   }
 }
 
-function note(draft: Draft, account: string, left: Aftermath | null): void {
+function putAftermath(draft: Draft, account: string, left: Aftermath | null): void {
   draft.putRecord({ kind: AFTERMATH, id: account, body: left && { ...left } });
 }
 

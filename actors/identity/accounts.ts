@@ -9,7 +9,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
+import { recordAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
 import {
   checkDisplayName,
@@ -104,7 +104,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         assertNothingLeft(draft, account);
         const enabled = { type: 'enabled', at: draft.at, by: change.by.name } as const;
         const { changed } = draft.send('serviceAccount', account, enabled);
-        if (changed) noteWidened(draft, account, 'was enabled again', change.by);
+        if (changed) recordWidened(draft, account, 'was enabled again', change.by);
       });
     },
     async delete({ account, ...change }) {
@@ -177,15 +177,15 @@ function updateAccount(
     draft.send('serviceAccount', account, edited);
     const gained = after.capabilities.filter((each) => !before.capabilities.includes(each));
     if (gained.length === 0) return;
-    noteWidened(draft, account, `was granted ${gained.join(' and ')}`, change.by);
+    recordWidened(draft, account, `was granted ${gained.join(' and ')}`, change.by);
   });
 }
 
 /** Owners are notified, because existing keys and tokens of the account can do more than before. */
-function noteWidened(draft: Draft, account: string, what: string, by: Actor): void {
+function recordWidened(draft: Draft, account: string, what: string, by: Actor): void {
   const name = `projects/${draft.project}/serviceAccounts/${account}`;
   const text = `The service account ${shownOwner(draft, name)} ${what} by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+  recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 /** Submits a decision about an existing account. */

@@ -3,7 +3,7 @@
  */
 import type { CredentialInput } from '../../machines/identity/credential.ts';
 import type { Draft } from '../platform/host/host-port.ts';
-import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
+import { recordAccessChange, shownActor, shownOwner } from './access-notices.ts';
 
 /** Longest lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
@@ -71,16 +71,16 @@ export function startCredential(
   };
   draft.start('credential', minted.id, { ...input });
   // Keys that the service makes for itself (in the demo) need no notice.
-  if (!/^service(\/|$)/.test(input.createdBy)) noteNewKey(draft, input);
+  if (!/^service(\/|$)/.test(input.createdBy)) recordNewKey(draft, input);
   return input.expiresMs;
 }
 
-function noteNewKey(draft: Draft, input: CredentialInput): void {
+function recordNewKey(draft: Draft, input: CredentialInput): void {
   const { createdBy, owner, capabilities, expiresMs } = input;
   const until = new Date(expiresMs).toISOString().slice(0, 10);
   const what = `The ${describeCredential(input)} of ${shownOwner(draft, owner)}`;
   const text = `${what} was made by ${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
-  noteAccessChange(draft, { about: 'KEY', text, isForOwners: true, member: null });
+  recordAccessChange(draft, { about: 'KEY', text, isForOwners: true, member: null });
 }
 
 const KINDS: Readonly<Record<CredentialInput['kind'], string>> = {

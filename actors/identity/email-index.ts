@@ -7,7 +7,7 @@
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsInTurns } from '../../streams/platform/operators.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { noteName } from './invitations.ts';
+import { recordName } from './invitations.ts';
 import { claimEmail, claimOf, invitedPersonId } from './people-index.ts';
 import { isByOperator } from './people-sign-in.ts';
 
@@ -56,7 +56,7 @@ async function claimOfInvitation(
       if (isUnmarked(draft, person)) claimEmail(draft, person, email);
     },
   });
-  await noteName(host, person);
+  await recordName(host, person);
 }
 
 /** True for a person without a proven address and without a recorded claim. */

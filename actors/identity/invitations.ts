@@ -15,14 +15,14 @@ import type {
   ProjectView,
   RequestKey,
 } from '../platform/host/host-port.ts';
-import { noteAccessChange, shownActor } from './access-notices.ts';
+import { recordAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf } from './grants.ts';
 import {
   higher,
   isOutdated,
   join,
   KEYS_A_DECISION,
-  noteFacts,
+  recordFacts,
   revokeKeys,
 } from './membership-changes.ts';
 import {
@@ -95,7 +95,7 @@ export interface Invitations {
   /** Ends a person's personal keys in every project. */
   revokeKeysOf(person: string, reason: string): Promise<void>;
   /** Copies a person's name and address to their memberships where those differ. */
-  noteName(person: string): Promise<void>;
+  recordName(person: string): Promise<void>;
 }
 
 /** Wraps the host. The decision checks the limits and the one open invitation per address. */
@@ -125,7 +125,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
     openFor: (email) => openFor(deps, email),
     accept: (request) => accept(deps, request),
     revokeKeysOf: (person, reason) => revokeKeysOf(host, person, reason),
-    noteName: (person) => noteName(host, person),
+    recordName: (person) => recordName(host, person),
   };
 }
 
@@ -152,7 +152,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
       if (role === 'OWNER') {
         const text = `${email} was invited as an OWNER by ${shownActor(draft, by.name)}`;
-        noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+        recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
       }
       const body = { invitation: minted.id };
       draft.putRecord({ kind: TO_ADDRESS, id: emailKey(email), body });
@@ -234,7 +234,7 @@ export function endInvitation(
 }
 
 /** Copies a person's name and address to their memberships where those differ. */
-export async function noteName(
+export async function recordName(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
   person: string,
 ): Promise<void> {
@@ -245,7 +245,7 @@ export async function noteName(
     await host.submit({
       project: row.project,
       by: personActor(person),
-      decide: (draft) => noteFacts(draft, row.instance, facts),
+      decide: (draft) => recordFacts(draft, row.instance, facts),
     });
   }
 }

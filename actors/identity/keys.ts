@@ -7,7 +7,7 @@
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { noteAccessChange, shownActor } from './access-notices.ts';
+import { recordAccessChange, shownActor } from './access-notices.ts';
 import { checkDisplayName, checkReason, type IdentityChange, someCapabilities } from './checks.ts';
 import {
   describeCredential,
@@ -156,14 +156,14 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
         reason: reason.trim() || 'REVOKED',
       } as const;
       const { changed } = draft.send('credential', key, { ...revoked, by: by.name });
-      if (changed) noteRevokedByOther(draft, owner, before, by);
+      if (changed) recordRevokedByOther(draft, owner, before, by);
       return { key };
     },
   });
 }
 
 /** Notifies a member whose key was revoked by someone else. */
-function noteRevokedByOther(
+function recordRevokedByOther(
   draft: Draft,
   owner: KeyOwner,
   key: Instance<'credential'>,
@@ -174,7 +174,7 @@ function noteRevokedByOther(
   if (by.name === `people/${String(person)}`) return;
   const what = describeCredential(key.context);
   const text = `Your ${what} was revoked by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { about: 'KEY', text, isForOwners: false, member: owner.id });
+  recordAccessChange(draft, { about: 'KEY', text, isForOwners: false, member: owner.id });
 }
 
 function issued(

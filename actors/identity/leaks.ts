@@ -10,7 +10,7 @@
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { noteAccessChange, shownOwner } from './access-notices.ts';
+import { recordAccessChange, shownOwner } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
 import { parseOwner } from './grants.ts';
 import { endInvitation } from './invitations.ts';
@@ -102,7 +102,7 @@ export async function endLeaked(
     },
   });
   if (!answer) return undefined;
-  if (row.project === SYSTEM_PROJECT) await noteLeaksOfPeople(host);
+  if (row.project === SYSTEM_PROJECT) await recordLeaksOfPeople(host);
   return { name: ending.nameOf(row), kind: found.kind };
 }
 
@@ -113,7 +113,7 @@ const TO_NOTE = 'leakToNote';
  * Notifies the projects of people whose session or link leaked, including leaks that a crash left
  * unreported. Throws the errors of `Host.submit`.
  */
-export async function noteLeaksOfPeople(
+export async function recordLeaksOfPeople(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
 ): Promise<void> {
   for (;;) {
@@ -128,7 +128,7 @@ export async function noteLeaksOfPeople(
       await host.submit({
         project,
         by: SERVICE,
-        decide: (draft) => noteLeak(draft, text, member),
+        decide: (draft) => recordLeak(draft, text, member),
       });
     }
     await host.submit({
@@ -141,12 +141,12 @@ export async function noteLeaksOfPeople(
 
 const SERVICE: Actor = { kind: 'service', name: 'service/leak-report' };
 
-function noteLeak(draft: Draft, text: string, member: string | null): void {
-  noteAccessChange(draft, { about: 'LEAK', text, isForOwners: true, member });
+function recordLeak(draft: Draft, text: string, member: string | null): void {
+  recordAccessChange(draft, { about: 'LEAK', text, isForOwners: true, member });
 }
 
 /** Records a leak of a person's secret in the decision of `_system` that ends it. */
-function noteLeakOf(draft: Draft, row: Instance<'session' | 'signInLink'>, what: string): void {
+function recordLeakOf(draft: Draft, row: Instance<'session' | 'signInLink'>, what: string): void {
   const body = { person: row.context.person, what };
   draft.putRecord({ kind: TO_NOTE, id: row.instance, body });
 }
@@ -170,7 +170,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       const owner = parseOwner(key.owner);
       const member = owner?.machine === 'membership' ? owner.id : null;
       const what = `The ${describeCredential(key)} of ${shownOwner(draft, key.owner)}`;
-      noteLeak(draft, `${what} leaked and was revoked`, member);
+      recordLeak(draft, `${what} leaked and was revoked`, member);
     },
     nameOf: ({ context, instance }) => `${context.owner}/keys/${instance}`,
   },
@@ -189,7 +189,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       });
       const name = ENDINGS.token.nameOf(row);
       const what = `An access token of the CI connection "${row.context.displayName}"`;
-      noteLeak(draft, `${what} (${name}) leaked. All of its tokens were ended`, null);
+      recordLeak(draft, `${what} (${name}) leaked. All of its tokens were ended`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/ciConnections/${instance}`,
   },
@@ -206,7 +206,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
         by: by.name,
       });
       const name = ENDINGS.pair.nameOf(row);
-      noteLeak(
+      recordLeak(
         draft,
         `The pairing code of ${name} leaked, and the verification was rejected`,
         null,
@@ -228,7 +228,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
         by: by.name,
       });
       const name = ENDINGS.enrol.nameOf(row);
-      noteLeak(draft, `The enrolment token of ${name} leaked and was withdrawn`, null);
+      recordLeak(draft, `The enrolment token of ${name} leaked and was withdrawn`, null);
     },
     nameOf: ({ project, context }) => `projects/${project}/vms/${context.vm}`,
   },
@@ -241,7 +241,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     end(draft, row, by) {
       endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
       const { email } = row.context;
-      noteLeak(draft, `The invitation of ${email} leaked and was withdrawn`, null);
+      recordLeak(draft, `The invitation of ${email} leaked and was withdrawn`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/invitations/${instance}`,
   },
@@ -255,7 +255,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     },
     end(draft, row) {
       endWithConfirmed(draft, row, REASON);
-      noteLeakOf(draft, row, 'A session');
+      recordLeakOf(draft, row, 'A session');
     },
     nameOf: ({ context, instance }) => `people/${context.person}/sessions/${instance}`,
   },
@@ -267,7 +267,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       nowMs < row.context.expiresMs,
     end(draft, row) {
       draft.send('signInLink', row.instance, { type: 'revoked', at: draft.at, reason: REASON });
-      noteLeakOf(draft, row, 'A sign-in link');
+      recordLeakOf(draft, row, 'A sign-in link');
     },
     nameOf: ({ context, instance }) => `people/${context.person}/links/${instance}`,
   },

@@ -240,13 +240,13 @@ async function reserve(
     ...(request && { request }),
     decide(draft) {
       assertFree(host, host.view(project), project);
-      if (maker !== null) noteAttempt(host, draft, maker, project);
+      if (maker !== null) recordAttempt(host, draft, maker, project);
       return { project };
     },
   });
 }
 
-function noteAttempt(host: Host, draft: Draft, person: string, project: string): void {
+function recordAttempt(host: Host, draft: Draft, person: string, project: string): void {
   const noted = draft.record(BEING_MADE, person)?.body.attempts;
   // Only this file writes records of this kind.
   const before = Array.isArray(noted) ? (noted as Attempt[]) : [];

@@ -6,7 +6,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
+import { keepFormerOwner, recordAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './grants.ts';
 
 /** Maximum memberships of a project, including those of people who left. */
@@ -45,16 +45,16 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
       });
     }
     draft.start('membership', id, { at, project, ...facts, role, by: by.name });
-    if (role === 'OWNER') noteNewOwner(draft, id, by);
+    if (role === 'OWNER') recordNewOwner(draft, id, by);
     return id;
   }
   if (row.value === 'removed') {
     draft.send('membership', id, { type: 'rejoined', at, role, by: by.name });
-    if (role === 'OWNER') noteNewOwner(draft, id, by);
+    if (role === 'OWNER') recordNewOwner(draft, id, by);
   } else {
     changeRole(draft, id, role, by);
   }
-  noteFacts(draft, id, facts);
+  recordFacts(draft, id, facts);
   return id;
 }
 
@@ -68,7 +68,7 @@ export function isOutdated(row: Instance<'membership'>, { displayName, email }: 
 }
 
 /** Copies the person's name and address to the membership if they differ. */
-export function noteFacts(draft: Draft, id: string, { displayName, email }: Named): void {
+export function recordFacts(draft: Draft, id: string, { displayName, email }: Named): void {
   const row = draft.instance('membership', id);
   if (!row || !isOutdated(row, { displayName, email })) return;
   draft.send('membership', id, { type: 'renamed', at: draft.at, displayName, email });
@@ -80,24 +80,24 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
   if (before.context.role === role) return;
   if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
-  if (role === 'OWNER') noteNewOwner(draft, id, by);
-  else if (before.context.role === 'OWNER') noteLostOwner(draft, id, `was made ${role}`, by);
+  if (role === 'OWNER') recordNewOwner(draft, id, by);
+  else if (before.context.role === 'OWNER') recordLostOwner(draft, id, `was made ${role}`, by);
 }
 
 /** Notifies the other owners. A project's first owner has none. */
-function noteNewOwner(draft: Draft, id: string, by: Actor): void {
+function recordNewOwner(draft: Draft, id: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member || !hasOtherOwner(draft, id)) return;
   const text = `${shownMember(member)} was made an OWNER by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
+  recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
 /** Notifies the remaining owners and the former one, who still sees the changes up to now. */
-function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
+function recordLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member) return;
   const text = `${shownMember(member)}, an OWNER, ${what} by ${shownActor(draft, by.name)}`;
-  noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
+  recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
   keepFormerOwner(draft, id);
 }
 
@@ -116,7 +116,7 @@ export function leave(draft: Draft, id: string, reason: string, by: Actor): void
   if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
   revokeKeys(draft, id, 'MEMBER_REMOVED', by);
-  if (before.context.role === 'OWNER') noteLostOwner(draft, id, 'was removed', by);
+  if (before.context.role === 'OWNER') recordLostOwner(draft, id, 'was removed', by);
 }
 
 /** Revokes up to 200 personal keys of a member. Returns the number of revoked keys. */

@@ -21,7 +21,7 @@ import {
 } from './people-index.ts';
 import { assertMayConfirm, type StartedSession, startSession } from './sessions.ts';
 import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
-import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
+import { endSignIns, recordSignIn, signInsOf } from './sign-ins.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -135,7 +135,7 @@ function startLink(
 ): number {
   const { id, hash, cli, ...about } = link;
   const expiresMs = draft.at + LINK_MS[link.purpose];
-  noteSignIn(draft, link.person, 'link', id);
+  recordSignIn(draft, link.person, 'link', id);
   const confirmed = { challenge: cli?.challenge ?? null, confirmedBy: cli?.session ?? null };
   draft.start('signInLink', id, {
     at: draft.at,

@@ -80,7 +80,7 @@ export interface SignIns {
 /** What sign-in needs of sessions and invitations. */
 export interface SignInsDeps extends SessionsDeps {
   readonly random: Random;
-  readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'noteName'>;
+  readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'recordName'>;
 }
 
 /**
@@ -314,7 +314,7 @@ async function afterSignIn(deps: SignInsDeps, person: string, email: string): Pr
     }
   }
   await invitations
-    .noteName(person)
+    .recordName(person)
     .catch((error: unknown) => onFault('A new name could not be propagated', error));
 }
 

@@ -24,7 +24,7 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { assertActive } from './people-index.ts';
 import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
-import { endSignIns, noteSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
+import { endSignIns, recordSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -123,7 +123,7 @@ export interface SessionsDeps {
   readonly secrets: SignInSecrets;
   /** Last-seen times of sessions, Unix ms; they may be lost. */
   readonly lastSeen: {
-    note(session: string): void;
+    record(session: string): void;
     of(session: string): number | undefined;
   };
   /** Called when work without a waiting caller has failed. */
@@ -144,7 +144,7 @@ export interface NewSession {
 /** Adds a session to a decision of `_system`. Returns its absolute end, Unix ms. */
 export function startSession(draft: Draft, { id, agent, ...about }: NewSession): number {
   const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
-  noteSignIn(draft, about.person, 'session', id);
+  recordSignIn(draft, about.person, 'session', id);
   draft.start('session', id, {
     at: draft.at,
     ...about,
@@ -171,9 +171,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
       .catch((error: unknown) => deps.onFault('A session could not be ended', error))
       .finally(() => ending.delete(id));
   };
-  const noteSeen = (id: string, hash: string): void => {
+  const recordSeen = (id: string, hash: string): void => {
     if (sights.has(id)) return;
-    const sight = noteSecretSeen(deps, id, hash);
+    const sight = recordSecretSeen(deps, id, hash);
     sights.set(id, sight);
     sight
       .catch((error: unknown) =>
@@ -182,7 +182,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       .finally(() => sights.delete(id));
   };
   return {
-    sessionOf: (secret) => sessionOf(deps, secret, { endSoon, noteSeen }),
+    sessionOf: (secret) => sessionOf(deps, secret, { endSoon, recordSeen }),
     sessionsOf: (person) => sessionsOf(deps, person),
     rotate(session) {
       const begin = () => rotate(deps, session);
@@ -226,7 +226,7 @@ function sessionOf(
   secret: string,
   act: {
     readonly endSoon: (id: string, reason: string) => void;
-    readonly noteSeen: (id: string, hash: string) => void;
+    readonly recordSeen: (id: string, hash: string) => void;
   },
 ): LiveSession {
   const view = host.view(SYSTEM_PROJECT);
@@ -257,9 +257,9 @@ function sessionOf(
     throw new Refusal('CREDENTIAL_EXPIRED', 'The session was idle for too long. Sign in again');
   }
   assertActive(view, person);
-  lastSeen.note(row.instance);
+  lastSeen.record(row.instance);
   const isNewUnseen = previous?.isNewUnseen === true;
-  if (isCurrent && isNewUnseen) act.noteSeen(row.instance, digest);
+  if (isCurrent && isNewUnseen) act.recordSeen(row.instance, digest);
   const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
   const getsNewSecret = isCurrent || (isNewUnseen && canRotateSecret(context));
   const isRotationDue = getsNewSecret && nowMs - rotatedMs >= dueMs;
@@ -294,7 +294,7 @@ function idleMaxMs(method: SignInMethod): number {
 }
 
 /** Records that the new secret was used, unless another one has replaced it since. */
-async function noteSecretSeen({ host }: SessionsDeps, id: string, hash: string): Promise<void> {
+async function recordSecretSeen({ host }: SessionsDeps, id: string, hash: string): Promise<void> {
   await host.submit({
     project: SYSTEM_PROJECT,
     by: SERVICE,

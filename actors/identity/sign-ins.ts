@@ -62,7 +62,7 @@ export function endSignIns(draft: Draft, person: string, reason: string): number
 }
 
 /** Records a session or link that the same decision starts. Beyond the bound, the oldest ends. */
-export function noteSignIn(
+export function recordSignIn(
   draft: Draft,
   person: string,
   what: 'session' | 'link',

@@ -48,7 +48,7 @@ export class RateLimiter {
   }
 
   /** Reverts one count of the key, for a call that turned out to cost nothing. */
-  giveBackTo(key: string): void {
+  refund(key: string): void {
     const bucket = this.#buckets.get(key);
     if (bucket === undefined) return;
     const tokens = Math.min(this.#limit.burst, bucket.tokens + 1);

@@ -390,11 +390,11 @@ export class VmRegistry {
    * Remembers the VMs that are reported by others than this node's sources, even if another source
    * owns them. The node does not retire those.
    */
-  noteOthers(project: string, rows: readonly IngestRow[]): void {
+  recordOthers(project: string, rows: readonly IngestRow[]): void {
     const known = this.#directory.vms(project);
     for (const { vm } of rows) {
       if (known.get(vm)?.source === undefined && !this.#others.has(project, vm)) continue;
-      this.#others.note(project, vm);
+      this.#others.record(project, vm);
     }
   }
 
@@ -514,7 +514,7 @@ export class OtherSenders {
    * Records that another sender reports a VM that one of the node's own sources reports or has
    * reported.
    */
-  note(project: string, vm: string): void {
+  record(project: string, vm: string): void {
     const vms = this.#heardMs.get(project) ?? new Map<string, number>();
     this.#heardMs.set(project, vms.set(vm, this.#clock.elapsed()));
   }

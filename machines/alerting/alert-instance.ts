@@ -139,7 +139,7 @@ const base = setup({
       assertEvent(event, 'breachStarted');
       return { sinceMs: event.eventMs, missingSinceMs: null };
     }),
-    noteGap: assign(({ event }) => {
+    recordGap: assign(({ event }) => {
       assertEvent(event, 'dataMissing');
       return { missingSinceMs: event.sinceMs };
     }),
@@ -174,25 +174,27 @@ const base = setup({
       return incidentWith(context, { snoozedUntilMs: event.untilMs });
     }),
     endSnooze: assign(({ context }) => incidentWith(context, { snoozedUntilMs: null })),
-    noteMissing: assign(({ context, event }) => {
+    recordMissing: assign(({ context, event }) => {
       assertEvent(event, 'dataMissing');
       const { sinceMs: dataMissingSinceMs, reason: dataMissingReason } = event;
       return decidedWith(context, event, { dataMissingSinceMs, dataMissingReason });
     }),
-    noteObserved: assign(({ context, event }) => {
+    recordObserved: assign(({ context, event }) => {
       assertEvent(event, 'dataObserved');
       return decidedWith(context, event, { dataMissingSinceMs: null, dataMissingReason: null });
     }),
-    noteEvaluatorError: assign(({ context, event }) => {
+    recordEvaluatorError: assign(({ context, event }) => {
       assertEvent(event, 'evaluatorFailed');
       return incidentWith(context, { evaluatorError: event.reason });
     }),
-    noteEvaluatorHealthy: assign(({ context }) => incidentWith(context, { evaluatorError: null })),
+    recordEvaluatorHealthy: assign(({ context }) =>
+      incidentWith(context, { evaluatorError: null }),
+    ),
     adoptRepeatInterval: assign(({ event }) => {
       assertEvent(event, 'repeatIntervalChanged');
       return { repeatIntervalMs: event.repeatIntervalMs };
     }),
-    noteCorrection: assign(({ context, event }) => {
+    recordCorrection: assign(({ context, event }) => {
       assertEvent(event, 'corrected');
       return decidedWith(context, event, { correctedAfterNotification: true });
     }),
@@ -281,7 +283,7 @@ const retired = {
 const corrected = {
   description: 'Late samples disproved the last firing; it is marked so.',
   guard: 'isNotYetCorrected',
-  actions: ['noteCorrection', recordIncident],
+  actions: ['recordCorrection', recordIncident],
 } as const;
 
 const sustaining = chart.createStateConfig({
@@ -303,7 +305,7 @@ const sustaining = chart.createStateConfig({
         dataMissing: {
           description: 'No observation for longer than the tolerance; this does not end the run.',
           target: 'missing',
-          actions: 'noteGap',
+          actions: 'recordGap',
         },
         sustained: {
           description: 'Observed samples breach over the whole sustained duration.',
@@ -399,22 +401,22 @@ const notification = chart.createStateConfig({
 const dataMissing = {
   description: 'No observation for longer than the gap tolerance; it still fires.',
   guard: 'isOfThisIncident',
-  actions: ['noteMissing', recordIncident],
+  actions: ['recordMissing', recordIncident],
 } as const;
 
 const dataObserved = {
   description: 'Observations arrive again; their values decide whether it recovers.',
   guard: 'isAfterTheGap',
-  actions: ['noteObserved', recordIncident],
+  actions: ['recordObserved', recordIncident],
 } as const;
 
 const evaluatorFailed = {
   description: 'The evaluator cannot decide; this does not prove a recovery.',
   target: 'evaluatorError',
-  actions: ['noteEvaluatorError', recordIncident],
+  actions: ['recordEvaluatorError', recordIncident],
 } as const;
 
-const evaluatorHealthyActions = ['noteEvaluatorHealthy', recordIncident] as const;
+const evaluatorHealthyActions = ['recordEvaluatorHealthy', recordIncident] as const;
 
 const data = chart.createStateConfig({
   description: 'Whether the series is observed; never a reason to recover.',
@@ -430,7 +432,7 @@ const data = chart.createStateConfig({
         dataMissing: {
           description: 'The silence continues, for another known reason.',
           guard: 'hasAnotherReason',
-          actions: ['noteMissing', recordIncident],
+          actions: ['recordMissing', recordIncident],
         },
         dataObserved: { ...dataObserved, target: 'observed' },
         evaluatorFailed,

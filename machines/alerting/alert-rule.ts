@@ -112,7 +112,7 @@ const base = setup({
       assertEvent(event, 'applicationFailed');
       return { syncError: event.reason };
     }),
-    noteInstanceLimit: assign({ syncError: INSTANCE_LIMIT }),
+    recordInstanceLimit: assign({ syncError: INSTANCE_LIMIT }),
     forgetSyncError: assign({ syncError: null }),
     retireAll: assign(({ context, event }) => {
       assertEvent(event, 'deleted');
@@ -204,7 +204,7 @@ export const alertRuleMachine = chart.createMachine({
         instanceLimitReached: {
           description: 'The project has no room for all of its instances; existing ones continue.',
           guard: 'isNew',
-          actions: 'noteInstanceLimit',
+          actions: 'recordInstanceLimit',
         },
         instanceLimitEnded: {
           description: 'There is room for all of its instances again.',

@@ -56,12 +56,12 @@ const chart = setup({
     input: {} as MaintenanceWindowInput,
   },
   actions: {
-    noteOver: assign({ endedMs: ({ context }) => context.untilMs }),
-    noteEnded: assign(({ event }) => {
+    recordOver: assign({ endedMs: ({ context }) => context.untilMs }),
+    recordEnded: assign(({ event }) => {
       assertEvent(event, 'ended');
       return { endedMs: event.at, endedBy: event.by };
     }),
-    noteAnnounced: assign(({ event }) => {
+    recordAnnounced: assign(({ event }) => {
       assertEvent(event, 'announced');
       return { announcedThrough: event.through };
     }),
@@ -97,20 +97,20 @@ export const maintenanceWindowMachine = chart.createMachine({
         ended: {
           description: 'It was cancelled before its start.',
           target: 'cancelled',
-          actions: 'noteEnded',
+          actions: 'recordEnded',
         },
       },
     },
     active: {
       description: 'Rules in its scope are evaluated and recorded, but not notified.',
       after: {
-        end: { description: 'Its end is reached.', target: 'announcing', actions: 'noteOver' },
+        end: { description: 'Its end is reached.', target: 'announcing', actions: 'recordOver' },
       },
       on: {
         ended: {
           description: 'It was ended early; the rest is as at its end.',
           target: 'announcing',
-          actions: 'noteEnded',
+          actions: 'recordEnded',
         },
       },
     },
@@ -119,7 +119,7 @@ export const maintenanceWindowMachine = chart.createMachine({
       on: {
         announced: {
           description: 'Some of the instances that still fire were announced.',
-          actions: 'noteAnnounced',
+          actions: 'recordAnnounced',
         },
         completed: {
           description: 'All instances that still fire were announced.',

@@ -117,13 +117,13 @@ const chart = setup({
       tokenEpoch: Math.max(context.tokenEpoch + 1, event.at),
       updatedMs: event.at,
     })),
-    noteDisabled: assign(({ event }) => {
+    recordDisabled: assign(({ event }) => {
       assertEvent(event, 'disabled');
       return { disabledReason: event.reason };
     }),
-    noteEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
-    noteExchanged: assign(({ event }) => ({ lastExchangeMs: event.at })),
-    noteRefused: assign(({ event }) => ({ lastRefusalMs: event.at })),
+    recordEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
+    recordExchanged: assign(({ event }) => ({ lastExchangeMs: event.at })),
+    recordRefused: assign(({ event }) => ({ lastRefusalMs: event.at })),
   },
 });
 
@@ -143,7 +143,7 @@ const always = {
   },
   exchangeRefused: {
     description: 'An exchange was refused.',
-    actions: 'noteRefused',
+    actions: 'recordRefused',
   },
   deleted: {
     description: 'It was deleted for good: its tokens end.',
@@ -165,12 +165,12 @@ export const ciConnectionMachine = chart.createMachine({
         ...always,
         exchanged: {
           description: 'A workflow proved its identity and got a token.',
-          actions: 'noteExchanged',
+          actions: 'recordExchanged',
         },
         disabled: {
           description: 'It was disabled: its tokens end at once.',
           target: 'disabled',
-          actions: ['endTokens', 'noteDisabled'],
+          actions: ['endTokens', 'recordDisabled'],
         },
       },
     },
@@ -181,7 +181,7 @@ export const ciConnectionMachine = chart.createMachine({
         enabled: {
           description: 'New exchanges work again; old tokens do not.',
           target: 'enabled',
-          actions: 'noteEnabled',
+          actions: 'recordEnabled',
         },
       },
     },

@@ -110,16 +110,16 @@ const chart = setup({
       assertEvent(event, 'wrongCodesSent');
       return { wrongCodes: context.wrongCodes + event.codes, updatedMs: event.at };
     }),
-    noteRefused: assign(({ event }) => {
+    recordRefused: assign(({ event }) => {
       assertEvent(event, 'proofRefused');
       const { code, claims, at } = event;
       return { lastRefusal: { code, claims, atMs: at }, updatedMs: at };
     }),
-    noteApproved: assign(({ event }) => {
+    recordApproved: assign(({ event }) => {
       assertEvent(event, 'approved');
       return { connection: event.connection, updatedMs: event.at };
     }),
-    noteRejected: assign(({ event }) => {
+    recordRejected: assign(({ event }) => {
       assertEvent(event, 'rejected');
       return { reason: event.reason, updatedMs: event.at };
     }),
@@ -142,7 +142,7 @@ const waiting = {
 const rejected = {
   description: 'A person rejected it, or its pairing code leaked.',
   target: 'rejected',
-  actions: 'noteRejected',
+  actions: 'recordRejected',
 } as const;
 
 /** The chart. Every path ends in a final state, at the latest on expiry. */
@@ -164,7 +164,7 @@ export const ciVerificationMachine = chart.createMachine({
         proofRefused: {
           description:
             'The pairing code was right but the identity token was not: recorded for the reviewer.',
-          actions: 'noteRefused',
+          actions: 'recordRefused',
         },
         wrongCodesSent: {
           description:
@@ -182,7 +182,7 @@ export const ciVerificationMachine = chart.createMachine({
           description: 'A person approved exactly what was observed.',
           guard: 'isWhatWasReviewed',
           target: 'approved',
-          actions: 'noteApproved',
+          actions: 'recordApproved',
         },
         rejected,
       },

@@ -205,8 +205,8 @@ const chart = setup({
       assertEvent(event, 'suppressed');
       return { reason: event.reason, nextAttemptMs: null };
     }),
-    noteExpired: assign({ reason: 'EXPIRED' as const, nextAttemptMs: null }),
-    noteRefused: assign({ reason: 'REFUSED' as const, nextAttemptMs: null }),
+    recordExpired: assign({ reason: 'EXPIRED' as const, nextAttemptMs: null }),
+    recordRefused: assign({ reason: 'REFUSED' as const, nextAttemptMs: null }),
   },
   guards: {
     hasRoom: ({ context, event }) =>
@@ -236,7 +236,7 @@ const chart = setup({
 const expiry = {
   description: '24 hours have passed since the delivery was created: nothing more is sent.',
   target: 'expired',
-  actions: 'noteExpired',
+  actions: 'recordExpired',
 } as const;
 
 const expiredMeanwhile = { ...expiry, guard: 'isOver' } as const;
@@ -261,7 +261,7 @@ const retryOrExpire = (description: string) =>
       description: 'It failed, and no other attempt fits into the 24 hours.',
       guard: 'isOpenAttempt',
       target: 'expired',
-      actions: ['closeAttempt', 'noteExpired'],
+      actions: ['closeAttempt', 'recordExpired'],
     },
   ] as const;
 
@@ -364,7 +364,7 @@ export const deliveryMachine = chart.createMachine({
           description: 'The endpoint refused it permanently: a retry cannot help.',
           guard: 'isOpenAttempt',
           target: 'failed',
-          actions: ['closeAttempt', 'noteRefused'],
+          actions: ['closeAttempt', 'recordRefused'],
         },
       },
     },

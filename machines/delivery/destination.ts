@@ -147,13 +147,13 @@ const base = setup({
       pausedReason: null,
       updatedMs: event.at,
     })),
-    noteFailing: assign(({ event }) => ({ failingSinceMs: event.at, lastFailedMs: event.at })),
-    noteFailed: assign(({ event }) => ({ lastFailedMs: event.at })),
+    recordFailing: assign(({ event }) => ({ failingSinceMs: event.at, lastFailedMs: event.at })),
+    recordFailed: assign(({ event }) => ({ lastFailedMs: event.at })),
     keepError: assign(({ event }) => {
       assertEvent(event, 'attemptFailed');
       return { lastError: { atMs: event.at, error: event.error } };
     }),
-    noteAccepted: assign(notFailing),
+    recordAccepted: assign(notFailing),
     changeCap: assign(({ event }) => {
       assertEvent(event, 'attemptCapChanged');
       return { attemptCap: event.attemptCap };
@@ -282,17 +282,17 @@ export const destinationMachine = chart.createMachine({
           {
             description: 'An attempt failed, the first since the last success or in 24 hours.',
             guard: 'isNotYetFailing',
-            actions: ['noteFailing', 'keepError'],
+            actions: ['recordFailing', 'keepError'],
           },
           {
             description: 'Another attempt failed.',
-            actions: ['noteFailed', 'keepError'],
+            actions: ['recordFailed', 'keepError'],
           },
         ],
         attemptAccepted: {
           description: 'An attempt was accepted after others had failed.',
           guard: 'isFailing',
-          actions: 'noteAccepted',
+          actions: 'recordAccepted',
         },
         attemptCapChanged,
         renamed,

@@ -54,20 +54,20 @@ const chart = setup({
       const { tokenHash, at } = event;
       return { tokenHash, tokenExpiresMs: at + VERIFICATION_MS, reason: null, updatedMs: at };
     }),
-    noteVerified: assign(({ event }) => ({
+    recordVerified: assign(({ event }) => ({
       tokenHash: null,
       tokenExpiresMs: null,
       reason: null,
       verifiedMs: event.at,
       updatedMs: event.at,
     })),
-    noteUnsubscribed: assign(({ event }) => ({
+    recordUnsubscribed: assign(({ event }) => ({
       tokenHash: null,
       tokenExpiresMs: null,
       reason: null,
       updatedMs: event.at,
     })),
-    noteEnded: assign(({ event }) => {
+    recordEnded: assign(({ event }) => {
       assertEvent(event, ['bounced', 'removed']);
       const { reason, at: updatedMs } = event;
       return { tokenHash: null, tokenExpiresMs: null, reason, updatedMs };
@@ -91,25 +91,25 @@ const verified = {
   description: 'The holder confirmed the address by the current link, within 24 hours.',
   guard: 'isCurrentLink',
   target: 'verified',
-  actions: 'noteVerified',
+  actions: 'recordVerified',
 } as const;
 
 const unsubscribed = {
   description: 'The holder wants no more mail from this destination.',
   target: 'unsubscribed',
-  actions: 'noteUnsubscribed',
+  actions: 'recordUnsubscribed',
 } as const;
 
 const bounced = {
   description: 'The mail server reports that the address accepts no mail.',
   target: 'bounced',
-  actions: 'noteEnded',
+  actions: 'recordEnded',
 } as const;
 
 const removed = {
   description: 'The address was removed from the destination, or the destination was deleted.',
   target: 'removed',
-  actions: 'noteEnded',
+  actions: 'recordEnded',
 } as const;
 
 export const recipientMachine = chart.createMachine({

@@ -76,11 +76,11 @@ const chart = setup({
       const overlapEndsMs = Math.min(event.at + event.overlapMs, rotatedMs + KEY_OVERLAP_MS_MAX);
       return { successor: event.successor, rotatedMs, overlapEndsMs };
     }),
-    noteRevoked: assign(({ event }) => {
+    recordRevoked: assign(({ event }) => {
       assertEvent(event, 'revoked');
       return { revokedMs: event.at, revokedReason: event.reason, overlapEndsMs: null };
     }),
-    noteReplaced: assign(({ context, event }) => ({
+    recordReplaced: assign(({ context, event }) => ({
       revokedMs: event.at ?? context.overlapEndsMs,
       revokedReason: 'ROTATED',
       overlapEndsMs: null,
@@ -108,13 +108,13 @@ const lifetimeEnd = {
 const revoked = {
   description: 'It was revoked: it stops working at once.',
   target: 'revoked',
-  actions: 'noteRevoked',
+  actions: 'recordRevoked',
 } as const;
 
 const replacedAtOnce = {
   description: 'A successor replaces it without overlap: it stops working at once.',
   target: 'revoked',
-  actions: ['keepSuccessor', 'noteReplaced'],
+  actions: ['keepSuccessor', 'recordReplaced'],
 } as const;
 
 export const credentialMachine = chart.createMachine({
@@ -146,7 +146,7 @@ export const credentialMachine = chart.createMachine({
         overlapEnd: {
           description: 'The overlap has ended: only the successor works.',
           target: 'revoked',
-          actions: 'noteReplaced',
+          actions: 'recordReplaced',
         },
       },
       on: {

@@ -40,11 +40,11 @@ const chart = setup({
     input: {} as InvitationInput,
   },
   actions: {
-    noteAccepted: assign(({ event }) => {
+    recordAccepted: assign(({ event }) => {
       assertEvent(event, 'accepted');
       return { person: event.person, updatedMs: event.at };
     }),
-    noteEnded: assign(({ event }) => ({ updatedMs: event.at })),
+    recordEnded: assign(({ event }) => ({ updatedMs: event.at })),
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
@@ -75,12 +75,12 @@ export const invitationMachine = chart.createMachine({
         accepted: {
           description: 'The invited person signed in and became a member.',
           target: 'accepted',
-          actions: 'noteAccepted',
+          actions: 'recordAccepted',
         },
         revoked: {
           description: 'An owner withdrew it.',
           target: 'revoked',
-          actions: 'noteEnded',
+          actions: 'recordEnded',
         },
       },
     },

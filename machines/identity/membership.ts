@@ -49,8 +49,8 @@ const chart = setup({
       assertEvent(event, ['roleChanged', 'rejoined']);
       return { role: event.role, removedReason: null, updatedMs: event.at };
     }),
-    noteJoined: assign(({ event }) => ({ joinedMs: event.at })),
-    noteRemoved: assign(({ event }) => {
+    recordJoined: assign(({ event }) => ({ joinedMs: event.at })),
+    recordRemoved: assign(({ event }) => {
       assertEvent(event, 'removed');
       return { removedReason: event.reason, updatedMs: event.at };
     }),
@@ -87,7 +87,7 @@ export const membershipMachine = chart.createMachine({
         removed: {
           description: 'The person left or was removed, and their personal keys with them.',
           target: 'removed',
-          actions: 'noteRemoved',
+          actions: 'recordRemoved',
         },
       },
     },
@@ -97,7 +97,7 @@ export const membershipMachine = chart.createMachine({
         rejoined: {
           description: 'The person was invited again; old keys stay revoked.',
           target: 'active',
-          actions: ['changeRole', 'noteJoined'],
+          actions: ['changeRole', 'recordJoined'],
         },
       },
     },

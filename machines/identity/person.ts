@@ -56,11 +56,11 @@ const chart = setup({
       assertEvent(event, 'renamed');
       return { displayName: event.displayName, email: event.email, updatedMs: event.at };
     }),
-    noteDisabled: assign(({ event }) => {
+    recordDisabled: assign(({ event }) => {
       assertEvent(event, 'disabled');
       return { disabledReason: event.reason, updatedMs: event.at };
     }),
-    noteEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
+    recordEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
   },
 });
 
@@ -88,7 +88,7 @@ export const personMachine = chart.createMachine({
         disabled: {
           description: 'An operator locked the person out of everything.',
           target: 'disabled',
-          actions: 'noteDisabled',
+          actions: 'recordDisabled',
         },
       },
     },
@@ -98,7 +98,7 @@ export const personMachine = chart.createMachine({
         enabled: {
           description: 'An operator lifted the lockout.',
           target: 'active',
-          actions: 'noteEnabled',
+          actions: 'recordEnabled',
         },
       },
     },

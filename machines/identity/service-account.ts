@@ -50,12 +50,12 @@ const chart = setup({
       const { displayName, capabilities, at } = event;
       return { displayName, capabilities, updatedMs: at };
     }),
-    noteDisabled: assign(({ event }) => {
+    recordDisabled: assign(({ event }) => {
       assertEvent(event, 'disabled');
       return { disabledReason: event.reason, updatedMs: event.at };
     }),
-    noteEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
-    noteDeleted: assign(({ event }) => ({ capabilities: [], updatedMs: event.at })),
+    recordEnabled: assign(({ event }) => ({ disabledReason: null, updatedMs: event.at })),
+    recordDeleted: assign(({ event }) => ({ capabilities: [], updatedMs: event.at })),
   },
 });
 
@@ -67,7 +67,7 @@ const edited = {
 const deleted = {
   description: 'It was deleted for good: its keys and tokens stop working.',
   target: 'deleted',
-  actions: 'noteDeleted',
+  actions: 'recordDeleted',
 } as const;
 
 export const serviceAccountMachine = chart.createMachine({
@@ -92,7 +92,7 @@ export const serviceAccountMachine = chart.createMachine({
         disabled: {
           description: 'It was disabled: its keys and tokens are refused at once.',
           target: 'disabled',
-          actions: 'noteDisabled',
+          actions: 'recordDisabled',
         },
         deleted,
       },
@@ -104,7 +104,7 @@ export const serviceAccountMachine = chart.createMachine({
         enabled: {
           description: 'Its keys work again.',
           target: 'active',
-          actions: 'noteEnabled',
+          actions: 'recordEnabled',
         },
         deleted,
       },

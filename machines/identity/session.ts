@@ -90,13 +90,13 @@ const chart = setup({
       // Gives up the secret that was never used, not the one in use.
       return { hash, rotatedMs: at, givenUp: [...context.givenUp, context.hash] };
     }),
-    noteSeen: assign(({ context: { previous }, event }) => {
+    recordSeen: assign(({ context: { previous }, event }) => {
       assertEvent(event, 'secretSeen');
       if (!previous?.isNewUnseen) return {};
       const untilMs = Math.min(event.at + event.graceMs, previous.untilMs);
       return { previous: { ...previous, untilMs, isNewUnseen: false } };
     }),
-    noteEnded: assign(({ event }) => {
+    recordEnded: assign(({ event }) => {
       assertEvent(event, 'ended');
       return { endedReason: event.reason, previous: null, givenUp: [] };
     }),
@@ -150,13 +150,13 @@ export const sessionMachine = chart.createMachine({
           description: 'The new secret was used: the previous one ends soon.',
           guard: 'isNewUnseen',
           reenter: false,
-          actions: 'noteSeen',
+          actions: 'recordSeen',
         },
         ended: {
           description:
             'The person signed out, was idle too long or was locked out, or the secret leaked.',
           target: 'ended',
-          actions: 'noteEnded',
+          actions: 'recordEnded',
         },
       },
     },

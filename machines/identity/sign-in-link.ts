@@ -39,11 +39,11 @@ const chart = setup({
     input: {} as SignInLinkInput,
   },
   actions: {
-    noteUsed: assign(({ event }) => {
+    recordUsed: assign(({ event }) => {
       assertEvent(event, 'used');
       return { session: event.session, updatedMs: event.at };
     }),
-    noteEnded: assign(({ event }) => ({ updatedMs: event.at })),
+    recordEnded: assign(({ event }) => ({ updatedMs: event.at })),
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
@@ -74,12 +74,12 @@ export const signInLinkMachine = chart.createMachine({
         used: {
           description: 'The person signed in with it.',
           target: 'used',
-          actions: 'noteUsed',
+          actions: 'recordUsed',
         },
         revoked: {
           description: 'A newer link replaced it, or the person signed out or was locked out.',
           target: 'revoked',
-          actions: 'noteEnded',
+          actions: 'recordEnded',
         },
       },
     },

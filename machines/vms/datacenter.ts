@@ -31,11 +31,11 @@ export const datacenterMachine = setup({
     input: {} as DatacenterInput,
   },
   actions: {
-    noteSilence: assign(({ event }) => {
+    recordSilence: assign(({ event }) => {
       assertEvent(event, 'silenceNoticed');
       return { silentSinceMs: event.sinceMs, changedMs: event.at };
     }),
-    noteReport: assign(({ event }) => ({ silentSinceMs: null, changedMs: event.at })),
+    recordReport: assign(({ event }) => ({ silentSinceMs: null, changedMs: event.at })),
   },
 }).createMachine({
   id: 'datacenter',
@@ -53,7 +53,7 @@ export const datacenterMachine = setup({
         silenceNoticed: {
           description: 'All its collectors have been silent for three sampling intervals.',
           target: 'stale',
-          actions: 'noteSilence',
+          actions: 'recordSilence',
         },
       },
     },
@@ -63,7 +63,7 @@ export const datacenterMachine = setup({
         reported: {
           description: 'A collector reports again.',
           target: 'live',
-          actions: 'noteReport',
+          actions: 'recordReport',
         },
       },
     },

@@ -71,7 +71,7 @@ const chart = setup({
       const { tokenHash, datacenter, at } = event;
       return { tokenHash, datacenter, expiresMs: at + ENROLMENT_TOKEN_MS, updatedMs: at };
     }),
-    noteEnrolled: assign(({ event }) => {
+    recordEnrolled: assign(({ event }) => {
       assertEvent(event, 'enrolled');
       const { credential, system, at } = event;
       return { credential, system, tokenHash: '', updatedMs: at };
@@ -138,7 +138,7 @@ export const enrolmentMachine = chart.createMachine({
         enrolled: {
           description: 'The agent exchanged the token for its key.',
           target: 'enrolled',
-          actions: 'noteEnrolled',
+          actions: 'recordEnrolled',
         },
         tokenWithdrawn: [
           {

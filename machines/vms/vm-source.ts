@@ -148,7 +148,7 @@ const chart = setup({
       assertEvent(event, 'departed');
       return { sinceMs: event.sinceMs, updatedMs: event.at };
     }),
-    noteTime: assign(({ event }) => ({ updatedMs: event.at })),
+    recordTime: assign(({ event }) => ({ updatedMs: event.at })),
   },
   guards: {
     isGranted: ({ context, event }) => {
@@ -174,7 +174,7 @@ function turnOf(
 const vmRetired = {
   description: 'The VM was retired: a later row makes it a new one.',
   target: 'retired',
-  actions: 'noteTime',
+  actions: 'recordTime',
 } as const;
 
 export const vmSourceMachine = chart.createMachine({

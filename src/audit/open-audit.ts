@@ -72,7 +72,7 @@ export function withAuditExport(options: AuditOptions): RunningHost {
   closers.add('audit sink', () => exporter.close());
   closers.add(
     'audit sink news',
-    host.onApplied(() => exporter.noteApplied()),
+    host.onApplied(() => exporter.recordApplied()),
   );
   health.watch({ kind: 'audit sink' }, () => exporter.health());
   metrics.gauge(
@@ -90,7 +90,7 @@ export function withAuditExport(options: AuditOptions): RunningHost {
       return committed;
     },
     oldestCommits: (project, limit) =>
-      host.oldestCommits(project, limit).filter(({ sequence }) => exporter.mayLetGo(sequence)),
+      host.oldestCommits(project, limit).filter(({ sequence }) => exporter.mayDrop(sequence)),
   };
 }
 

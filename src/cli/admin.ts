@@ -17,13 +17,13 @@ import {
   type RevokedKey,
 } from '../admin/identity-routes.ts';
 import {
-  type AdminAct,
-  auditActs,
-  collectorActs,
-  limitActs,
-  restoredActs,
-  snapshotActs,
-} from './admin-acts.ts';
+  type AdminAction,
+  auditActions,
+  collectorActions,
+  limitActions,
+  restoredActions,
+  snapshotActions,
+} from './admin-actions.ts';
 import { requestIdOption } from './client/action.ts';
 import { type Option, parseInput } from './client/arguments.ts';
 import { printable, printableLines, UsageError } from './client/faults.ts';
@@ -31,9 +31,9 @@ import { newUuid } from './client/names.ts';
 import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
-import { memberActs } from './member-acts.ts';
+import { memberActions } from './member-actions.ts';
 import { dataOption, settingsAsked } from './service-folder.ts';
-import { streamActs } from './stream-acts.ts';
+import { streamActions } from './stream-actions.ts';
 
 const sharedOptions: readonly Option[] = [
   dataOption,
@@ -45,11 +45,11 @@ export const adminCommand: Command = {
   summary: 'Create projects, invite their owners, disable people, revoke keys',
   help: () => overview(),
   helpOf: (action) => {
-    const found = acts.filter(({ name }) => name === action || name.startsWith(`${action} `));
-    return found.length === 0 ? undefined : found.map(actHelp).join('\n');
+    const found = actions.filter(({ name }) => name === action || name.startsWith(`${action} `));
+    return found.length === 0 ? undefined : found.map(actionHelp).join('\n');
   },
   async run(args, surroundings) {
-    const found = findAct(args);
+    const found = findAction(args);
     if (typeof found === 'string') {
       surroundings.stderr(`svc admin: ${found}\n`);
       return EXIT_USAGE;
@@ -63,10 +63,10 @@ export const adminCommand: Command = {
 };
 
 /** The action whose words the line starts with, or what is wrong with the line. */
-function findAct(
+function findAction(
   args: readonly string[],
-): { readonly act: AdminAct; readonly rest: readonly string[] } | string {
-  for (const act of acts) {
+): { readonly act: AdminAction; readonly rest: readonly string[] } | string {
+  for (const act of actions) {
     const words = act.name.split(' ');
     if (words.every((word, place) => args[place] === word)) {
       return { act, rest: args.slice(words.length) };
@@ -74,8 +74,8 @@ function findAct(
   }
   const words = args.filter((arg) => !arg.startsWith('-')).slice(0, 2);
   const given = words.join(' ');
-  const family = acts.filter(({ name }) => name.startsWith(`${words[0]} `));
-  const names = acts.map(({ name }) => name);
+  const family = actions.filter(({ name }) => name.startsWith(`${words[0]} `));
+  const names = actions.map(({ name }) => name);
   if (given === '') return `specify an action: ${names.join(', ')}`;
   if (family.length > 0) return `specify one of: ${family.map(({ name }) => name).join(', ')}`;
   const closest = closestName(given, names);
@@ -84,7 +84,7 @@ function findAct(
 }
 
 async function perform(
-  act: AdminAct,
+  act: AdminAction,
   args: readonly string[],
   { environment, stdout, stderr, client = processPorts() }: Surroundings,
 ): Promise<number> {
@@ -109,7 +109,7 @@ async function perform(
   return EXIT_FAULT;
 }
 
-function optionsOf({ options = [], isChange }: AdminAct): Option[] {
+function optionsOf({ options = [], isChange }: AdminAction): Option[] {
   return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
@@ -140,7 +140,7 @@ function operatorName(environment: Surroundings['environment']): string {
   }
 }
 
-function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): number {
+function reportFault(act: AdminAction, error: unknown, { stderr }: Surroundings): number {
   const isKnown = error instanceof UsageError || error instanceof AdminFault;
   if (!isKnown) {
     const code = (error as NodeJS.ErrnoException | null)?.code;
@@ -152,13 +152,13 @@ function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): n
   const said = isOwn ? printableLines(error.message) : printable(error.message);
   stderr(`svc admin ${act.name}: ${said}\n`);
   if (error instanceof UsageError) {
-    stderr(`${error.hint === undefined ? '' : `  ${error.hint}\n`}\n${actHelp(act)}`);
+    stderr(`${error.hint === undefined ? '' : `  ${error.hint}\n`}\n${actionHelp(act)}`);
     return EXIT_USAGE;
   }
   return EXIT_FAULT;
 }
 
-function usageOf({ name, positionals = [], options = [] }: AdminAct): string {
+function usageOf({ name, positionals = [], options = [] }: AdminAction): string {
   const places = positionals.map((place) => (place.optional ? `[${place.name}]` : place.name));
   const flags = options.map(
     (option) => `--${option.name}${option.takes ? ` ${option.takes}` : ''}`,
@@ -167,7 +167,7 @@ function usageOf({ name, positionals = [], options = [] }: AdminAct): string {
 }
 
 function overview(): string {
-  const lines = acts.map((act) => `  ${usageOf(act)}\n      ${act.summary}`);
+  const lines = actions.map((act) => `  ${usageOf(act)}\n      ${act.summary}`);
   const shared = sharedOptions.map(
     ({ name, takes = '', help }) => `  ${`--${name} ${takes}`.padEnd(14)} ${help}`,
   );
@@ -182,7 +182,7 @@ function overview(): string {
   ].join('\n');
 }
 
-function actHelp(act: AdminAct): string {
+function actionHelp(act: AdminAction): string {
   const options = optionsOf(act);
   const heads = options.map(({ name, takes }) => `--${name}${takes ? ` ${takes}` : ''}`);
   const width = Math.max(...heads.map((head) => head.length));
@@ -205,7 +205,7 @@ const PERSON = { name: 'EMAIL|PERSON' } as const;
 
 const LEAKED_LINES_MAX = 500;
 
-const leakedAct: AdminAct = {
+const leakedAction: AdminAction = {
   name: 'leaked',
   summary: 'Revoke leaked secrets, read from standard input, one per line',
   readsInput: true,
@@ -236,7 +236,7 @@ const leakedAct: AdminAct = {
 };
 
 /** Actions of `svc admin` on projects, people, sessions and keys. */
-const identityActs: readonly AdminAct[] = [
+const identityActions: readonly AdminAction[] = [
   {
     name: 'project create',
     summary: 'Create a project; the person with the address becomes its owner',
@@ -339,10 +339,10 @@ const identityActs: readonly AdminAct[] = [
       return isNew ? `${key} is revoked\n` : `${key} has already ended (${state})\n`;
     },
   },
-  leakedAct,
+  leakedAction,
 ];
 
-function personIn(input: Parameters<AdminAct['ask']>[0]): { readonly person: string } {
+function personIn(input: Parameters<AdminAction['ask']>[0]): { readonly person: string } {
   return { person: input.positional(0) };
 }
 
@@ -382,13 +382,13 @@ function peopleTable(people: readonly ListedPerson[]): string {
   );
 }
 
-const acts: readonly AdminAct[] = [
-  ...identityActs,
-  ...collectorActs,
-  ...auditActs,
-  ...limitActs,
-  ...restoredActs,
-  ...snapshotActs,
-  ...streamActs,
-  ...memberActs,
+const actions: readonly AdminAction[] = [
+  ...identityActions,
+  ...collectorActions,
+  ...auditActions,
+  ...limitActions,
+  ...restoredActions,
+  ...snapshotActions,
+  ...streamActions,
+  ...memberActions,
 ];

@@ -36,7 +36,7 @@ import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsOfService } from './service-folder.ts';
-import { actTable, transitionTable } from './transition-table.ts';
+import { actionTable, transitionTable } from './transition-table.ts';
 
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
        svc audit list [flags]
@@ -188,13 +188,13 @@ function isProven({ projects, hasLog }: LogVerification): boolean {
 }
 
 /** Whether the sink holds commits, each as in the log, with none missing in between. */
-function isWholeSink({ faults, same, letGo }: SinkComparison): boolean {
-  return faults.length === 0 && same + letGo > 0;
+function isWholeSink({ faults, same, dropped }: SinkComparison): boolean {
+  return faults.length === 0 && same + dropped > 0;
 }
 
 function sinkText(comparison: SinkComparison): string {
-  const { lines, same, letGo, cutOff, faults } = comparison;
-  const counts = `${inGroups(lines)} lines: ${inGroups(same)} commits equal to the log, ${inGroups(letGo)} older than the log, ${inGroups(cutOff)} cut off`;
+  const { lines, same, dropped, cutOff, faults } = comparison;
+  const counts = `${inGroups(lines)} lines: ${inGroups(same)} commits equal to the log, ${inGroups(dropped)} older than the log, ${inGroups(cutOff)} cut off`;
   if (faults.length > 0)
     return [counts, ...faults.map((fault) => `BROKEN: ${fault}`), ''].join('\n');
   const result = isWholeSink(comparison)
@@ -341,7 +341,7 @@ or --instance selects others.`,
       const answer = create(ListTransitionsResponseSchema, { transitions });
       context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
     } else {
-      const tableOf = isOfSteps ? transitionTable : actTable;
+      const tableOf = isOfSteps ? transitionTable : actionTable;
       context.print(tableOf(transitions, `No matching ${isOfSteps ? 'steps' : 'actions'}`));
     }
     return EXIT_OK;

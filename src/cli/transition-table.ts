@@ -14,7 +14,7 @@ export function transitionTable(transitions: readonly Transition[], none: string
  * Actions as sentences, one per line: when, who, what.
  * @param none text if there are no actions
  */
-export function actTable(transitions: readonly Transition[], none: string): string {
+export function actionTable(transitions: readonly Transition[], none: string): string {
   const rows = transitions.map((act) => [
     localTime(act.atUnixMs / 1000n),
     whoText(act),

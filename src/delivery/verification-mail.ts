@@ -20,7 +20,7 @@ const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export interface VerificationMailDeps {
-  readonly mail: Pick<MailQueue, 'add' | 'room' | 'noteLimited'>;
+  readonly mail: Pick<MailQueue, 'add' | 'room' | 'recordLimited'>;
   readonly origin: () => string;
   /** Display name of a project. */
   readonly displayNameOf: (project: string) => string;
@@ -36,7 +36,7 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
     room: (project) => mail.room({ kind: 'verification', project }),
     take(project, address) {
       const waitMs = toOne.takeFrom(address) || ofProject.takeFrom(project);
-      if (waitMs > 0) mail.noteLimited('verification');
+      if (waitMs > 0) mail.recordLimited('verification');
       return waitMs;
     },
     send({ address, project, isCurrent, onBounced, ...verification }) {

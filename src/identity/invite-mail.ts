@@ -21,7 +21,7 @@ export function inviteMail({
   clock,
   random,
 }: {
-  readonly mail: Pick<MailQueue, 'add' | 'noteLimited'>;
+  readonly mail: Pick<MailQueue, 'add' | 'recordLimited'>;
   readonly origin: () => string;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +30,7 @@ export function inviteMail({
   const ofProject = new AddressLimits(clock, MAILS_OF_PROJECT);
   return ({ email, project, ...invitation }) => {
     if (toOne.takeFrom(email) > 0 || ofProject.takeFrom(project) > 0) {
-      mail.noteLimited('invitation');
+      mail.recordLimited('invitation');
       return false;
     }
     return mail.add({

@@ -7,7 +7,7 @@ import { finishLeftovers } from '../../actors/identity/account-aftermath.ts';
 import { type Accounts, createAccounts } from '../../actors/identity/accounts.ts';
 import { completeClaimIndex } from '../../actors/identity/email-index.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';
-import { noteLeaksOfPeople } from '../../actors/identity/leaks.ts';
+import { recordLeaksOfPeople } from '../../actors/identity/leaks.ts';
 import { createMembers, type Members } from '../../actors/identity/members.ts';
 import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
@@ -59,7 +59,7 @@ export async function openIdentity(options: IdentityOptions) {
     clock,
     tokens,
     sessions,
-    noteUse: lastUsed.note,
+    recordUse: lastUsed.record,
     refusal: () => options.member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
@@ -162,7 +162,7 @@ function keepNotingLeaks(
   options: RepairOptions<Pick<Host, 'submit' | 'view' | 'findInstancesOf'>>,
 ): () => Promise<void> {
   return keepRepairing(options, {
-    repair: () => noteLeaksOfPeople(options.host),
+    repair: () => recordLeaksOfPeople(options.host),
     onFault: 'Notifying projects of leaked sessions is not complete yet',
   });
 }

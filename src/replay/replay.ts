@@ -339,12 +339,12 @@ export async function surround(
     complete(entry, state) {
       if (hasReports) return entry;
       const whole = withLivenessReport(liveness, project, entry, state);
-      liveness.note(whole);
+      liveness.record(whole);
       return whole;
     },
     async follow(entry) {
       if (entry.kind === 'rules' && entry.retired) await retire(node, entry.retired, gone);
-      if (entry.kind === 'batch' && gone.size > 0) await takeBack(node, entry.batch, gone);
+      if (entry.kind === 'batch' && gone.size > 0) await revert(node, entry.batch, gone);
     },
     observed: (of, atMs) => liveness.lastOf(of, atMs),
   };
@@ -377,7 +377,7 @@ async function retire(
 }
 
 /** A retired VM that is observed again is registered as a new one. */
-async function takeBack(
+async function revert(
   node: ReplayNode,
   { vms }: SampleBatch,
   gone: Map<string, RetiredVm>,

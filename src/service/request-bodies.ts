@@ -32,13 +32,13 @@ export interface RequestBodyDeps {
   readonly gate: ProjectGate;
   readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes' | 'returnBytes'>;
   /** Called with the encoding of each body that cannot be decompressed. */
-  readonly noteBrokenBody: (encoding: string) => void;
+  readonly recordBrokenBody: (encoding: string) => void;
   readonly log: Log;
 }
 
 /** Wraps the handlers registered so far: call it once, before `releaseSlots`. */
 export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void {
-  const compressions = requestCompressions(deps.noteBrokenBody);
+  const compressions = requestCompressions(deps.recordBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
     const checkJson = jsonCheck(method);

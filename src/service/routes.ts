@@ -62,7 +62,7 @@ import { mapErrors } from '../platform/api/error-mapping.ts';
 import {
   addressKey,
   type GateDeps,
-  noteAnonymousSuccess,
+  recordAnonymousSuccess,
   requestGate,
 } from '../platform/api/gate.ts';
 import { passReadyBytes } from '../platform/api/list-answer.ts';
@@ -89,7 +89,7 @@ export interface RpcDeps
     MaintenanceDeps,
     Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
   /** Called with the encoding of each body that cannot be decompressed. */
-  readonly noteBrokenBody: (encoding: string) => void;
+  readonly recordBrokenBody: (encoding: string) => void;
   readonly host: Host;
   readonly alerting: Alerting;
   readonly destinations: Destinations;
@@ -106,7 +106,7 @@ export interface RpcDeps
   readonly authenticator: Authenticator;
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
-  readonly noteRefusal: ProjectBounds['noteRefusal'];
+  readonly recordRefusal: ProjectBounds['recordRefusal'];
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -125,11 +125,11 @@ export function connectOptions(deps: RpcDeps) {
         .set(addressKey, ip),
     requestGate: requestGate(deps),
     interceptors: [
-      mapErrors(deps.log, deps.noteRefusal),
+      mapErrors(deps.log, deps.recordRefusal),
       slotsOfPeople(deps.gate),
-      noteAnonymousSuccess,
+      recordAnonymousSuccess,
     ],
-    acceptCompression: [...requestCompressions(deps.noteBrokenBody)],
+    acceptCompression: [...requestCompressions(deps.recordBrokenBody)],
     readMaxBytes: BODY_BYTES_MAX,
     writeMaxBytes: ANSWER_BYTES_MAX,
   };

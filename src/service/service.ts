@@ -419,7 +419,7 @@ async function openApi(options: ApiOptions) {
     positions,
     ...openQueries({ ...options, pendingAlerts }),
     ruleReplays: openRuleReplays(options),
-    noteBrokenBody: countBrokenBodies(options.metrics),
+    recordBrokenBody: countBrokenBodies(options.metrics),
   };
   const dashboard = openDashboard({ ...options, ...identity });
   const http = await openHttpServer({

@@ -129,7 +129,7 @@ class Wait implements StartWait {
       certFile !== null && keyFile !== null
         ? createTlsServer({ ...bounds, ...loadTls({ certFile, keyFile }) }, this.#answer)
         : createServer(bounds, this.#answer);
-    guardRequests(server, { settings, noteRefused: () => {} });
+    guardRequests(server, { settings, recordRefused: () => {} });
     server.on(
       'clientError',
       clientErrorListener(() => {}),

@@ -13,7 +13,7 @@ export interface HistoryGapOptions {
   readonly history: {
     newestFloor(): number;
     stored(): Promise<StoredStatistics>;
-    noteLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
+    recordLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
   };
   /** Unix ms. */
   readonly nowMs: number;
@@ -62,7 +62,7 @@ export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Pr
   const { afterMs, beforeMs } = gap;
   const toMs = beforeMs ?? options.nowMs;
   const fromMs = (afterMs ?? options.nowMs - RETENTION_MS) - UNFLUSHED_MS;
-  options.history.noteLost({ fromMs, toMs });
+  options.history.recordLost({ fromMs, toMs });
   const from = afterMs === undefined ? 'all of it' : `from ${timeText(afterMs)}`;
   const to = beforeMs === undefined ? 'to now' : `to ${timeText(beforeMs)}`;
   log.warn(

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { ListedMember } from '../../src/admin/member-routes.ts';
 import { memberRoutes } from '../../src/admin/member-routes.ts';
-import { memberActs } from '../../src/cli/member-acts.ts';
+import { memberActions } from '../../src/cli/member-actions.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
@@ -103,5 +103,5 @@ t.test('a member that may not act reports this above its last known state', asyn
     Object.assign(() => {}, { drained: async () => {} }),
     {},
   );
-  t.match(memberActs[0]?.render(answer), /This member may have been replaced\n$/);
+  t.match(memberActions[0]?.render(answer), /This member may have been replaced\n$/);
 });

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { decideEdge } from '../../actors/alerting/incident.ts';
-import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import {
@@ -25,7 +25,7 @@ const MINUTE = 60_000;
 const person = { kind: 'human', name: 'people/p1' } as const;
 
 function actsOf(world: Pick<DeliveryWorld, 'host' | 'incidents' | 'clock'>) {
-  const acts = createIncidentActs(world.host);
+  const actions = createIncidentActions(world.host);
   const about = (id = world.incidents().at(-1)?.id ?? '') => ({
     project: PROJECT,
     id,
@@ -33,11 +33,11 @@ function actsOf(world: Pick<DeliveryWorld, 'host' | 'incidents' | 'clock'>) {
     request: freshRequest(),
   });
   return {
-    acts,
+    actions,
     about,
-    acknowledge: (note = 'looking') => acts.acknowledge({ ...about(), note }),
-    snooze: (ms: number) => acts.snooze({ ...about(), untilMs: world.clock.now() + ms }),
-    unsnooze: () => acts.unsnooze(about()),
+    acknowledge: (note = 'looking') => actions.acknowledge({ ...about(), note }),
+    snooze: (ms: number) => actions.snooze({ ...about(), untilMs: world.clock.now() + ms }),
+    unsnooze: () => actions.unsnooze(about()),
   };
 }
 
@@ -53,7 +53,7 @@ async function firing(world: DeliveryWorld, spec: object = {}) {
 
 t.test('STATE-03: an acknowledged incident keeps firing and records attention only', async (t) => {
   const world = await openDeliveryWorld(t);
-  const { acts, about, acknowledge } = await firing(world, { repeatIntervalSeconds: 300 });
+  const { actions, about, acknowledge } = await firing(world, { repeatIntervalSeconds: 300 });
   t.same(world.notifier.events(), ['incident.firing of vm-1']);
   await acknowledge();
   const atMs = world.clock.now();
@@ -61,7 +61,7 @@ t.test('STATE-03: an acknowledged incident keeps firing and records attention on
   t.match(world.incidents(), [{ state: 'FIRING', acknowledged, recoveredMs: null }]);
   await t.test('the first acknowledgement stays recorded', async (t) => {
     const second = { ...about(), by: { kind: 'human', name: 'people/p2' } as const };
-    await acts.acknowledge({ ...second, note: 'me too' });
+    await actions.acknowledge({ ...second, note: 'me too' });
     t.match(world.incidents(), [{ acknowledged }]);
   });
   await t.test('reminders continue, one per interval', async (t) => {
@@ -79,10 +79,10 @@ t.test('STATE-03: an acknowledged incident keeps firing and records attention on
   });
   await t.test('an exact resend has no further effect; another body is rejected', async (t) => {
     const act = { ...about(), note: 'once' };
-    const first = await acts.acknowledge(act);
-    t.match(await acts.acknowledge(act), { replayed: true, sequence: first.sequence });
+    const first = await actions.acknowledge(act);
+    t.match(await actions.acknowledge(act), { replayed: true, sequence: first.sequence });
     const other = { ...act, request: { ...act.request, fingerprint: 'another' } };
-    await t.rejects(acts.acknowledge(other), { name: 'Refusal', reason: 'REQUEST_ID_REUSED' });
+    await t.rejects(actions.acknowledge(other), { name: 'Refusal', reason: 'REQUEST_ID_REUSED' });
   });
 });
 
@@ -101,7 +101,7 @@ t.test('EVENT-01: incidents are recorded without external destinations', async (
 
 t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
   const world = await openDeliveryWorld(t);
-  const { acts, about, acknowledge, snooze, unsnooze } = await firing(world);
+  const { actions, about, acknowledge, snooze, unsnooze } = await firing(world);
   const id = world.incidents().at(-1)?.id ?? '';
   await world.recover(['vm-1']);
   const over = {
@@ -113,7 +113,7 @@ t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
   await t.rejects(snooze(MINUTE), over);
   await t.rejects(unsnooze(), over);
   await world.fire(['vm-1']);
-  await t.rejects(acts.snooze({ ...about(id), untilMs: world.clock.now() + MINUTE }), over);
+  await t.rejects(actions.snooze({ ...about(id), untilMs: world.clock.now() + MINUTE }), over);
   t.match(world.incidents().at(-1), { snoozedUntilMs: null }, 'the next incident is separate');
   await world.sendAlert('vm-1', { type: 'retired', reason: 'RULE_CHANGED' });
   await t.rejects(acknowledge(), {
@@ -121,7 +121,7 @@ t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
     reason: 'INVALID_STATE',
     message: /was retired/,
   });
-  await t.rejects(acts.acknowledge({ ...about('none'), note: '' }), {
+  await t.rejects(actions.acknowledge({ ...about('none'), note: '' }), {
     name: 'Refusal',
     reason: 'NOT_FOUND',
   });
@@ -129,17 +129,17 @@ t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
 
 t.test('API-25: a snooze ends in the future, within seven days', async (t) => {
   const world = await openDeliveryWorld(t);
-  const { acts, about, snooze } = await firing(world);
+  const { actions, about, snooze } = await firing(world);
   const refused = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'untilUnix' } };
   await t.rejects(snooze(0), refused);
   await t.rejects(snooze(7 * 24 * 60 * MINUTE + 1000), refused);
-  await t.rejects(acts.snooze({ ...about(), untilMs: Number.MAX_SAFE_INTEGER }), refused);
+  await t.rejects(actions.snooze({ ...about(), untilMs: Number.MAX_SAFE_INTEGER }), refused);
   t.match(world.incidents(), [{ snoozedUntilMs: null }]);
   await snooze(7 * 24 * 60 * MINUTE);
   t.match(world.incidents(), [{ snoozedUntilMs: world.clock.now() + 7 * 24 * 60 * MINUTE }]);
   const long = 'x'.repeat(1001);
   const tooLong = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'note' } };
-  await t.rejects(acts.acknowledge({ ...about(), note: long }), tooLong);
+  await t.rejects(actions.acknowledge({ ...about(), note: long }), tooLong);
 });
 
 t.test('STATE-04: a snoozed incident is still evaluated and sends no notifications', async (t) => {

@@ -230,7 +230,7 @@ t.test(
   'HOOK-29: a covered incident is silent and announced once at the last end, in any order of events',
   async (t) => {
     const someVm = fc.integer({ min: 1, max: 3 });
-    const acts = fc.array(
+    const actions = fc.array(
       fc.oneof(
         fc.record({ kind: fc.constantFrom('fire', 'recover'), vm: someVm }),
         fc.record({ kind: fc.constantFrom('plan', 'planVm', 'end'), vm: someVm }),
@@ -238,7 +238,7 @@ t.test(
       ),
       { minLength: 5, maxLength: 20 },
     );
-    const property = fc.asyncProperty(acts, async (path) => {
+    const property = fc.asyncProperty(actions, async (path) => {
       const world = await maintaining(t);
       await world.cpu(20, ['vm-1', 'vm-2', 'vm-3']);
       const live: { id: string; vm: string | undefined; untilMs: number }[] = [];

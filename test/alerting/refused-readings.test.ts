@@ -111,7 +111,7 @@ t.test('SRC-16: a notice names the VM and the cause, and ends with them', async 
   t.match(first, {
     kind: 'READINGS_REFUSED',
     subject: { collection: 'projects', id: PROJECT },
-    text: /^Readings of 1 VM arrive and are not stored\. web 2: Too long\./,
+    text: /^Readings of 1 VM arrive but are not stored\. web 2: Too long\./,
     endedMs: null,
   });
   await again(20, [bad(), bad({ series: 'x', message: 'And this.' })]);

@@ -90,7 +90,7 @@ const badSaves: readonly BadSave[] = [
     name: 'an unknown metric',
     request: save({}, { metricId: 'cpu' }),
     reason: 'UNKNOWN_METRIC',
-    message: /Known are cpu_utilization_pct/,
+    message: /Known metrics: cpu_utilization_pct/,
   },
   {
     name: 'a name of two lines',

@@ -132,7 +132,7 @@ async function attemptCutOff(
   const why = isCut ? undefined : problemOf(answer, '', arena.forbidden);
   const accepted =
     answer.status === 200 && / cut to |bomb|MiB/.test(name) ? 'it was accepted' : undefined;
-  arena.tally.note({
+  arena.tally.record({
     name,
     why: why ?? accepted,
     isLimited: answer.status === 429,
@@ -164,7 +164,7 @@ async function trySlowClients(arena: Arena): Promise<void> {
       const ended = await Promise.race([closed, pause(SLOW_MS_MAX).then(() => false)]);
       clearInterval(drip);
       socket.destroy();
-      tally.note({
+      tally.record({
         name: `slow client ${i}`,
         why: ended ? undefined : `it was still served after ${SLOW_MS_MAX / 1000} s`,
       });
@@ -279,7 +279,7 @@ async function flood(arena: Arena, width: number, make: () => WireRequest): Prom
       const isFault = answer.status >= 500 && ![503, 504].includes(answer.status);
       const isLimited = answer.status === 429;
       const why = isFault ? `answered ${answer.status}` : undefined;
-      arena.tally.note({
+      arena.tally.record({
         name: `flood of ${request.path}`,
         why,
         isLimited,

@@ -36,7 +36,7 @@ export async function attackAddresses(arena: Arena): Promise<void> {
     await untilAttempted(arena);
     const why =
       canaries.visits.length === 0 ? undefined : `requests arrived: ${canaries.visits.join(', ')}`;
-    arena.tally.note({ name: 'no request reached the listeners', why });
+    arena.tally.record({ name: 'no request reached the listeners', why });
   } finally {
     await undo.all();
   }

@@ -109,7 +109,7 @@ export async function attempt(
   const sent = sentText(request);
   const isLimited = answer.status === 429;
   const why = problemOf(answer, sent, arena.forbidden) ?? (isLimited ? undefined : judge(answer));
-  arena.tally.note({ name, why, isLimited, request: sent, answer: shown(answer) });
+  arena.tally.record({ name, why, isLimited, request: sent, answer: shown(answer) });
   return answer;
 }
 

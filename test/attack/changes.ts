@@ -50,7 +50,7 @@ export async function attackByChanges(arena: Arena): Promise<void> {
   tally.figure(`the project has used ${JSON.stringify(used)}`);
   const decisions = (await committed(arena)) - before;
   const allowed = BURST + allowedIn(flood.ms);
-  tally.note({
+  tally.record({
     name: 'endless edits',
     why:
       problemOfCount(decisions, allowed) ??
@@ -66,7 +66,7 @@ export async function attackByChanges(arena: Arena): Promise<void> {
   const bytes = bytesOfFolder(target.folder) - beforeBytes;
   tally.figure(`after every kind of change: ${(bytes / MIB).toFixed(1)} MiB on disk`);
   const why = bytes <= GROWTH_BYTES_MAX ? undefined : `the data folder grew by ${bytes} bytes`;
-  tally.note({ name: 'growth of the data folder is bounded', why });
+  tally.record({ name: 'growth of the data folder is bounded', why });
 }
 
 /** Collectors and unauthenticated callers have limits of their own. */
@@ -113,7 +113,7 @@ async function floodWithEdits(arena: Arena) {
         continue;
       }
       refused++;
-      noteRefusal(arena, 'endless edits', answer);
+      recordRefusal(arena, 'endless edits', answer);
       if (endMs === Number.POSITIVE_INFINITY) endMs = performance.now() + FLOOD_MS;
       await pause(10);
     }
@@ -143,7 +143,7 @@ function save(arena: Arena, tenant: Tenant, id: string, version: number): Promis
 }
 
 /** Checks that a rejection for too many changes has the documented form. */
-function noteRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
+function recordRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
   const isLimited = answer.status === 429;
   const isDocumented =
     isLimited &&
@@ -151,14 +151,14 @@ function noteRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
     /"limit":"changesPerSecond"/.test(answer.text) &&
     Number(answer.headers.get('retry-after')) > 0;
   const why = isDocumented ? undefined : 'it is not rejected as documented';
-  tally.note({ name, why, isLimited, answer: shown(answer) });
+  tally.record({ name, why, isLimited, answer: shown(answer) });
 }
 
 /** During the flood, another project changes a rule, and the owner revokes a key of this one. */
 async function tryOthers(arena: Arena): Promise<void> {
   const { attacker, victim, tally, target } = arena;
   const other = await save(arena, victim, randomUUID(), 0);
-  tally.note({
+  tally.record({
     name: 'another project changes something',
     why: other.status === 200 ? undefined : 'it is rejected because of its neighbour',
     answer: shown(other),
@@ -168,7 +168,7 @@ async function tryOthers(arena: Arena): Promise<void> {
   const revoked = await target.wire.send(rpcRequest(arena, `${IAM}RevokeKey`, revoke, owner));
   const path = `/v1/monitoring/projects/${attacker.id}/promql/api/v1/query?query=1`;
   const after = await target.wire.send(getRequest(arena, path, readKey));
-  tally.note({
+  tally.record({
     name: 'the owner of the flooded project revokes a key',
     why: revoked.status === 200 && after.status === 401 ? undefined : 'the key is not revoked',
     answer: `${shown(revoked)} then ${after.status}`,
@@ -199,7 +199,7 @@ export async function tryKind(arena: Arena, method: AttackedMethod): Promise<str
   const decisions = (await committed(arena)) - before;
   const why = problem ?? problemOfCount(decisions, allowedIn(performance.now() - startMs));
   const summary = [...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ');
-  tally.note({ name: `endless ${method.name}`, why, answer: `${decisions}: ${summary}` });
+  tally.record({ name: `endless ${method.name}`, why, answer: `${decisions}: ${summary}` });
   const [most] = [...reasons].sort(([, a], [, b]) => b - a);
   return most?.[0] ?? 'nothing';
 }

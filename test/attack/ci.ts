@@ -88,7 +88,7 @@ async function tryReplay(arena: Arena): Promise<void> {
       ),
     );
     const accepted = answers.filter(({ status }) => status === 200).length;
-    arena.tally.note({
+    arena.tally.record({
       name: 'one of eight uses',
       why: accepted <= 1 ? undefined : `${accepted} were accepted`,
     });

@@ -114,7 +114,7 @@ async function endedPeople(
     () => true,
     () => false,
   );
-  arena.tally.note({
+  arena.tally.record({
     name: 'a used invitation',
     why: again ? 'it was accepted twice' : undefined,
   });

@@ -96,7 +96,7 @@ async function fuzzOnce(
   const judged = isStream ? cutOff(answer) : answer;
   const sent = bytesOf(request).toString('utf8');
   const why = problemOf(judged, sentInFull(sent), forbidden);
-  tally.note({
+  tally.record({
     name: `request ${number}`,
     why,
     isLimited: status === 429,
@@ -125,15 +125,15 @@ function judgeWhole(arena: Arena, counts: Progress): void {
     );
   const accepted = sum(/^2/) / counts.done;
   const limited = sum(/^429$/) / counts.done;
-  const note = (name: string, isFine: boolean, why: string) =>
-    tally.note({ name, why: isFine ? undefined : why });
-  note('the process survives', isAlive(arena), 'it has ended');
-  note(
+  const record = (name: string, isFine: boolean, why: string) =>
+    tally.record({ name, why: isFine ? undefined : why });
+  record('the process survives', isAlive(arena), 'it has ended');
+  record(
     'requests pass authentication',
     accepted >= ACCEPTED_SHARE_MIN,
     `only ${percent(accepted)} were accepted`,
   );
-  note(
+  record(
     'rate limits do not interfere',
     limited <= LIMITED_SHARE_MAX,
     `${percent(limited)} were answered 429`,
@@ -145,9 +145,13 @@ function judgeWhole(arena: Arena, counts: Progress): void {
     secrets: [...target.secrets, ...Object.values(attacker.secrets), ...forbidden.secrets],
   };
   const leak = secrets.secrets.find((secret) => log.includes(secret));
-  note('the log contains no secret', leak === undefined, `${forbiddenIn(leak ?? '', '', secrets)}`);
+  record(
+    'the log contains no secret',
+    leak === undefined,
+    `${forbiddenIn(leak ?? '', '', secrets)}`,
+  );
   const { why, figure } = memoryVerdict(counts.readings, counts.done);
-  tally.note({ name: 'memory is flat in the second half', why });
+  tally.record({ name: 'memory is flat in the second half', why });
   tally.figure(figure);
   tally.figure(
     `the log grew by ${(log.length / 1e6).toFixed(1)} MB, with ${log.split('"level":"error"').length - 1} lines of level error`,

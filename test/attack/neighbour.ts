@@ -46,7 +46,7 @@ export async function neighbourTurn(
     const beganMs = performance.now();
     const answer = await arena.target.wire.send(request, { source: NEIGHBOUR });
     times.push(performance.now() - beganMs);
-    arena.tally.note({
+    arena.tally.record({
       name: `neighbour beside ${when}: ${request.path}`,
       isLimited: answer.status === 429,
       why: answer.failure ?? judge(answer),

@@ -240,7 +240,7 @@ t.test('a report without tries or classes fails, and a failure names its replay'
   t.notOk(hasHeld([]));
   t.notOk(hasHeld([new Tally('nothing').result()]));
   const tally = new Tally('some');
-  for (let i = 0; i < 50; i++) tally.note({ name: `try ${i}`, why: `waited ${i} s` });
+  for (let i = 0; i < 50; i++) tally.record({ name: `try ${i}`, why: `waited ${i} s` });
   const { tries, held, failures } = tally.result();
   t.same({ tries, held, kept: failures.length }, { tries: 50, held: 0, kept: 6 });
   const report = reportOf([tally.result()], 'npm run attack -- --seed 7');

@@ -102,7 +102,7 @@ async function attackProgram(
     }
     const code = await target.stop();
     const why = code === 0 ? undefined : `it exited with ${code}`;
-    tallies.at(-1)?.note({
+    tallies.at(-1)?.record({
       name: 'the program stops gracefully',
       why,
       answer: target.program.log().slice(-600),

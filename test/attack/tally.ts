@@ -53,7 +53,7 @@ export class Tally {
   }
 
   /** Records a try; `why` says what is wrong with its outcome, undefined if it held. */
-  note(outcome: {
+  record(outcome: {
     readonly name: string;
     readonly why: string | undefined;
     readonly request?: string;

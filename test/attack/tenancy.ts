@@ -44,7 +44,7 @@ export async function attackTenancy(arena: Arena): Promise<void> {
   for (const [i, line] of before.entries()) {
     const why = line === after[i] ? undefined : 'something of the other project has changed';
     const name = `state ${line.slice(0, 60)}`;
-    arena.tally.note({ name, why, request: line, answer: after[i] ?? '' });
+    arena.tally.record({ name, why, request: line, answer: after[i] ?? '' });
   }
 }
 
@@ -96,7 +96,7 @@ export async function tryNames(arena: Arena, one: NameTry, number: number): Prom
         ? 'a change that names another project was accepted'
         : undefined);
     const isLimited = answer.status === 429;
-    arena.tally.note({
+    arena.tally.record({
       name: `${name} = ${value}`,
       why,
       isLimited,
@@ -113,7 +113,7 @@ export async function tryNames(arena: Arena, one: NameTry, number: number): Prom
     const [seen, unseen] = [faceOf(real, theirs, victim), faceOf(absent, other, victim)];
     const isSame = seen === unseen || real.status === 429 || absent.status === 429;
     const why = isSame ? undefined : 'existing and missing things are answered differently';
-    arena.tally.note({
+    arena.tally.record({
       name: `${name}: ${theirs} against ${other}`,
       why,
       request: unseen,
@@ -183,7 +183,7 @@ async function tryPageTokens(arena: Arena): Promise<void> {
     const token = /"nextPageToken":"([^"]+)"/.exec(answer.text)?.[1];
     if (token !== undefined) tokens.push({ of: method.name, token });
   }
-  tally.note({
+  tally.record({
     name: 'page tokens of the other project',
     why: tokens.length >= 3 ? undefined : `only ${tokens.length}`,
   });

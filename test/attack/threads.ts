@@ -157,7 +157,7 @@ async function floodBeside(
   const ask = async (): Promise<WireAnswer> => {
     const request = flood.little(arena, third);
     const answer = await target.wire.send(request, { source: THIRD });
-    tally.note({
+    tally.record({
       name: `the third project beside ${flood.name}`,
       isLimited: answer.status === 429,
       why: answeredProblem(answer),
@@ -173,7 +173,7 @@ async function floodBeside(
   );
   tally.figure(`${flood.name}: ${shownDelays(delays)}`);
   if (!judgesDelays) return;
-  tally.note({ name: `times beside ${flood.name}`, why: delayProblem(delays, SLICE_MS) });
+  tally.record({ name: `times beside ${flood.name}`, why: delayProblem(delays, SLICE_MS) });
 }
 
 function answeredProblem({ status, failure }: WireAnswer): string | undefined {
@@ -213,7 +213,7 @@ function tally(
   },
 ): void {
   const { why, isLimited, request, answer } = outcome;
-  arena.tally.note({ name, why, isLimited, request: sentText(request), answer: shown(answer) });
+  arena.tally.record({ name, why, isLimited, request: sentText(request), answer: shown(answer) });
 }
 
 /** A dashboard opens: all its panels send requests at once under one key, and all are answered. */

@@ -1,7 +1,7 @@
 /** Every step that a person can cause has a sentence. */
 import t from 'tap';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
-import { actPredicates } from '../../src/audit/api/act-sentences.ts';
+import { actionPredicates } from '../../src/audit/api/act-sentences.ts';
 
 /** Events that a machine accepts only from the service, or from programs that report to it. */
 const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> = {
@@ -15,7 +15,7 @@ const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> 
 };
 
 t.test('API-34: every event of a machine has a sentence or is the service’s own', (t) => {
-  for (const [name, predicates] of Object.entries(actPredicates)) {
+  for (const [name, predicates] of Object.entries(actionPredicates)) {
     if (name === 'alertInstance') continue;
     const { machine } = machineDefinitions.get(name) ?? { machine: { events: [] } };
     const taken = machine.events.filter((event: string) => !event.startsWith('xstate.'));

@@ -136,12 +136,12 @@ t.test('Retention waits for a required sink; for an optional one the gap is coun
   };
   const required = open({ sink });
   await required.settled();
-  t.equal(required.mayLetGo(1), false);
+  t.equal(required.mayDrop(1), false);
   isAway = false;
   await clock.advance(1_000);
   await required.settled();
-  t.equal(required.mayLetGo(5), true);
-  t.equal(required.mayLetGo(6), false);
+  t.equal(required.mayDrop(5), true);
+  t.equal(required.mayDrop(6), false);
 
   // The third of these was dropped before the sink could read it.
   const gone = {
@@ -159,7 +159,7 @@ t.test('Retention waits for a required sink; for an optional one the gap is coun
   });
   await optional.settled();
   t.equal(missed, 1);
-  t.equal(optional.mayLetGo(99), true);
+  t.equal(optional.mayDrop(99), true);
 });
 
 t.test('The comparison detects a changed line, and a gap that the log has dropped', async (t) => {
@@ -191,7 +191,7 @@ t.test('The comparison detects a changed line, and a gap that the log has droppe
   };
   t.equal(oldest?.number, 9);
   t.match(await compare(lines, reader), { same: 11, cutOff: 0, faults: [] });
-  t.match(await compare(lines, since(9)), { same: 2, letGo: 9, faults: [] });
+  t.match(await compare(lines, since(9)), { same: 2, dropped: 9, faults: [] });
   const [first = '', second = '', tenth = '', last = ''] = [0, 1, 9, 10].map((i) => lines[i]);
   const gap = [first, second, tenth, last];
   t.same((await compare(gap, since(9))).faults, [

@@ -118,7 +118,7 @@ t.test('If required, a sink that hangs or lags too far also rejects changes', as
     reasonOf(() => behind.assertTaking({ by: person })),
     'accepted',
   );
-  for (let i = 0; i <= BACKLOG_MAX; i++) behind.noteApplied();
+  for (let i = 0; i <= BACKLOG_MAX; i++) behind.recordApplied();
   t.equal(
     reasonOf(() => behind.assertTaking({ by: person })),
     'NOT_READY',

@@ -78,7 +78,7 @@ t.test(
     const id = await world.connect(dev);
     const { claims, message } = await denied(world, id);
     t.same(claims, [{ claim: 'ref', got: 'refs/heads/main', expected: 'refs/heads/dev' }]);
-    t.match(message, /\(ref\).*Start a new verification/);
+    t.match(message, /\(ref\).*start a new verification/);
     t.equal(await world.tryExchange(await world.connect()), 'EXCHANGED');
   },
 );

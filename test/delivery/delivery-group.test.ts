@@ -196,13 +196,13 @@ t.test('HOOK-28: a group survives the process that gathered it', async (t) => {
   t.equal(world.notifier.requests.length, 1);
 });
 
-type Act =
+type Action =
   | { readonly kind: 'fire' | 'recover' | 'snooze'; readonly vm: number }
   | { readonly kind: 'pass'; readonly seconds: number }
   | { readonly kind: 'endpoint'; readonly answers: 'accepted' | 'failed' | 'unknown' };
 
 const someVm = fc.integer({ min: 0, max: 4 });
-const acts: fc.Arbitrary<readonly Act[]> = fc.array(
+const actions: fc.Arbitrary<readonly Action[]> = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constantFrom('fire' as const), vm: someVm }),
     fc.record({ kind: fc.constantFrom('recover' as const, 'snooze' as const), vm: someVm }),
@@ -234,7 +234,7 @@ function checkAttempt(world: DeliveryWorld, id: string, named: Map<string, strin
   }
 }
 
-async function act(world: DeliveryWorld, one: Act): Promise<void> {
+async function act(world: DeliveryWorld, one: Action): Promise<void> {
   switch (one.kind) {
     case 'fire':
       return await world.fire([`vm-${one.vm}`]);
@@ -261,7 +261,7 @@ t.test(
   'HOOK-28: no message names an obsolete incident or repeats one, in any order of events',
   async (t) => {
     let sent = 0;
-    const property = fc.asyncProperty(acts, async (path) => {
+    const property = fc.asyncProperty(actions, async (path) => {
       const world = await grouping(t);
       const named = new Map<string, string>();
       const { attempt } = world.notifier;

@@ -44,7 +44,7 @@ class Watch {
       }
       if (machine === 'delivery') {
         const delivery = context as unknown as DeliveryContext;
-        this.#noteFiring(instance, delivery);
+        this.#recordFiring(instance, delivery);
         if (to === 'sending') this.#opens(delivery);
       }
       if (typeof to === 'string') this.#values.set(`${machine} ${instance}`, to);
@@ -55,7 +55,7 @@ class Watch {
     return this.#values.get(`person ${person}`) === 'active';
   }
 
-  #noteFiring(id: string, context: DeliveryContext): void {
+  #recordFiring(id: string, context: DeliveryContext): void {
     if (context.event !== 'FIRING' && context.event !== 'REPEATED') return;
     const audience = audienceOf(context);
     const firings = this.#firings.get(audience) ?? new Map();
@@ -98,9 +98,9 @@ function audienceOf({ incident, destination, recipient }: DeliveryContext): stri
   return [incident, destination, recipient].join();
 }
 
-type Act = (world: DeliveryWorld & { hook: string; mail: string }) => Promise<unknown>;
+type Action = (world: DeliveryWorld & { hook: string; mail: string }) => Promise<unknown>;
 
-const acts: Readonly<Record<string, Act>> = {
+const actions: Readonly<Record<string, Action>> = {
   fire: ({ fire }) => fire(VMS),
   recover: ({ recover }) => recover(VMS),
   snooze: ({ sendAlert, clock }) =>
@@ -125,7 +125,7 @@ const acts: Readonly<Record<string, Act>> = {
 const OTHERS = ['turns', 'seconds', 'release', 'fail', 'lose', 'fire'];
 
 const step = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...Object.keys(acts)) },
+  { weight: 3, arbitrary: fc.constantFrom(...Object.keys(actions)) },
   { weight: 3, arbitrary: fc.constantFrom(...OTHERS) },
 );
 
@@ -145,7 +145,7 @@ async function runStep(
   if (name === 'fail') return world.notifier.release(failed(), 2);
   if (name === 'lose') return world.notifier.release(failed({ unknown: true }), 2);
   // An action that the state does not allow, such as one on a deleted resource, changes nothing.
-  await acts[name]?.(world).catch(() => {});
+  await actions[name]?.(world).catch(() => {});
 }
 
 t.test(

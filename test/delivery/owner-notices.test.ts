@@ -7,7 +7,7 @@ import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import {
   type AccessNotice,
-  noteAccessChange,
+  recordAccessChange,
   sentencesOf,
 } from '../../actors/identity/access-notices.ts';
 import { memberIdOf } from '../../actors/identity/grants.ts';
@@ -269,15 +269,15 @@ t.test(
           signal,
         ),
       );
-    const note = (change: Parameters<typeof noteAccessChange>[1]) =>
+    const record = (change: Parameters<typeof recordAccessChange>[1]) =>
       host.submit({
         project: PROJECT,
         by,
-        decide: (draft) => noteAccessChange(draft, change),
+        decide: (draft) => recordAccessChange(draft, change),
       });
     const stop = start(() => false);
-    await note({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
-    await note({
+    await record({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
+    await record({
       about: 'KEY',
       text: 'Your key was revoked',
       isForOwners: false,
@@ -299,7 +299,7 @@ t.test(
     );
     await world.pass(3_600_000, 60_000);
     t.equal(taken.length, 2, 'once');
-    await note({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
+    await record({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
     await world.pass(10_000, 5_000);
     t.equal(taken.length, 3, 'a leak is mailed without a wait');
   },
@@ -352,7 +352,7 @@ for (const [how, end] of [
     await world.pass(660_000, 5_000);
     await commit((draft) => end(draft, memberIdOf(PROJECT, 'bea'), thief));
     await commit((draft) =>
-      noteAccessChange(draft, {
+      recordAccessChange(draft, {
         about: 'KEY',
         text: 'A later key',
         isForOwners: true,

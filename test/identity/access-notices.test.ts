@@ -9,7 +9,7 @@ import {
   type AccessNotice,
   KEPT,
   LISTED_MAX,
-  noteAccessChange,
+  recordAccessChange,
   sentencesOf,
   shownTo,
 } from '../../actors/identity/access-notices.ts';
@@ -25,7 +25,7 @@ function noticesOf(host: RunningHost): AccessNotice[] {
   return items.map(({ body }) => body as unknown as AccessNotice);
 }
 
-type Change = Parameters<typeof noteAccessChange>[1];
+type Change = Parameters<typeof recordAccessChange>[1];
 
 const change: fc.Arbitrary<{ readonly afterMs: number; readonly change: Change }> = fc.record({
   afterMs: fc.constantFrom(0, 1_000, 59_999, 60_000, 600_000, 3_600_000),
@@ -47,7 +47,7 @@ t.test('every change is in one notice, and notices keep their minimum interval',
         await host.submit({
           project: 'demo',
           by: tester,
-          decide: (draft) => noteAccessChange(draft, change),
+          decide: (draft) => recordAccessChange(draft, change),
         });
       }
       const notices = noticesOf(host);
@@ -73,7 +73,7 @@ t.test(
         by: tester,
         decide(draft) {
           const member = n === 99 ? 'bob' : null;
-          noteAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
+          recordAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
         },
       });
       clock.jump(100);
@@ -97,52 +97,53 @@ t.test(
 
 async function noting(t: Parameters<typeof startWorld>[0]) {
   const { host, clock } = await startWorld(t);
-  const note = (about: AccessMatter, text: string) =>
+  const record = (about: AccessMatter, text: string) =>
     host.submit({
       project: 'demo',
       by: tester,
-      decide: (draft) => noteAccessChange(draft, { about, text, isForOwners: true, member: null }),
+      decide: (draft) =>
+        recordAccessChange(draft, { about, text, isForOwners: true, member: null }),
     });
   const listed = () => noticesOf(host).flatMap(({ changes }) => changes.map(({ text }) => text));
-  return { host, clock, note, listed };
+  return { host, clock, record, listed };
 }
 
 t.test('keys and leaks never hide an owner: serious changes take precedence', async (t) => {
-  const { note, listed } = await noting(t);
-  for (let n = 0; n < 30; n++) await note('KEY', `key ${n}`);
-  await note('ACCESS', 'owner 0');
-  await note('LEAK', 'leak 0');
+  const { record, listed } = await noting(t);
+  for (let n = 0; n < 30; n++) await record('KEY', `key ${n}`);
+  await record('ACCESS', 'owner 0');
+  await record('LEAK', 'leak 0');
   t.match(listed(), ['key 0', 'key 1']);
   t.same(listed().slice(-2), ['owner 0', 'leak 0']);
   const many = await noting(t);
   for (let n = 0; n < 3 * LISTED_MAX; n++) {
-    await many.note('KEY', `key ${n}`);
-    await many.note('ACCESS', `owner ${n}`);
-    await many.note('KEY', `another key ${n}`);
+    await many.record('KEY', `key ${n}`);
+    await many.record('ACCESS', `owner ${n}`);
+    await many.record('KEY', `another key ${n}`);
   }
   const owners = many.listed().filter((text) => text.startsWith('owner'));
   t.same(new Set(owners).size, 3 * LISTED_MAX, 'all of them are listed, none is only counted');
 });
 
 t.test('endless leaks become one mail in ten minutes', async (t) => {
-  const { host, clock, note } = await noting(t);
+  const { host, clock, record } = await noting(t);
   for (let minute = 0; minute < 60; minute++) {
-    await note('LEAK', `leak ${minute}`);
+    await record('LEAK', `leak ${minute}`);
     clock.jump(MINUTE_MS);
   }
   t.ok(noticesOf(host).length <= 10, `${noticesOf(host).length} notices`);
   clock.jump(60 * MINUTE_MS);
-  await note('LEAK', 'a leak');
+  await record('LEAK', 'a leak');
   const [latest] = noticesOf(host).slice(-1);
   t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next notice is sent at once');
 });
 
 t.test('noise overwrites no notice that lists more than keys', async (t) => {
-  const { host, clock, note, listed } = await noting(t);
-  await note('ACCESS', 'an owner');
+  const { host, clock, record, listed } = await noting(t);
+  await record('ACCESS', 'an owner');
   for (let n = 0; n < KEPT + 20; n++) {
     clock.jump(30 * MINUTE_MS);
-    await note(n % 2 === 0 ? 'KEY' : 'LEAK', `noise ${n}`);
+    await record(n % 2 === 0 ? 'KEY' : 'LEAK', `noise ${n}`);
   }
   t.equal(noticesOf(host).length, KEPT);
   t.ok(listed().includes('an owner'));

@@ -337,16 +337,16 @@ t.test(
       },
     };
     const lastUsed = createLastUsed({ store, clock, log: silentLog });
-    for (let i = 0; i < 100; i++) lastUsed.note('k1');
+    for (let i = 0; i < 100; i++) lastUsed.record('k1');
     t.equal(lastUsed.of('k1'), START_MS);
     t.equal(lastUsed.of('k2'), undefined);
     await clock.advance(15 * 60_000);
     disk.isFull = false;
-    lastUsed.note('k2');
+    lastUsed.record('k2');
     await clock.advance(15 * 60_000);
     const k2 = { credential: 'k2', atMs: START_MS + 15 * 60_000 };
     t.same(batches, [[{ credential: 'k1', atMs: START_MS }, k2]]);
-    lastUsed.note('k1');
+    lastUsed.record('k1');
     lastUsed.close();
     t.equal(batches.length, 2, 'closing writes the rest');
   },

@@ -100,7 +100,7 @@ t.test('a start marks once the claimants that an older version did not mark', as
 });
 
 const EMAILS = ['a@x.org', 'b@x.org'] as const;
-const acts = fc.array(
+const actions = fc.array(
   fc.record({
     act: fc.constantFrom('take', 'take', 'prove' as const),
     project: fc.constantFrom(...PROJECTS),
@@ -111,7 +111,7 @@ const acts = fc.array(
 
 t.test('in any order, a person without a proven address is displayed with the mark', async (t) => {
   await fc.assert(
-    fc.asyncProperty(acts, async (steps) => {
+    fc.asyncProperty(actions, async (steps) => {
       const world = await startPeopleWorld(t);
       const { takeLink, shownNames } = await startClaims(world);
       const invited = new Map<string, string>();

@@ -86,8 +86,12 @@ t.test(
       t.match(await report({ key }), NOTHING, `${kind}: it has ended`);
     }
     const noticeTexts = await notices(owner);
-    t.match(noticeTexts, /The personal key "k" .* leaked, and was revoked/);
-    t.match(await notices(viewer), /The personal key "k" .* leaked, and was revoked/, 'its owner');
+    t.match(noticeTexts, /The personal key "k" .* leaked and was revoked/);
+    t.match(
+      await notices(viewer),
+      /The personal key "k" .* leaked and was revoked/,
+      'whose it was',
+    );
     t.notMatch(await notices(viewer), /service-account/);
 
     const connection = await world.connection('demo', account, BOTH);
@@ -100,7 +104,7 @@ t.test(
     t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'accepted');
     t.match(await report({ key: viewer.secret }), ENDED);
     t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'CREDENTIAL_REVOKED');
-    t.match(await notices(owner), /A session of Ada .* leaked, and was ended/);
+    t.match(await notices(owner), /A session of Ada .* leaked and was ended/);
 
     const link = await parts.people.linkFor(tester, viewer.person, 'operator');
     t.match(await report({ key: link.token }), ENDED);

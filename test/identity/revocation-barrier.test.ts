@@ -167,7 +167,7 @@ t.test(
     const authenticator = createAuthenticator({
       host,
       clock,
-      noteUse: () => {},
+      recordUse: () => {},
       refusal: () => cut,
     });
     t.teardown(() => authenticator.close());

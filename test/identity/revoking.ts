@@ -26,7 +26,7 @@ const ADDRESSES = 20;
 export async function revokeUnderLoad(t: Test, tries: number): Promise<void> {
   const { makeKeys, revoke, read } = await startRevoking(t);
   const underWay = { accepted: 0, refused: 0 };
-  const note = async (headers: Headers) => {
+  const record = async (headers: Headers) => {
     const { status } = await read(headers);
     if (status === 200) underWay.accepted++;
     else underWay.refused++;
@@ -35,9 +35,9 @@ export async function revokeUnderLoad(t: Test, tries: number): Promise<void> {
   for (const { name, headers } of await makeKeys(tries)) {
     let isAnswered = false;
     // One is in flight before the revocation, and at least one at any time until it is answered.
-    const before = note(headers);
+    const before = record(headers);
     const beside = (async () => {
-      while (!isAnswered) await note(headers);
+      while (!isAnswered) await record(headers);
     })();
     const { status } = await revoke(name);
     isAnswered = true;

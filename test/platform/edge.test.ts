@@ -317,7 +317,7 @@ t.test('a request that bypasses the proxy gets an answer for health only', async
       allowedHosts: null,
       trustedProxy: ['10.0.0.9'],
     },
-    noteRefused: (cause) => void causes.push(cause),
+    recordRefused: (cause) => void causes.push(cause),
   });
   const answered: [number, string][] = [];
   const response = () => ({

@@ -102,9 +102,9 @@ t.test('A member’s call takes a slot of the project that it names', async (t) 
       headers: cookieHeaders(owner),
       payload: { projectName },
     });
-  const giveBack = await takeAll(world.gate, 'projects/demo');
+  const release = await takeAll(world.gate, 'projects/demo');
   t.equal((await list('projects/demo')).statusCode, 429);
-  giveBack();
+  release();
   await takeAll(world.gate, 'projects/other');
   t.equal((await list('projects/demo')).statusCode, 200);
   t.equal((await list('projects/other')).statusCode, 403, 'another project’s slots are unaffected');

@@ -16,7 +16,7 @@ const COUNT = 1_000;
 function watched(host: Host) {
   let inTurn = 0;
   const most = { inOneTurn: 0 };
-  const note = <Row extends Page<unknown>>(page: Row): Row => {
+  const record = <Row extends Page<unknown>>(page: Row): Row => {
     if (inTurn === 0) setImmediate(() => (inTurn = 0));
     inTurn += page.items.length;
     most.inOneTurn = Math.max(most.inOneTurn, inTurn);
@@ -26,7 +26,7 @@ function watched(host: Host) {
     const inner = host.view(project);
     return {
       ...bound(inner),
-      instances: (machine, options) => note(inner.instances(machine, options)),
+      instances: (machine, options) => record(inner.instances(machine, options)),
     };
   };
   return { host: { ...host, view }, view: view(PROJECT), most };

@@ -344,13 +344,13 @@ t.test('DUR-22: any interleaving of writes and deletions ends in equal stores', 
     isAwaited: fc.boolean(),
   });
   let run = 0;
-  const property = fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
+  const property = fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (actions) => {
     const where = folder(t);
     const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
     const open = memberOf(stream, where);
     const members = [await open('a'), await open('b')];
     const pending: Promise<unknown>[] = [];
-    for (const [i, { member, what, id, isAwaited }] of acts.entries()) {
+    for (const [i, { member, what, id, isAwaited }] of actions.entries()) {
       if (what === 'restart') {
         await Promise.all(pending.splice(0));
         await members[member]?.close();

@@ -73,7 +73,7 @@ export class Connection implements Stream {
     const isOut = this.#isOut(stream);
     const fault = isOut ? dice.pick(['refuse', 'loseRequest'] as const) : this.#draw();
     if (fault) world.count(`append: ${fault}`);
-    stream.noteSent(append);
+    stream.recordSent(append);
     const { elapsedMs: sentElapsedMs } = world;
     const idsFirst = dice.chance(0.5);
     const store = (twice = false): AppendOutcome | undefined =>

@@ -59,7 +59,7 @@ export class SimulatedHistory implements HistoryWriter {
 
   append(batch: SampleBatch, place: Place): void {
     this.#take(place);
-    for (let i = 0; i < batch.count; i++) this.#note(batch, i);
+    for (let i = 0; i < batch.count; i++) this.#record(batch, i);
   }
 
   /** Newest row of a VM by its time. */
@@ -67,7 +67,7 @@ export class SimulatedHistory implements HistoryWriter {
     return this.#newest.get(`${project} ${vm}`);
   }
 
-  #note(batch: SampleBatch, i: number): void {
+  #record(batch: SampleBatch, i: number): void {
     const { project, vm } = batch.vms[batch.vm[i] ?? 0] ?? { project: '', vm: '' };
     const observedMs = batch.observedMs[i] ?? 0;
     const key = `${project} ${vm}`;

@@ -114,7 +114,7 @@ export class StoredStream {
   }
 
   /** Records that a message is sent, before its arrival is known. */
-  noteSent({ messageId }: Append): void {
+  recordSent({ messageId }: Append): void {
     if (messageId === undefined || this.#firstSent.has(messageId)) return;
     this.#firstSent.set(messageId, this.#clock.world.elapsedMs);
   }

@@ -8,7 +8,7 @@ import type { Instance, ProjectView } from '../../actors/platform/host/host-port
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
-import { actsOnDestinations } from './acts-on-destinations.ts';
+import { actionsOnDestinations } from './actions-on-destinations.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
 import type { Mailbox } from './mailbox.ts';
@@ -27,7 +27,7 @@ export interface Done {
 }
 
 /** An action: its name and its request. A retry sends the same request. */
-export interface Act {
+export interface Action {
   readonly what: string;
   ask(doors: Doors, caller: CallerOf): Promise<{ readonly sequence: number } | undefined>;
 }
@@ -39,7 +39,7 @@ export interface CallerOf {
 }
 
 /** Makes an action from the current view; undefined if it has no object. */
-export type Idea = (view: ProjectView, dice: Dice, around: Around) => Act | undefined;
+export type Idea = (view: ProjectView, dice: Dice, around: Around) => Action | undefined;
 
 export interface Around {
   readonly world: World;
@@ -102,7 +102,7 @@ export class People {
     }
   }
 
-  async #carryOut(act: Act, name: string): Promise<void> {
+  async #carryOut(act: Action, name: string): Promise<void> {
     const { project } = this;
     const id = `request-${++this.#requests}`;
     const request = { scope: `${project}/${name}`, id, fingerprint: act.what };
@@ -204,7 +204,7 @@ const silenceRule: Idea = (view, dice) => {
   return saveRule(`${ON_SILENCE}${dice.below(1e9)}`, 0, silence, 'a rule on silence');
 };
 
-function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string): Act {
+function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string): Action {
   const expectedVersion = String(version);
   return {
     what: `${what} ${id}`,
@@ -269,7 +269,7 @@ function toIncident(
   };
 }
 
-const { newDestination, newMembers, newMail, ...destinationIdeas } = actsOnDestinations;
+const { newDestination, newMembers, newMail, ...destinationIdeas } = actionsOnDestinations;
 
 const IDEAS: readonly Idea[] = [
   newRule,

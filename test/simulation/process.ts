@@ -6,7 +6,7 @@
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
-import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
@@ -85,7 +85,7 @@ export interface Doors {
   readonly ingest: Ingest;
   readonly alerting: ReturnType<typeof createAlerting>;
   readonly destinations: ReturnType<typeof createDestinations>;
-  readonly incidents: ReturnType<typeof createIncidentActs>;
+  readonly incidents: ReturnType<typeof createIncidentActions>;
   readonly links: ReturnType<typeof createRecipientLinks>;
   readonly accounts: Accounts;
   readonly keys: Keys;
@@ -153,7 +153,7 @@ export class Process implements Sender {
     const clocks = new ClockNotes();
     const pipeline = this.#pipeline(core, clocks, datacenters);
     const ingest = this.#ingest(core, datacenters, clocks);
-    this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
+    this.doors = { ...core, ...this.#actions(core), pipeline, ingest };
     membership.report(() => ({
       address: null,
       applied: host.appliedSequence(),
@@ -256,20 +256,20 @@ export class Process implements Sender {
     return planted?.ingest?.(ingest) ?? ingest;
   }
 
-  #acts({ host: real, clock, random, membership }: Core) {
+  #actions({ host: real, clock, random, membership }: Core) {
     const { planted, machine, mailbox } = this.#options;
     const host = planted?.host?.('people', real) ?? real;
     const tokens = tokensOf(random.fork('tokens'));
     return {
       links: createRecipientLinks({ host, tokens }),
       alerting: createAlerting({ host }),
-      incidents: createIncidentActs(host),
+      incidents: createIncidentActions(host),
       accounts: createAccounts({ host, clock, random }),
       keys: createKeys({ host, mint: (kind) => mintSecret(kind, { nowMs: clock.now(), random }) }),
       authenticator: createAuthenticator({
         host,
         clock,
-        noteUse: () => {},
+        recordUse: () => {},
         refusal: () => membership.refusal(),
       }),
       destinations: createDestinations({

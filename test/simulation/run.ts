@@ -18,7 +18,7 @@ import type { Outbox } from './outbox.ts';
 import { People } from './people.ts';
 import type { Planted } from './planted.ts';
 import type { Doors } from './process.ts';
-import { noteImmediates, World } from './world.ts';
+import { recordImmediates, World } from './world.ts';
 
 export interface SeedOptions {
   /** Number of members. Default: drawn from the seed. */
@@ -75,7 +75,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   };
   const onUnhandled = (error: unknown): void => bug('an unhandled rejection', error);
   process.on('unhandledRejection', onUnhandled);
-  const undoNoting = noteImmediates();
+  const undoNoting = recordImmediates();
   try {
     const members = options.members ?? world.dice.fork('members').pick(MEMBERS);
     const run = createRun(world, { ...options, members }, bug);
@@ -272,7 +272,7 @@ function countsOf(run: Run): Record<string, number> {
     entries: server.messages('SAMPLES_0').length,
     rows: sum(outboxes.map(({ acknowledged }) => acknowledged.length)),
     'VMs of two hosts': pairs.length,
-    acts: sum(people.map(({ done }) => done.length)),
+    actions: sum(people.map(({ done }) => done.length)),
     attempts: outside.received.length,
     revocations: sum(keyHolders.map(({ revoked }) => revoked)),
     'keys accepted': sum(keyHolders.map(({ accepted }) => accepted)),

@@ -29,7 +29,7 @@ const immediates = new Set<unknown>();
  * loop. Returns the undo. A turn costs about as much as the work in it, so `pass` takes one only if
  * an immediate is pending.
  */
-export function noteImmediates(): () => void {
+export function recordImmediates(): () => void {
   const { setImmediate: ask, clearImmediate: cancel } = globalThis;
   const asking = (run: (...args: unknown[]) => void, ...args: unknown[]): NodeJS.Immediate => {
     const immediate = ask(() => {

@@ -114,7 +114,7 @@ export async function startRpcWorld(
     host,
     clock,
     tokens,
-    noteUse: (credential) => void used.set(credential, clock.now()),
+    recordUse: (credential) => void used.set(credential, clock.now()),
     sessions: { people: signIn.people, readCookie: readTestCookie, origin: () => ORIGIN },
   });
   const identities = identitiesOf({ host, clock, random, people: signIn.people });
@@ -135,7 +135,7 @@ export async function startRpcWorld(
     projectCreation: 'operator',
     serviceInfo: serviceInfoOf(INFO_SETTINGS),
     anonymousLimits: testAnonymousLimits(t, clock),
-    noteBrokenBody: (encoding) => void brokenBodies.push(encoding),
+    recordBrokenBody: (encoding) => void brokenBodies.push(encoding),
     publicUrl: () => ORIGIN,
     ...noKeylessCi({ host, clock, random }),
     lastUsed: { of: (credential) => used.get(credential) },
@@ -267,7 +267,7 @@ function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random })
   return createIdentities({
     ...ports,
     lastSeen: {
-      note: (session) => void seen.set(session, ports.clock.now()),
+      record: (session) => void seen.set(session, ports.clock.now()),
       of: (session) => seen.get(session),
     },
     onFault(what, error) {

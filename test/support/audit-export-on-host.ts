@@ -71,7 +71,7 @@ export async function startExportWorld(t: Test) {
       cursor: cursorIn(cursorPath),
       ...options,
     });
-    const undo = world.host.onApplied(() => exporter.noteApplied());
+    const undo = world.host.onApplied(() => exporter.recordApplied());
     t.teardown(undo);
     return exporter;
   };

@@ -14,7 +14,7 @@ export function testBounds(
   limits: (party: string) => ProjectLimits = () => DEFAULT_LIMITS,
 ): ProjectBounds {
   return {
-    noteRefusal: () => {},
+    recordRefusal: () => {},
     gate: createProjectGate({ clock, limits }),
     ingestRates: new IngestRates({ clock, limits }),
   };

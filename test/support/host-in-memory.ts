@@ -87,7 +87,7 @@ export function authenticator(
   const made = createAuthenticator({
     host,
     clock: world.clock,
-    noteUse: (credential) => void used.push(credential),
+    recordUse: (credential) => void used.push(credential),
   });
   t.teardown(() => made.close());
   return { used, authenticate: (key: string) => made.authenticateKey(`Bearer ${key}`), made };

@@ -21,7 +21,7 @@ export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: 
     clock,
     random,
     lastSeen: {
-      note: (session) => void seen.set(session, clock.now()),
+      record: (session) => void seen.set(session, clock.now()),
       of: (session) => seen.get(session),
     },
     onFault: (what, error) => void faults.push(`${what}: ${String(error)}`),

@@ -169,7 +169,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     startDeliverer,
     reportedFaults: () => faults,
   };
-  return { ...world, ...made, ...acts(world) };
+  return { ...world, ...made, ...actions(world) };
 }
 
 export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
@@ -208,7 +208,7 @@ const keyOf = (vm: string, evaluationRevision: number, place: Place) => ({
   labels: '',
 });
 
-function acts(world: World) {
+function actions(world: World) {
   const { host, clock } = world;
   /** Sends an event to an instance of the project. */
   const send = <M extends MachineName>(

@@ -73,7 +73,7 @@ export async function startSignInWorld(
   });
   const seen = new Map<string, number>();
   const lastSeen = {
-    note: (session: string) => void seen.set(session, clock.now()),
+    record: (session: string) => void seen.set(session, clock.now()),
     of: (session: string) => seen.get(session),
   };
   const onFault = (what: string, err: unknown) => log.error({ err }, what);

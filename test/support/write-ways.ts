@@ -87,7 +87,7 @@ export async function openSide(t: Test, fast: boolean): Promise<Side> {
     positions,
     metrics,
     anonymousLimits,
-    noteBrokenBody: () => {},
+    recordBrokenBody: () => {},
     clock: systemClock,
     log: silentLog,
     ...bounds,

@@ -58,8 +58,8 @@ t.test('another project’s batches do not make a neighbour’s batch stored twi
 
 t.test('another project’s clocks do not evict a neighbour’s', (t) => {
   const notes = new ClockNotes();
-  notes.note('CLOCK_AHEAD', 'neighbour', 'vm', 1);
-  for (let i = 0; i < 60_000; i++) notes.note('CLOCK_AHEAD', 'hostile', `vm ${i}`, 2);
+  notes.record('CLOCK_AHEAD', 'neighbour', 'vm', 1);
+  for (let i = 0; i < 60_000; i++) notes.record('CLOCK_AHEAD', 'hostile', `vm ${i}`, 2);
   t.same(notes.within('neighbour', 'vm', 0, 10), ['CLOCK_AHEAD']);
   t.end();
 });
@@ -68,7 +68,7 @@ t.test('times of VMs that have not reported within retention are forgotten', (t)
   const times = new RecentTimes(() => {});
   for (let day = 0; day < 60; day++) {
     const rows = Array.from({ length: 20 }, (_, i) => cpuRow(`vm ${day}/${i}`, day * DAY, 1));
-    times.note('demo', [cpuRow('kept', day * DAY, 1), ...rows], day * DAY);
+    times.record('demo', [cpuRow('kept', day * DAY, 1), ...rows], day * DAY);
   }
   t.ok(times.size <= 9 * 20 + 1, `${times.size} VMs are remembered, of 1201 ever`);
   t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'a VM that reports is known');

@@ -38,7 +38,7 @@ async function reaching(t: Test) {
     clock: world.clock,
     writer: new PartitionWriter(world),
     registry,
-    clocks: { note: (what, _project, vm) => void noted.push(`${vm} ${what}`) },
+    clocks: { record: (what, _project, vm) => void noted.push(`${vm} ${what}`) },
     onRows: (datacenter) => void reports.push(datacenter),
     onSamples: () => {},
   });

@@ -95,5 +95,5 @@ t.test('SRC-16: a guest with a long mount path or name loses only that reading',
   ]);
   t.same(mounts, ['/'], 'its other mount is stored');
   t.match(listed, new RegExp(`${id} +demo +${long.uuid} +\\S+ +BAD_(LABEL|FIELD) +\\d+`));
-  t.match(notice, { kind: 'READINGS_REFUSED', text: /arrive and are not stored/ });
+  t.match(notice, { kind: 'READINGS_REFUSED', text: /arrive but are not stored/ });
 });

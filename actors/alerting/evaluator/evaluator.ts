@@ -266,7 +266,7 @@ export class Evaluator implements EvaluatorView {
       evaluate({
         states: this.#states,
         arrive: tap((placed) => store?.(placed)),
-        prepare: concatMap((placed) => this.#track(this.#noteLiveness(placed))),
+        prepare: concatMap((placed) => this.#track(this.#recordLiveness(placed))),
         past: {
           entries: (marker) => from(this.#past(marker)),
           observed: (project, atMs) => this.#outages.lastOf(project, atMs),
@@ -306,8 +306,8 @@ export class Evaluator implements EvaluatorView {
     return work;
   }
 
-  async #noteLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
-    await this.#outages.note(placed.entry, placed.sequence);
+  async #recordLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
+    await this.#outages.record(placed.entry, placed.sequence);
     return placed;
   }
 

@@ -9,14 +9,14 @@
  */
 
 import { endReplay } from '../../../streams/alerting/evaluation/instance.ts';
-import { noteKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
+import { recordKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
 import {
   type EvaluationState,
   type FactsByVm,
   factsOf,
   fellSilentIn,
   type LastObservation,
-  noteObserved,
+  recordObserved,
   type VmFacts,
 } from '../../../streams/alerting/evaluation/state.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -105,9 +105,9 @@ export class OutageDetector {
   }
 
   /** Receives each entry of the log before it is folded. */
-  async note(entry: LogEntry, sequence: number): Promise<void> {
+  async record(entry: LogEntry, sequence: number): Promise<void> {
     if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
-    this.#liveness.note(entry);
+    this.#liveness.record(entry);
   }
 
   /** The VMs of a project, as observed up to `atMs`. */
@@ -149,7 +149,7 @@ export class OutageDetector {
       await this.#endReplay(state);
       this.#liveness.adopt(state.outages?.values() ?? []);
       for (const project of state.projects.keys())
-        noteKnownVms(state, this.#liveness.lastOf(project));
+        recordKnownVms(state, this.#liveness.lastOf(project));
     }
     this.#isKnown = true;
   }
@@ -206,8 +206,8 @@ export class VmLiveness {
   }
 
   /** Processes an entry of the log, before it is folded. */
-  note(entry: LogEntry): void {
-    if (entry.kind === 'batch') this.#noteRows(entry.batch);
+  record(entry: LogEntry): void {
+    if (entry.kind === 'batch') this.#recordRows(entry.batch);
     if (entry.kind !== 'tick') return;
     const silentMs = entry.atMs - this.#tickMs;
     if (silentMs < 0 || silentMs > GAP_TOLERANCE_MS) this.#listeningSinceMs = entry.atMs;
@@ -228,7 +228,7 @@ export class VmLiveness {
     const { state, stateReason, strings } = columns;
     const newest = state.findLastIndex((code) => code !== 0);
     const reason = strings[stateReason[newest] ?? 0] ?? '';
-    noteObserved(facts, observedMs, powerOf({ state: state[newest] ?? 0, stateReason: reason }));
+    recordObserved(facts, observedMs, powerOf({ state: state[newest] ?? 0, stateReason: reason }));
   }
 
   /** Outages from before a restart, from the log. They last until rows end them. */
@@ -292,7 +292,7 @@ export class VmLiveness {
     return outages;
   }
 
-  #noteRows(batch: SampleBatch): void {
+  #recordRows(batch: SampleBatch): void {
     const { vms, vm, observedMs, state, stateReason, strings } = batch;
     const datacenters = new Set<string>();
     for (let i = 0; i < batch.count; i++) {
@@ -301,7 +301,7 @@ export class VmLiveness {
       if (!facts) continue;
       const reason = strings[stateReason[i] ?? 0] ?? '';
       const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
-      noteObserved(facts, observedMs[i] ?? 0, power);
+      recordObserved(facts, observedMs[i] ?? 0, power);
       datacenters.add(facts.datacenter);
     }
     for (const datacenter of datacenters) this.#onHeard?.(datacenter, batch.receivedMs);

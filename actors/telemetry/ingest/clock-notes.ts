@@ -30,7 +30,7 @@ export class ClockNotes {
   /** By kind and VM; a project's least recently updated first. */
   readonly #spells = new ProjectShares<Spell>(NOTED_MAX);
 
-  note(fault: ClockFault, project: string, vm: string, nowMs: number): void {
+  record(fault: ClockFault, project: string, vm: string, nowMs: number): void {
     const key = keyOf(fault, vm);
     const known = this.#spells.get(project, key);
     const goesOn = known !== undefined && nowMs - known.lastMs <= SPELL_PAUSE_MS;

@@ -51,7 +51,7 @@ export class CollectorReadings {
         const answer = await ingest.write(request);
         // An agent is not a collector: the inventory shows its VM.
         const name = request.reach === undefined ? request.source : request.reach.name;
-        if (name !== undefined && !request.reach?.vm) this.#note(name, request, answer);
+        if (name !== undefined && !request.reach?.vm) this.#record(name, request, answer);
         return answer;
       },
     };
@@ -83,7 +83,7 @@ export class CollectorReadings {
     return [...this.#heard.keys()].sort();
   }
 
-  #note(name: string, { project, rows, indexes }: WriteRequest, { rejected }: WriteAnswer): void {
+  #record(name: string, { project, rows, indexes }: WriteRequest, { rejected }: WriteAnswer): void {
     const nowMs = this.#clock.elapsed();
     this.#sweep(nowMs);
     const refused = new Set(rejected.flatMap((one) => (refusesRow(one) ? [one.row] : [])));

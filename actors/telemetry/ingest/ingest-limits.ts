@@ -351,7 +351,7 @@ export class IngestRates {
 
   /** Reverts the count of a body that did not arrive. */
   returnBytes(project: string, bytes: number): void {
-    this.#meter('ingestBytesPerSecond', project).giveBack(bytes);
+    this.#meter('ingestBytesPerSecond', project).refund(bytes);
   }
 
   /**
@@ -428,7 +428,7 @@ class Meter {
     this.#window.amount += amount;
   }
 
-  giveBack(amount: number): void {
+  refund(amount: number): void {
     this.#spent = Math.max(0, this.#spent - amount);
     this.#window.amount = Math.max(0, this.#window.amount - amount);
   }

@@ -31,7 +31,7 @@ export interface IngestDeps {
   /** Write rates of a project; absent: unbounded. */
   readonly rates?: Pick<IngestRates, 'takeSamples'>;
   /** Records wrong clocks of sources; absent: they are not recorded. */
-  readonly clocks?: Pick<ClockNotes, 'note'>;
+  readonly clocks?: Pick<ClockNotes, 'record'>;
   /**
    * Called when rows of a collector were stored, even if only for their VM's state: they keep a
    * data center live; undefined = the data center of this node. An agent's rows say nothing about
@@ -52,7 +52,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const { limits = new IngestLimits(deps.registry) } = deps;
   const { clocks } = deps;
   const seen = new RecentTimes((project, vm) =>
-    clocks?.note('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
+    clocks?.record('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
   );
   // Clocks of guests: they say nothing about the hypervisor's readings of the VM.
   const seenOfAgents = new RecentTimes(() => {});
@@ -77,7 +77,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     const checked = limits.keepWithin(project, sound, nowMs);
     for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
       const vm = reason === 'CLOCK_AHEAD' ? vmOfRow(request, row) : undefined;
-      if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
+      if (vm !== undefined) clocks?.record('CLOCK_AHEAD', project, vm, nowMs);
     }
     const registering = deps.registry.register(project, checked.rows, reach, source);
     const elsewhere = registering ? await registering : undefined;
@@ -97,7 +97,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       deps.registry.sources.isolated();
       throw error;
     }
-    times.note(project, checked.rows, deps.clock.now());
+    times.record(project, checked.rows, deps.clock.now());
     if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
     return { accepted: checked.samples, duplicates, rejected: checked.rejected, sequence };
@@ -273,7 +273,7 @@ export class RecentTimes {
     return repeated;
   }
 
-  note(project: string, rows: readonly IngestRow[], nowMs: number): void {
+  record(project: string, rows: readonly IngestRow[], nowMs: number): void {
     this.#sweep(nowMs);
     let vms = this.#projects.get(project);
     if (vms === undefined) {

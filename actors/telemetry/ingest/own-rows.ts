@@ -11,7 +11,7 @@ export function ownRows(
   sound: CheckedRows,
 ): CheckedRows | Promise<CheckedRows> {
   const { project, source } = request;
-  if (source === undefined) registry.noteOthers(project, sound.rows);
+  if (source === undefined) registry.recordOthers(project, sound.rows);
   const verdict = registry.sources.judge(project, sound.rows, request);
   if (verdict === undefined) return sound;
   if (!(verdict instanceof Promise)) return ofSource(sound, verdict);

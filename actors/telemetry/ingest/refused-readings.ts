@@ -64,7 +64,7 @@ export class RefusedReadings {
     return {
       write: async (request) => {
         const answer = await ingest.write(request);
-        this.#note(request, answer);
+        this.#record(request, answer);
         return answer;
       },
     };
@@ -84,7 +84,7 @@ export class RefusedReadings {
     return [...this.#noted.shares()].map(([project]) => project);
   }
 
-  #note(request: WriteRequest, { rejected }: WriteAnswer): void {
+  #record(request: WriteRequest, { rejected }: WriteAnswer): void {
     const { leftOut = [] } = request;
     // Rows of VMs that another collector reports are counted per VM where its sources are known.
     const causes = rejected.filter(({ reason }) => reason !== 'REPORTED_ELSEWHERE');

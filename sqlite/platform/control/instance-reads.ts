@@ -246,7 +246,7 @@ function lookUps({
   request,
   events,
   actor,
-  acts,
+  actions,
 }: TransitionFilter): { readonly filter: TransitionLookUp; readonly values: string[] }[] {
   if (request !== undefined) return [{ filter: 'request', values: [request] }];
   if (instance !== undefined) {
@@ -256,8 +256,8 @@ function lookUps({
   if (events) return [...new Set(events)].map((event) => ({ filter: 'event', values: [event] }));
   if (actor !== undefined) return [{ filter: 'actor', values: [actor] }];
   if (machine !== undefined) return [{ filter: 'machine', values: [machine] }];
-  if (acts) {
-    const { machines, events: single } = acts;
+  if (actions) {
+    const { machines, events: single } = actions;
     return [
       ...machines.map((value) => ({ filter: 'machine' as const, values: [value] })),
       ...single.map((value) => ({ filter: 'event' as const, values: [value] })),
@@ -268,10 +268,10 @@ function lookUps({
 
 function isMeant(
   item: RecordedTransition,
-  { machine, instance, request, events, actor, acts }: TransitionFilter,
+  { machine, instance, request, events, actor, actions }: TransitionFilter,
 ): boolean {
   return (
-    (acts === undefined || acts.kinds.includes(item.by.kind)) &&
+    (actions === undefined || actions.kinds.includes(item.by.kind)) &&
     (machine === undefined || item.machine === machine) &&
     (instance === undefined || item.instance === instance) &&
     (request === undefined || item.requestId === request) &&

@@ -97,7 +97,7 @@ export function lostStretches(database: SqliteDatabase): readonly LostStretch[] 
  * Records a time range, merged with those that it touches; drops those that ended before
  * `keptFromMs`.
  */
-export function noteLostStretch(
+export function recordLostStretch(
   database: SqliteDatabase,
   { fromMs, toMs }: LostStretch,
   keptFromMs: number,

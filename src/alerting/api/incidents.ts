@@ -3,12 +3,12 @@ import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { incidentSort } from '../../../actors/alerting/incident.ts';
 import {
-  type ActOnSeveral,
-  type ActResult,
-  createIncidentActs,
+  type ActionOnSeveral,
+  type ActionResult,
+  createIncidentActions,
   INCIDENTS_MAX,
-  type IncidentAct,
-} from '../../../actors/alerting/incident-acts.ts';
+  type IncidentAction,
+} from '../../../actors/alerting/incident-actions.ts';
 import type {
   Host,
   ListOptions,
@@ -68,45 +68,45 @@ export function incidentMethods(
   deps: IncidentDeps,
 ): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {
   const { host } = deps;
-  const acts = createIncidentActs(host);
+  const actions = createIncidentActions(host);
   return {
     listIncidents: (request, context) => listIncidents(host, request, context),
     getIncident: ({ name }, context) => getIncident(host, name, context),
     explainIncident: ({ name }, context) => explainIncident(deps, name, context),
     async acknowledgeIncident(request, context) {
-      const about = aboutAct(context, AcknowledgeIncidentRequestSchema, request);
-      await acts.acknowledge({ ...about, note: request.note });
+      const about = aboutAction(context, AcknowledgeIncidentRequestSchema, request);
+      await actions.acknowledge({ ...about, note: request.note });
       return getIncident(host, request.name, context);
     },
     async snoozeIncident(request, context) {
-      const about = aboutAct(context, SnoozeIncidentRequestSchema, request);
-      await acts.snooze({ ...about, untilMs: untilMsOf(request.untilUnix) });
+      const about = aboutAction(context, SnoozeIncidentRequestSchema, request);
+      await actions.snooze({ ...about, untilMs: untilMsOf(request.untilUnix) });
       return getIncident(host, request.name, context);
     },
     async unsnoozeIncident(request, context) {
-      await acts.unsnooze(aboutAct(context, UnsnoozeIncidentRequestSchema, request));
+      await actions.unsnooze(aboutAction(context, UnsnoozeIncidentRequestSchema, request));
       return getIncident(host, request.name, context);
     },
     async acknowledgeIncidents(request, context) {
       const about = aboutSeveral(context, AcknowledgeIncidentsRequestSchema, request);
-      const done = await acts.acknowledgeSeveral({ ...about, note: request.note });
+      const done = await actions.acknowledgeSeveral({ ...about, note: request.note });
       return { results: resultMessages(host, about.project, done) };
     },
     async snoozeIncidents(request, context) {
       const about = aboutSeveral(context, SnoozeIncidentsRequestSchema, request);
       const untilMs = untilMsOf(request.untilUnix);
-      const done = await acts.snoozeSeveral({ ...about, untilMs });
+      const done = await actions.snoozeSeveral({ ...about, untilMs });
       return { results: resultMessages(host, about.project, done) };
     },
   };
 }
 
 /** The fields of every act: incident, actor and request. */
-function aboutAct<D extends DescMessage>(
+function aboutAction<D extends DescMessage>(
   context: HandlerContext,
   schema: D,
   request: MessageShape<D> & { readonly name: string; requestId: string },
-): IncidentAct {
+): IncidentAction {
   const { project, id } = parseName('name', request.name, 'incidents');
   within(context, project);
   return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
@@ -123,7 +123,7 @@ function aboutSeveral<D extends DescMessage>(
     readonly names: readonly string[];
     requestId: string;
   },
-): ActOnSeveral {
+): ActionOnSeveral {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { names } = request;
   if (names.length === 0 || names.length > INCIDENTS_MAX) {
@@ -143,7 +143,7 @@ function aboutSeveral<D extends DescMessage>(
   return { project, ids, by: actorOf(context), request: requestKeyOf(context, schema, request) };
 }
 
-function resultMessages(host: Host, project: string, results: readonly ActResult[]) {
+function resultMessages(host: Host, project: string, results: readonly ActionResult[]) {
   const view = host.view(project);
   return results.map(({ id, refusal }) => {
     const body = view.record('incident', id)?.body;

@@ -19,7 +19,7 @@ const ACTORS: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'operator'])
 /** Fields of an event, or the input with which an instance was created. */
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Act {
+interface Action {
   readonly view: ProjectView;
   readonly step: RecordedTransition;
   /** The object of the act, by name. */
@@ -27,13 +27,13 @@ interface Act {
   readonly fields: Fields;
 }
 
-type Predicate = string | ((act: Act) => string);
+type Predicate = string | ((act: Action) => string);
 
 /** Creation, under the interpreter's name for it. */
 const CREATED = 'xstate.init';
 
 /** For each machine whose instances people change: the words of each event that people send. */
-export const actPredicates: Readonly<
+export const actionPredicates: Readonly<
   Partial<Record<MachineName, Readonly<Record<string, Predicate>>>>
 > = {
   alertRule: {
@@ -123,17 +123,17 @@ export const actPredicates: Readonly<
 };
 
 /** How the projection finds acts: all steps of the machines whose steps are mostly acts. */
-export const actFilter = {
+export const actionFilter = {
   kinds: [...ACTORS],
-  machines: Object.keys(actPredicates).filter((machine) => machine !== 'alertInstance'),
-  events: Object.keys(actPredicates.alertInstance ?? {}),
+  machines: Object.keys(actionPredicates).filter((machine) => machine !== 'alertInstance'),
+  events: Object.keys(actionPredicates.alertInstance ?? {}),
 } as const;
 
 /** The predicate; '' for a step that is not an act. */
-export function actSentence(view: ProjectView, step: RecordedTransition): string {
+export function actionSentence(view: ProjectView, step: RecordedTransition): string {
   if (!ACTORS.has(step.by.kind)) return '';
   const type = String(step.event.type);
-  const predicate = actPredicates[step.machine as MachineName]?.[type];
+  const predicate = actionPredicates[step.machine as MachineName]?.[type];
   if (predicate === undefined) return '';
   const what = nameOfInstance(view, step);
   if (typeof predicate === 'string') return `${predicate} ${what}`;

@@ -34,7 +34,7 @@ import {
 import { chartOf } from '../drawing/chart.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { type Layout, layoutOf, svgOf } from '../drawing/svg.ts';
-import { actFilter, actSentence, instanceDisplayName } from './act-sentences.ts';
+import { actionFilter, actionSentence, instanceDisplayName } from './act-sentences.ts';
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
 import { layoutMessage } from './machine-layout.ts';
 
@@ -114,7 +114,7 @@ async function listTransitions(
   const filter = {
     ...instanceFilter(context, request),
     ...stepFilter(request),
-    ...(actsOnly && { acts: actFilter }),
+    ...(actsOnly && { actions: actionFilter }),
   };
   const { machine } = filter;
   if (machine !== undefined) {
@@ -138,7 +138,7 @@ async function listTransitions(
       (transition) => {
         if (isHidden(transition.machine)) return undefined;
         if (by !== '' && showActor(transition.by).by !== by) return undefined;
-        const sentence = actSentence(view, transition);
+        const sentence = actionSentence(view, transition);
         if (actsOnly && sentence === '') return undefined;
         return transitionMessage(transition, showActor, {
           instanceName: instanceNameOf(view, transition.machine, transition.instance),

@@ -128,7 +128,7 @@ export class AuditExport {
   }
 
   /** To be called for each applied commit. */
-  noteApplied(): void {
+  recordApplied(): void {
     this.#pending++;
     this.#isNoted = true;
     if (this.#fault === undefined && this.#underWay === undefined) this.#wakeIn(0);
@@ -179,7 +179,7 @@ export class AuditExport {
   /**
    * True if retention may remove the commit at this position. A required sink must have it first.
    */
-  mayLetGo(sequence: number): boolean {
+  mayDrop(sequence: number): boolean {
     return !this.#options.isRequired || this.#has(sequence);
   }
 
@@ -317,7 +317,7 @@ export class AuditExport {
   /** The sink has these commits. */
   #moveBehind(batch: readonly StoredCommit[], last: StoredCommit): void {
     for (const { project, number } of batch) {
-      this.#noteMissed(project, number - (this.#numbers.get(project) ?? number - 1) - 1);
+      this.#recordMissed(project, number - (this.#numbers.get(project) ?? number - 1) - 1);
       this.#numbers.set(project, number);
     }
     this.#cursor = { sequence: last.sequence, id: last.id };
@@ -326,7 +326,7 @@ export class AuditExport {
   }
 
   /** Retention does not wait for an optional sink. */
-  #noteMissed(project: string, commits: number): void {
+  #recordMissed(project: string, commits: number): void {
     if (commits <= 0) return;
     this.#options.onMissed?.(commits);
     this.#options.log.warn(

@@ -19,7 +19,7 @@ export interface SinkComparison {
   /** Number of different commits that equal those of the log. */
   readonly same: number;
   /** Older than the log, so that there is nothing to compare with. */
-  readonly letGo: number;
+  readonly dropped: number;
   /** Number of lines that a crash or a full disk has cut off. */
   readonly cutOff: number;
   /** The first commits that differ or are missing, as sentences; at most ten. */
@@ -38,7 +38,7 @@ export async function compareSink(
   /** Positions of the first and the last line that are in the log, or older than it. */
   const range = { after: Number.POSITIVE_INFINITY, through: 0 };
   const numbers = new Map<string, Set<number>>();
-  const counts = { lines: 0, letGo: 0, cutOff: 0 };
+  const counts = { lines: 0, dropped: 0, cutOff: 0 };
   const faults: string[] = [];
   for (const path of paths) {
     for await (const text of createInterface({ input: createReadStream(path) })) {
@@ -50,9 +50,9 @@ export async function compareSink(
       } else if (!seen.has(line.sequence)) {
         const outcome = compareLine(line, text, reader);
         if (outcome === 'same') seen.add(line.sequence);
-        else if (outcome === 'let go') counts.letGo++;
+        else if (outcome === 'dropped') counts.dropped++;
         else faults.push(`The sink's ${nameOf(line)} ${outcome}`);
-        if (outcome === 'same' || outcome === 'let go') {
+        if (outcome === 'same' || outcome === 'dropped') {
           range.after = Math.min(range.after, line.sequence - 1);
           range.through = Math.max(range.through, line.sequence);
           numbersOf(numbers, line.project).add(line.number);
@@ -69,12 +69,12 @@ function compareLine(
   line: ExportedCommit,
   text: string,
   reader: Pick<CommitReader, 'commits' | 'start' | 'transitions'>,
-): 'same' | 'let go' | 'is not the one of the log' | 'says something else than the log' {
+): 'same' | 'dropped' | 'is not the one of the log' | 'says something else than the log' {
   const { sequence, project } = line;
   const [stored] = reader.commits({ after: sequence - 1, through: sequence, limit: 1 });
   if (!stored) {
     const isOld = line.number <= (reader.start(project)?.number ?? 0);
-    return isOld ? 'let go' : 'is not the one of the log';
+    return isOld ? 'dropped' : 'is not the one of the log';
   }
   const isOfThePlace =
     stored.id === line.id &&
@@ -99,10 +99,10 @@ function missingOfOld(
 ): readonly string[] {
   const faults: string[] = [];
   for (const [project, found] of numbers) {
-    const letGo = reader.start(project)?.number ?? 0;
+    const dropped = reader.start(project)?.number ?? 0;
     let before: number | undefined;
     for (const number of [...found].sort((a, b) => a - b)) {
-      const last = Math.min(number - 1, letGo);
+      const last = Math.min(number - 1, dropped);
       if (before !== undefined && before < last) {
         faults.push(
           `The commits ${before + 1} to ${last} of ${project} are not in the sink, and are older than the log`,

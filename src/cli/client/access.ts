@@ -22,7 +22,7 @@ export interface Access {
   /** Headers that identify the caller; {} for an anonymous one. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Extracts a rotated session from `Set-Cookie` values and stores it. */
-  readonly noteCookies: (setCookies: readonly string[]) => void;
+  readonly recordCookies: (setCookies: readonly string[]) => void;
 }
 
 export interface AccessOptions {
@@ -43,7 +43,7 @@ export function openAccess(options: AccessOptions): Access {
     const endpoint = givenEndpoint(options) ?? readSession(path)?.endpoint;
     if (endpoint === undefined) throw notKnownWhere();
     const key = hasKey ? { authorization: `Bearer ${checkedKey(environment)}` } : {};
-    return { endpoint, headers: () => key, noteCookies: () => {} };
+    return { endpoint, headers: () => key, recordCookies: () => {} };
   }
   const stored = readSession(path);
   if (stored === undefined) throw notSignedIn(caller);
@@ -71,7 +71,7 @@ function sessionAccess(path: string, stored: StoredSession): Access {
       if (isSame) session = now;
       return sessionHeaders(session);
     },
-    noteCookies(setCookies) {
+    recordCookies(setCookies) {
       const secret = rotatedSecret(setCookies, session.cookieName);
       if (secret === undefined || secret === session.secret) return;
       session = { ...session, secret };

@@ -109,10 +109,10 @@ export class Api {
     };
     try {
       const answer = await this.#transport.unary(method, undefined, timeoutMs, headers, message);
-      access.noteCookies(answer.header.getSetCookie());
+      access.recordCookies(answer.header.getSetCookie());
       return answer.message;
     } catch (error) {
-      if (error instanceof ConnectError) access.noteCookies(error.metadata.getSetCookie());
+      if (error instanceof ConnectError) access.recordCookies(error.metadata.getSetCookie());
       throw error;
     }
   }

@@ -224,7 +224,7 @@ const unsnoozeAction = change({
   },
 });
 
-interface ActOfPerson extends Omit<Action, 'run' | 'positionals'> {
+interface ActionOfPerson extends Omit<Action, 'run' | 'positionals'> {
   /** Present participle of the action: `Snoozing`. */
   readonly act: string;
   /** Text after the names when the request is reported. */
@@ -249,7 +249,7 @@ function acting({
   several,
   options = [],
   ...rest
-}: ActOfPerson): Action {
+}: ActionOfPerson): Action {
   return {
     ...rest,
     positionals: [{ name: 'INCIDENT', multiple: true }],

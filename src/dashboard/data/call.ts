@@ -75,7 +75,7 @@ export interface Caller {
   /** Headers of a request, with the positions that its response must include. */
   headers(contentType: string): Record<string, string>;
   /** Records the position that a response has reached. */
-  note(answer: Response): void;
+  record(answer: Response): void;
 }
 
 export function createCaller(ports: CallPorts): Caller {
@@ -140,12 +140,12 @@ export function createCaller(ports: CallPorts): Caller {
       ports.session.identified((answer as ResponseOf<'ProjectService', 'getSelf'>).name);
     },
     headers: (contentType) => headersOf(contentType, positions.held()),
-    note: (answer) => positions.replace([], answer.headers.get(SEQUENCE_HEADER)),
+    record: (answer) => positions.replace([], answer.headers.get(SEQUENCE_HEADER)),
   };
 }
 
 /** The caller of the dashboard. */
-export const { read, prepare, probe, headers, note } = createCaller({
+export const { read, prepare, probe, headers, record } = createCaller({
   fetch: (path, init) => fetch(path, init),
   clock: serverClock,
   connection,

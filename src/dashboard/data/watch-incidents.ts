@@ -2,7 +2,7 @@
  * The watch of a project's incidents in this browser: `watch.ts` on top of the service's stream,
  * Web Locks and a BroadcastChannel.
  */
-import { headers, note, pathOf, probe } from './call.ts';
+import { headers, pathOf, probe, record } from './call.ts';
 import { serverClock } from './clock.ts';
 import { connection } from './connection.ts';
 import { EnvelopeReader, encodeEnvelope } from './envelopes.ts';
@@ -59,7 +59,7 @@ const readStream: (
   if (!response.ok || response.body === null) {
     await refuse(parseRpcError(await response.json(), null));
   }
-  note(response);
+  record(response);
   const reader = new EnvelopeReader();
   for await (const chunk of chunksOf(response)) {
     for (const { isEnd, json } of reader.read(chunk)) {

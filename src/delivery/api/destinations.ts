@@ -95,12 +95,12 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
       await destinations.delete({ ...place, request: key });
       return {};
     },
-    ...actMethods(deps),
+    ...actionMethods(deps),
   };
 }
 
 /** Methods that act on an existing destination. */
-function actMethods(
+function actionMethods(
   deps: DestinationDeps,
 ): Methods<
   Exclude<DestinationMethods, `${'create' | 'get' | 'list' | 'update' | 'delete'}${string}`>

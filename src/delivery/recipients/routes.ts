@@ -74,7 +74,7 @@ const get = { method: 'GET', exposeHeadRoute: false } as const;
 function addVerifyRoutes(
   scope: FastifyInstance,
   deps: RecipientRoutesDeps,
-  note: () => void,
+  record: () => void,
 ): void {
   const { links, origin, clock } = deps;
   const limits = new AddressLimits(clock, VERIFICATIONS);
@@ -90,7 +90,7 @@ function addVerifyRoutes(
   scope.post('/verify', { onRequest }, async (request, reply) => {
     const token = textField(fieldsOf(request, ['token']), 'token').slice(0, TOKEN_CHARS_MAX);
     await links.confirm(token);
-    note();
+    record();
     if (asksForJson(request)) return reply.send({});
     const sentence = 'Alerts of this destination will now be mailed to you';
     return sendSentence(reply, 200, { title: 'Your address is confirmed', sentence });
@@ -101,7 +101,7 @@ function addVerifyRoutes(
 function addUnsubscribeRoutes(
   scope: FastifyInstance,
   { links, codes, clock }: RecipientRoutesDeps,
-  note: () => void,
+  record: () => void,
 ): void {
   const limits = new AddressLimits(clock, UNSUBSCRIPTIONS);
   const onRequest = async (request: FastifyRequest): Promise<void> =>
@@ -129,7 +129,7 @@ function addUnsubscribeRoutes(
       const subscription = subscriptionOf(codes, request.query.code);
       assertOneClick(request);
       await links.unsubscribe(subscription);
-      note();
+      record();
       const sentence = 'You will receive no more mails of this destination';
       return sendSentence(reply, 200, { title: 'Unsubscribed', sentence });
     },

@@ -45,7 +45,7 @@ export interface AuthenticatorOptions {
   readonly host: Pick<Host, 'findInstance' | 'onApplied' | 'view'>;
   readonly clock: Clock;
   /** Called with the id of each accepted credential; for an access token, its connection's id. */
-  readonly noteUse: (credential: string) => void;
+  readonly recordUse: (credential: string) => void;
   /** Absent if access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
@@ -125,11 +125,11 @@ class Verifier {
     assertVouching(this.#options);
     const digest = hashKey(text);
     const known = this.#keys.get(digest) ?? this.#verifyKey(text, digest);
-    const { noteUse, clock } = this.#options;
+    const { recordUse, clock } = this.#options;
     const row = this.#rows.find('credential', known.project, known.id);
     if (!row) throw unknownKey();
     const principal = resolveKey(this.#rows, row, clock.now());
-    noteUse(known.id);
+    recordUse(known.id);
     return principal;
   }
 
@@ -148,12 +148,12 @@ class Verifier {
 
   async #token(text: string): Promise<CredentialPrincipal> {
     assertVouching(this.#options);
-    const { tokens, clock, noteUse } = this.#options;
+    const { tokens, clock, recordUse } = this.#options;
     const claims = await tokens?.verify(text);
     if (!claims) throw unknownKey();
     const principal = resolveToken(this.#rows, claims, clock.now());
     // Tokens live for minutes, so owners want to know when the connection was used.
-    noteUse(claims.connection);
+    recordUse(claims.connection);
     return principal;
   }
 

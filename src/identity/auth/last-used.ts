@@ -7,7 +7,7 @@ import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Log } from '../../platform/log.ts';
 
 export interface LastUsed {
-  note(credential: string): void;
+  record(credential: string): void;
   /** Unix ms; undefined = never used. */
   of(credential: string): number | undefined;
   /** Writes the pending times, and stops. */
@@ -39,7 +39,7 @@ export function createLastUsed(options: {
     }
   };
   return {
-    note: (credential) => {
+    record: (credential) => {
       noted.set(credential, clock.now());
       cancel ??= clock.wakeAfter(FLUSH_MS, flush);
     },

@@ -64,23 +64,23 @@ type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;
 export function sendErrors(
   scope: FastifyInstance,
   log: Log,
-  noteRefused: NoteRefused,
+  recordRefused: NoteRefused,
   part: 'sign-in' | 'recipients' | 'leaks' | 'dashboard' = 'sign-in',
 ): void {
   scope.setErrorHandler((error: AuthError, request, reply) => {
     if (error instanceof SignInFailed) {
-      noteRefused(`provider_${error.fault}`);
+      recordRefused(`provider_${error.fault}`);
       log.warn({ detail: error.detail, part: 'sign-in' }, 'A sign-in at the provider failed');
       return sendProviderFault(reply, error);
     }
     const refusal = error instanceof Refusal ? error : refusalOf(error);
     if (refusal) {
-      noteRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
+      recordRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
       // Fastify's own status (413, 415) is more precise than the catalogue's.
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
       return answerRefusal(request, reply, { refusal, status });
     }
-    noteRefused('failed');
+    recordRefused('failed');
     log.error({ err: error, requestId: request.id, part }, 'A page request failed');
     const sentence = `The service failed. Its log has the cause under request id ${request.id}`;
     if (!asksForJson(request)) return sendSentence(reply, 500, { title: 'Failed', sentence });

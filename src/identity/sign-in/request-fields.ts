@@ -29,7 +29,7 @@ export function fieldsOf<N extends string>(
   for (const [name, value] of entries) {
     const field = known.find((one) => one === name);
     if (field === undefined)
-      throw invalid('', `The request has an unknown field. Known are ${known.join(', ')}`);
+      throw invalid('', `The request has an unknown field. Allowed fields: ${known.join(', ')}`);
     if (fields[field] !== undefined) throw invalid(field, `${field} was sent more than once`);
     if (value === false) continue;
     if (value !== true && typeof value !== 'string') {

@@ -55,7 +55,7 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
       addStrictHeaders(scope);
       refuseOtherSites(scope, deps.origin);
       readSmallBodies(scope);
-      sendErrors(scope, deps.log, shared.noteRefused);
+      sendErrors(scope, deps.log, shared.recordRefused);
       addSessionRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
@@ -74,8 +74,8 @@ function shareOf(deps: AuthRoutesDeps): AuthScope {
   return {
     ...deps,
     visitors: createVisitors(deps),
-    noteSignedIn: (by) => signedIn.inc({ by }),
-    noteRefused: (cause) => refused.inc({ cause }),
+    recordSignedIn: (by) => signedIn.inc({ by }),
+    recordRefused: (cause) => refused.inc({ cause }),
     limited(rate) {
       const limits = new AddressLimits(clock, rate);
       return async (request) => limits.assertAllowed(request.ip);
@@ -182,7 +182,7 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const identity = await provider.finish(new URL(request.url, origin()), begun);
     const started = await shared.people.signInByIdentity(identity, agentOf(request));
     await visitors.begin(request, reply, started);
-    shared.noteSignedIn('provider');
+    shared.recordSignedIn('provider');
     return reply.redirect(locationOf(origin(), begun.returnPath), 303);
   }
   scope.route({ ...get, url: '/callback', onRequest: limited(CALLBACKS), handler: callback });
@@ -229,7 +229,7 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
       ...(presenter !== undefined && { person: presenter }),
     });
     await visitors.begin(request, reply, started);
-    shared.noteSignedIn('link');
+    shared.recordSignedIn('link');
     if (!asksForJson(request)) return reply.redirect(locationOf(origin(), returnPath), 303);
     const { secret, person, expiresMs } = started;
     const expiresUnix = String(Math.floor(expiresMs / 1000));
@@ -246,7 +246,7 @@ function tokenIn(entered: string): string {
 }
 
 function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
-  const { mail, limited, clock, noteRefused } = shared;
+  const { mail, limited, clock, recordRefused } = shared;
   const toOne = new AddressLimits(clock, MAILS_TO_ONE);
   scope.post('/email', { onRequest: limited(EMAIL_REQUESTS) }, async (request, reply) => {
     if (!mail) {
@@ -256,8 +256,8 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
     const fields = fieldsOf(request, ['email', 'return']);
     const returnPath = validateReturnPath(fields.return);
     const email = parseAddress(textField(fields, 'email'));
-    if (email === undefined) noteRefused('no_address');
-    else if (toOne.takeFrom(email) > 0) noteRefused('mails_to_one');
+    if (email === undefined) recordRefused('no_address');
+    else if (toOne.takeFrom(email) > 0) recordRefused('mails_to_one');
     else sendLink(mail, { email, returnPath }, shared);
     const sentence =
       'If the address is known here, a link was mailed to it. It may take a minute to arrive';
@@ -372,9 +372,9 @@ export interface AuthRoutesDeps {
 export interface AuthScope extends AuthRoutesDeps {
   readonly visitors: Visitors;
   /** Counts a new session. */
-  readonly noteSignedIn: (by: 'provider' | 'link') => void;
+  readonly recordSignedIn: (by: 'provider' | 'link') => void;
   /** Counts a refusal by its cause. */
-  readonly noteRefused: (cause: string) => void;
+  readonly recordRefused: (cause: string) => void;
   /** Hook for `onRequest` that answers 429 beyond a rate. */
   readonly limited: (limit: RateLimit) => (request: FastifyRequest) => Promise<void>;
 }

@@ -17,9 +17,9 @@ const STREAM_AWAY = 'The stream is not responding: send the same request again';
 /**
  * Wraps every handler.
  *
- * @param noteRefusal counts a call that would have exceeded a limit of its project
+ * @param recordRefusal counts a call that would have exceeded a limit of its project
  */
-export function mapErrors(log: Log, noteRefusal?: ProjectBounds['noteRefusal']): Interceptor {
+export function mapErrors(log: Log, recordRefusal?: ProjectBounds['recordRefusal']): Interceptor {
   return (next) => async (request) => {
     try {
       return await next(request);
@@ -27,7 +27,7 @@ export function mapErrors(log: Log, noteRefusal?: ProjectBounds['noteRefusal']):
       if (error instanceof Refusal && error.reason === 'LIMIT_EXCEEDED') {
         const { of } = error.metadata;
         const limit = LIMIT_NAMES.find((name) => name === of) ?? 'other';
-        noteRefusal?.(limit, classOfMethod(request.method));
+        recordRefusal?.(limit, classOfMethod(request.method));
       }
       throw asConnectError(error, request.method.name, log);
     }

@@ -23,7 +23,7 @@ import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
 import { asConnectError } from './error-mapping.ts';
-import { noteCaller } from './slots.ts';
+import { recordCaller } from './slots.ts';
 
 /** The only version of the Connect protocol (API-12); a missing version counts as this one. */
 const PROTOCOL_VERSION = '1';
@@ -61,7 +61,7 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
       if (wanted !== null) await deps.positions.waitFor(wanted, waiter);
       const toCallerError = (error: unknown) => callerError(error, context, deps.log);
       const ratedProject = ratedProjectOf(context, principal);
-      noteCaller(context, principal, { toCallerError, ...(ratedProject && { ratedProject }) });
+      recordCaller(context, principal, { toCallerError, ...(ratedProject && { ratedProject }) });
     } catch (error) {
       throw callerError(error, context, deps.log);
     }
@@ -79,7 +79,7 @@ function callerError(error: unknown, { signal, method }: HandlerContext, log: Lo
 }
 
 /** Reverts the count of a call without a credential when it succeeds. */
-export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
+export const recordAnonymousSuccess: Interceptor = (next) => async (request) => {
   const answer = await next(request);
   request.contextValues.get(admissionKey)?.();
   return answer;

@@ -16,10 +16,10 @@ export const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressio
  * The same for requests: bytes that cannot be decompressed are the caller's mistake, INVALID_FIELD.
  * The framework reports a truncated body as its own fault, because zlib only lacks input.
  *
- * @param noteBroken called with the encoding of each body that cannot be decompressed
+ * @param recordBroken called with the encoding of each body that cannot be decompressed
  */
 export function requestCompressions(
-  noteBroken: (encoding: string) => void,
+  recordBroken: (encoding: string) => void,
 ): readonly Compression[] {
   return COMPRESSIONS.map((compression) => ({
     ...compression,
@@ -28,7 +28,7 @@ export function requestCompressions(
         return await compression.decompress(bytes, bytesMax);
       } catch (error) {
         if (!isCallersFault(error)) throw error;
-        noteBroken(compression.name);
+        recordBroken(compression.name);
         const message = `The body cannot be decompressed as ${compression.name}: it is truncated or corrupt`;
         throw toConnectError(invalidField('Content-Encoding', message));
       }

@@ -50,7 +50,7 @@ export function heldSlotOf(values: ContextValues): HeldSlot | undefined {
 }
 
 /** Records the caller, for `requestGate`. Throws an Error without `releaseSlots`: a bug. */
-export function noteCaller(
+export function recordCaller(
   { values, method, signal }: HandlerContext,
   principal: Principal,
   { toCallerError, ratedProject }: Pick<HeldSlot, 'toCallerError' | 'ratedProject'>,

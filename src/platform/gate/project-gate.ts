@@ -162,7 +162,7 @@ class Gate implements ProjectGate {
       try {
         await this.#wait(queue, caller, call);
       } finally {
-        this.#letGo(queue, kind, party);
+        this.#forget(queue, kind, party);
       }
     }
     let isHeld = true;
@@ -170,7 +170,7 @@ class Gate implements ProjectGate {
       if (!isHeld) return;
       isHeld = false;
       queue.end(name, this.#slots(kind, party));
-      this.#letGo(queue, kind, party);
+      this.#forget(queue, kind, party);
     };
     return { release };
   }
@@ -224,7 +224,7 @@ class Gate implements ProjectGate {
   }
 
   /** Drops an empty queue. */
-  #letGo(queue: CallQueue, kind: CallClass, party: string): void {
+  #forget(queue: CallQueue, kind: CallClass, party: string): void {
     if (queue.isEmpty) this.#queues.get(kind)?.delete(party);
   }
 
@@ -299,8 +299,8 @@ class BodiesUnderWay {
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      takeBack(this.#ofParties, party, bytes);
-      takeBack(this.#ofCallers, name, bytes);
+      subtract(this.#ofParties, party, bytes);
+      subtract(this.#ofCallers, name, bytes);
     };
   }
 }
@@ -313,7 +313,7 @@ function sum({ bytes, bodies } = NOTHING, more: UnderWay): UnderWay {
   return { bytes: bytes + more.bytes, bodies: bodies + more.bodies };
 }
 
-function takeBack(counts: Map<string, UnderWay>, key: string, bytes: number): void {
+function subtract(counts: Map<string, UnderWay>, key: string, bytes: number): void {
   const left = sum(counts.get(key), { bytes: -bytes, bodies: -1 });
   if (left.bodies > 0) counts.set(key, left);
   else counts.delete(key);
@@ -324,7 +324,7 @@ export interface ProjectBounds {
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
   /** Counts a call refused because of a limit of its project. */
-  readonly noteRefusal: (limit: string, kind: CallClass) => void;
+  readonly recordRefusal: (limit: string, kind: CallClass) => void;
 }
 
 /** The gate and the rates of ingest, over the current limits of each project, with metrics. */
@@ -340,13 +340,13 @@ export function openProjectBounds(options: {
     'Calls refused because a project had reached a limit',
     ['limit', 'class'],
   );
-  const noteRefusal = (limit: string, kind: CallClass): void => {
+  const recordRefusal = (limit: string, kind: CallClass): void => {
     refusals.inc({ limit, class: kind });
   };
   const gate = createProjectGate({
     clock,
     limits: (party) => limitsOfParty(limits, party),
-    onRefusal: noteRefusal,
+    onRefusal: recordRefusal,
   });
   metrics.gauge(
     'svc_gate_calls',
@@ -362,9 +362,9 @@ export function openProjectBounds(options: {
   const ingestRates = new IngestRates({
     clock,
     limits: (project) => limits.of(project),
-    onRefusal: (limit) => noteRefusal(limit, 'write'),
+    onRefusal: (limit) => recordRefusal(limit, 'write'),
   });
-  return { gate, ingestRates, noteRefusal };
+  return { gate, ingestRates, recordRefusal };
 }
 
 const PROJECT_PARTY = /^projects\/([^/]+)$/;

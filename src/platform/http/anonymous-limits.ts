@@ -73,8 +73,8 @@ export function createAnonymousLimits({
         throw tooManyRequests('Too many requests without a credential', waitMs);
       }
       return () => {
-        ofAddress.giveBackTo(network);
-        if (isStranger) ofStrangers.giveBackTo('');
+        ofAddress.refund(network);
+        if (isStranger) ofStrangers.refund('');
         // Deleted first, so that the oldest entry is the one with the oldest success.
         knownUntilMs.delete(network);
         knownUntilMs.set(network, clock.elapsed() + KNOWN_MS);

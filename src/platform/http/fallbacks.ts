@@ -116,11 +116,11 @@ const statusLines: Readonly<Record<string, string>> = {
  * @param note counts one, by Node's error code
  */
 export function clientErrorListener(
-  note: (code: string) => void,
+  record: (code: string) => void,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
   return (error, socket) => {
     const code = error.code ?? 'unknown';
-    note(code);
+    record(code);
     // A reset connection has no reader left; one with bytes on the way must not get a second head.
     if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
       socket.destroy();

@@ -92,9 +92,9 @@ export async function openMetricsServer(options: {
     },
   );
   let refused: ReturnType<typeof metrics.counter<'cause'>> | undefined;
-  const noteRefused = (cause: string) => refused?.inc({ cause });
-  guardRequests(server, { settings: { ...hosts, trustedProxy: null }, noteRefused });
-  server.on('clientError', clientErrorListener(noteRefused));
+  const recordRefused = (cause: string) => refused?.inc({ cause });
+  guardRequests(server, { settings: { ...hosts, trustedProxy: null }, recordRefused });
+  server.on('clientError', clientErrorListener(recordRefused));
   server.maxConnections = 100;
   await listenOn('SVC_METRICS_LISTEN', address, async () => {
     server.listen({ ...address });

@@ -18,7 +18,7 @@ import { PROBE_PATHS } from './operations.ts';
 export interface RequestGuardOptions {
   readonly settings: Pick<Settings, 'publicUrl' | 'allowedHosts' | 'trustedProxy'>;
   /** Counts a request that was refused, by its cause. */
-  readonly noteRefused: (cause: string) => void;
+  readonly recordRefused: (cause: string) => void;
 }
 
 /** One year, the minimum for browsers' own lists. */
@@ -47,7 +47,7 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
 /**
  * Returns a function that decides whether a request may continue, and answers those that may not.
  */
-export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
+export function createGuard({ settings, recordRefused }: RequestGuardOptions) {
   const problemOfHost = createHostCheck(settings);
   const proxies = settings.trustedProxy && createAddressList(settings.trustedProxy);
   const isPublicHttps = settings.publicUrl?.startsWith('https:') === true;
@@ -73,7 +73,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
     const mayAskByAnyName = problem?.cause === 'unknown_host' && isProbe(request);
     if (problem && !mayAskByAnyName) {
       const { cause, status, message } = problem;
-      noteRefused(cause);
+      recordRefused(cause);
       const refusal = new Refusal('WRONG_HOST', message);
       refuse(response, { status, refusal });
       return false;
@@ -85,7 +85,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
     }
     request.url = originForm(request.url ?? '/');
     if (!isPastProxy(request)) return true;
-    noteRefused('past_proxy');
+    recordRefused('past_proxy');
     const message =
       'Only the proxy in front of the service (SVC_TRUSTED_PROXY) may use plain http: ' +
       'use the https address';

@@ -170,7 +170,7 @@ function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: bool
     'Requests refused before routing, by cause',
     ['cause'],
   );
-  guardRequests(app.server, { settings, noteRefused: (cause) => refused.inc({ cause }) });
+  guardRequests(app.server, { settings, recordRefused: (cause) => refused.inc({ cause }) });
   boundConnections(app.server, {
     isTls,
     clock,

@@ -93,7 +93,7 @@ export class MailQueue {
   }
 
   /** Counts a mail that is not sent because too many of its kind were requested. */
-  noteLimited(kind: MailKind): void {
+  recordLimited(kind: MailKind): void {
     this.#mails.inc({ kind, outcome: 'limited' });
     this.#deps.log.warn({ kind, part: 'mail' }, 'A mail is not sent: too many were requested');
   }
@@ -127,7 +127,7 @@ export class MailQueue {
       this.#running++;
       void next
         .run()
-        .catch((error: unknown) => this.#noteFault(next.kind, error))
+        .catch((error: unknown) => this.#recordFault(next.kind, error))
         .finally(() => {
           this.#running--;
           this.#next();
@@ -145,7 +145,7 @@ export class MailQueue {
   }
 
   /** Handles any fault of a first attempt or a retry, except the server's rejection. */
-  #noteFault(kind: MailKind, error: unknown): void {
+  #recordFault(kind: MailKind, error: unknown): void {
     this.#mails.inc({ kind, outcome: 'failed' });
     this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
   }

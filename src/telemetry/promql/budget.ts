@@ -102,7 +102,7 @@ export class Budget {
   }
 
   /** Releases memory that is no longer used. */
-  giveBackBytes(count: number): void {
+  releaseBytes(count: number): void {
     this.#bytes -= count;
   }
 }

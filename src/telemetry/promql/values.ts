@@ -258,8 +258,8 @@ export function arrayBytes(array: ColumnArray): number {
  * Returns the memory of arrays that are no longer read. Returning an array twice would let a query
  * exceed its budget.
  */
-export function giveBack(budget: Budget, ...arrays: readonly ColumnArray[]): void {
-  for (const array of arrays) budget.giveBackBytes(arrayBytes(array));
+export function release(budget: Budget, ...arrays: readonly ColumnArray[]): void {
+  for (const array of arrays) budget.releaseBytes(arrayBytes(array));
 }
 
 /**
@@ -308,7 +308,7 @@ function tooLong(): PromqlError {
 export function assertRoom(series: number, { count }: Pick<Grid, 'count'>, budget: Budget): void {
   const bytes = series * columnBytes(count);
   budget.takeBytes(bytes);
-  budget.giveBackBytes(bytes);
+  budget.releaseBytes(bytes);
 }
 
 /** The same number at each of `count` steps. */
@@ -384,7 +384,7 @@ export class PinnedArrays {
       bytes += arrayBytes(array);
     };
     for (const input of inputs) visitArrays(input, count);
-    budget.giveBackBytes(bytes);
+    budget.releaseBytes(bytes);
   }
 }
 

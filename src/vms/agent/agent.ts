@@ -124,7 +124,7 @@ class Agent implements RunningAgent {
       clock,
       random,
       send: options.send ?? createSender(clock),
-      onOutcome: (batch, outcome) => this.#noteOutcome(batch, outcome),
+      onOutcome: (batch, outcome) => this.#recordOutcome(batch, outcome),
     });
   }
 
@@ -206,14 +206,14 @@ class Agent implements RunningAgent {
     this.#shipper.notice();
   }
 
-  #noteOutcome({ rows }: BufferedBatch, outcome: SendOutcome): void {
+  #recordOutcome({ rows }: BufferedBatch, outcome: SendOutcome): void {
     const { log, clock } = this.#options;
     if (outcome.kind === 'stored') {
       if (this.#sendFault !== '') log.info({}, 'The service accepts rows again');
       this.#sendFault = '';
       this.#counts.sentRows += rows.length;
       this.#lastSentMs = clock.now();
-      for (const rejected of outcome.rejected) this.#noteRejected(rejected);
+      for (const rejected of outcome.rejected) this.#recordRejected(rejected);
     } else if (outcome.kind === 'refused') {
       this.#dropped(rows.length, outcome.message);
     } else if (outcome.message !== this.#sendFault) {
@@ -223,7 +223,7 @@ class Agent implements RunningAgent {
     this.#writeStatus();
   }
 
-  #noteRejected({ reason, series, message }: Rejected): void {
+  #recordRejected({ reason, series, message }: Rejected): void {
     const times = this.#rejected.get(reason) ?? 0;
     this.#rejected.set(reason, times + 1);
     if (times > 0) return;

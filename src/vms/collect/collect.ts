@@ -255,7 +255,7 @@ class FleetCollect implements RunningCollect {
       sendAs: () => readEnrolment(folder, undefined, 'collect'),
       send: this.#send,
       retire: createRetirer(clock),
-      onOutcome: (of, batch, outcome) => this.#noteOutcome(of, batch, outcome),
+      onOutcome: (of, batch, outcome) => this.#recordOutcome(of, batch, outcome),
       onDropped: (of, dropped, why) => {
         this.#of(of).dropped += dropped;
         log.error({ project: of, rows: dropped }, `Rows were dropped: ${why}`);
@@ -274,7 +274,7 @@ class FleetCollect implements RunningCollect {
     return sent;
   }
 
-  #noteOutcome(project: string, { rows }: BufferedBatch, outcome: SendOutcome): void {
+  #recordOutcome(project: string, { rows }: BufferedBatch, outcome: SendOutcome): void {
     const { log, clock } = this.#options;
     const sent = this.#of(project);
     if (outcome.kind === 'stored') {

@@ -29,9 +29,9 @@ import {
   isAway,
   isBeforeRetirement,
   type LayoutPlan,
-  noteObserved,
-  noteUnevaluated,
   type Route,
+  recordObserved,
+  recordUnevaluated,
   type WatchedProject,
   type WatchedVm,
   watchedVm,
@@ -125,7 +125,7 @@ function foldRow(context: RowContext, i: number): void {
   const observedMs = batch.observedMs[i] ?? 0;
   const power = powerIn(batch, i);
   const away = isAway(vm.facts, observedMs, power);
-  noteObserved(vm.facts, observedMs, power);
+  recordObserved(vm.facts, observedMs, power);
   if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);
   if (routes.length === 0) return;
   const row = rowOf(batch, i);
@@ -302,7 +302,7 @@ export function bufferOf(
       project.instances++;
     } else overQuota.push(rule.rule.rule);
   }
-  noteUnevaluated(project, vm, key, overQuota);
+  recordUnevaluated(project, vm, key, overQuota);
   if (buffer.instances.length === 0) return undefined;
   vm.buffers.set(key, buffer);
   return buffer;

@@ -65,7 +65,7 @@ import {
   retireVm,
   setInstanceQuota,
 } from './state.ts';
-import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
+import { addSilentVms, recordLastObservations } from './telemetry-silence.ts';
 import { passTime } from './tick.ts';
 
 /** The ports in which the uses of the pipeline differ. */
@@ -156,7 +156,7 @@ export function catchUpRules(
     const { isNeeded, take, join } = beginCatchUp(state, placed.entry);
     const stored = isNeeded ? (past?.entries(placed) ?? EMPTY) : EMPTY;
     const joining = defer(() => {
-      if (isNeeded && past?.observed) noteObserved(state, placed.entry, past.observed);
+      if (isNeeded && past?.observed) recordObserved(state, placed.entry, past.observed);
       const joined = inSlices(join(), pacer);
       return isObservable(joined) ? joined : of(joined);
     });
@@ -201,13 +201,13 @@ function isMarker(placed: PlacedEntry): placed is PlacedMarker {
   return placed.entry.kind === 'rules';
 }
 
-function noteObserved(
+function recordObserved(
   state: EvaluationState,
   { upserts, atMs }: RulesEntry,
   observed: NonNullable<Past['observed']>,
 ): void {
   for (const project of new Set(upserts.map((rule) => rule.project))) {
-    noteLastObservations(state, observed(project, atMs));
+    recordLastObservations(state, observed(project, atMs));
   }
 }
 
@@ -219,7 +219,7 @@ export function createState(seed?: EvaluationSeed, into = emptyState()): Evaluat
   for (const limit of seed?.limits ?? []) setInstanceQuota(into, limit);
   for (const retired of seed?.retired ?? []) retireVm(into, retired);
   for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
-  noteLastObservations(into, seed?.observed ?? []);
+  recordLastObservations(into, seed?.observed ?? []);
   allAtOnce(addSilentVms(into));
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   seedIncidents(into);
@@ -273,7 +273,7 @@ export function timeOf(entry: LogEntry): number {
  * Records the facts, from rows and history, of VMs that fell silent before the log's floor, once
  * all of the log has been folded. From then on, rules on the age of telemetry evaluate them.
  */
-export function noteKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
-  noteLastObservations(state, observed);
+export function recordKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
+  recordLastObservations(state, observed);
   allAtOnce(addSilentVms(state));
 }

@@ -397,14 +397,14 @@ function appendAge(
 function advanceAge(instance: Instance, row: BufferedRow): void {
   const { current, rule, events } = instance;
   const { firing, firedMs, startedMs } = current;
-  const note = (event: TimelineEvent): void => {
+  const record = (event: TimelineEvent): void => {
     if (events.length === 0 && instance.recomputedFromMs === undefined) {
       instance.before = firing ? { firedMs, startedMs } : undefined;
     }
     events.push(event);
   };
   const silentFromMs = silenceBegun(instance, row.observedMs);
-  if (passTo(instance, current, row.observedMs)) note(firedByAge(instance));
+  if (passTo(instance, current, row.observedMs)) record(firedByAge(instance));
   const fired = current.firing
     ? { startedMs: current.startedMs, firedMs: current.firedMs }
     : undefined;
@@ -414,7 +414,7 @@ function advanceAge(instance: Instance, row: BufferedRow): void {
   if (!arrive(current, rule.rule, observationOf(row), isOpenInstance(instance))) return;
   if (fired) rememberFiring(instance, fired, row.observedMs);
   const { startMs } = current;
-  note({
+  record({
     kind: 'recoverable',
     observedMs: row.observedMs,
     startedMs: startMs,

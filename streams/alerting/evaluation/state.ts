@@ -353,7 +353,7 @@ function reofferQuota(project: WatchedProject): void {
 }
 
 /** Records the rules that do not evaluate one series, replacing those recorded before. */
-export function noteUnevaluated(
+export function recordUnevaluated(
   project: WatchedProject,
   vm: WatchedVm,
   buffer: string,
@@ -367,7 +367,7 @@ export function noteUnevaluated(
 
 /** Called when the VM is removed. */
 function forgetUnevaluated(project: WatchedProject, vm: WatchedVm): void {
-  for (const buffer of vm.unevaluated.keys()) noteUnevaluated(project, vm, buffer, []);
+  for (const buffer of vm.unevaluated.keys()) recordUnevaluated(project, vm, buffer, []);
 }
 
 /** Removes the rule for this VM only. */
@@ -375,7 +375,7 @@ function withoutRule(project: WatchedProject, vm: WatchedVm, rule: string): void
   for (const [buffer, rules] of vm.unevaluated) {
     if (!rules.includes(rule)) continue;
     const others = rules.filter((other) => other !== rule);
-    noteUnevaluated(project, vm, buffer, others);
+    recordUnevaluated(project, vm, buffer, others);
   }
 }
 
@@ -435,7 +435,7 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
  * Records an observation. One without a power state keeps the known one, until the hypervisor has
  * been silent for longer than the tolerance.
  */
-export function noteObserved(
+export function recordObserved(
   facts: VmFacts,
   observedMs: number,
   reported: ReportedPowerState,

@@ -35,8 +35,8 @@ import {
   factsOf,
   fellSilentIn,
   type LastObservation,
-  noteObserved,
   projectFacts,
+  recordObserved,
   type WatchedProject,
   type WatchedVm,
   watchedVm,
@@ -61,13 +61,13 @@ export function blindWindow(lastTickMs: number, atMs: number): Stretch {
 }
 
 /** Records the facts of VMs from before the log, from rows and history. */
-export function noteLastObservations(
+export function recordLastObservations(
   state: EvaluationState,
   observed: Iterable<LastObservation>,
 ): void {
   for (const { project, vm, observedMs, power = 'UNREPORTED', datacenter } of observed) {
     const facts = factsOf(projectFacts(state, project), vm);
-    if (observedMs !== undefined) noteObserved(facts, observedMs, power);
+    if (observedMs !== undefined) recordObserved(facts, observedMs, power);
     if (datacenter !== undefined) facts.datacenter = datacenter;
   }
 }

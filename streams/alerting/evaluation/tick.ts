@@ -19,7 +19,7 @@ import {
   factsOf,
   projectFacts,
 } from './state.ts';
-import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-silence.ts';
+import { blindWindow, recordLastObservations, silenceEdges } from './telemetry-silence.ts';
 
 /** Advances time to a tick. @returns the changes */
 export function* passTime(
@@ -47,7 +47,7 @@ function takeLivenessReport(
   atMs: number,
 ): void {
   state.outages = new Map(livenessReport.outages.map((outage) => [outage.datacenter, outage]));
-  noteLastObservations(state, livenessReport.placed);
+  recordLastObservations(state, livenessReport.placed);
   for (const { project, vm } of livenessReport.clockAhead) {
     factsOf(projectFacts(state, project), vm).aheadMs = atMs;
   }

@@ -111,7 +111,7 @@ export interface TransitionFilter {
    * Steps caused by an actor of these kinds, by these machines, or with these events. The events
    * belong to machines other than those.
    */
-  readonly acts?: {
+  readonly actions?: {
     readonly kinds: readonly Actor['kind'][];
     readonly machines: readonly string[];
     readonly events: readonly string[];

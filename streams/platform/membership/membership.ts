@@ -404,7 +404,7 @@ class Member implements Membership {
         for await (const message of read) {
           const record = this.#roster.take(message, clock.elapsed());
           if (record?.node === this.node) this.#renewed(record, message);
-          this.#noteGiven();
+          this.#recordGiven();
           this.#look();
           this.#changed.wake();
           if (signal.aborted) return;
@@ -507,7 +507,7 @@ class Member implements Membership {
   /** Updates the live members and this member's shares, and notifies listeners of a change. */
   #look(): void {
     const { version } = this.#roster;
-    if (version !== this.#lookedAt) this.#noteLive();
+    if (version !== this.#lookedAt) this.#recordLive();
     this.#lookedAt = version;
     const standing = `${version} ${this.#life} ${this.#mayAct()}`;
     if (standing === this.#standing && this.#given.size === 0) return;
@@ -521,7 +521,7 @@ class Member implements Membership {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  #noteLive(): void {
+  #recordLive(): void {
     const live = this.#roster.live();
     const nodes = live.map(({ node, state }) => `${node} ${state}`).join();
     if (nodes === this.#liveNodes) return;
@@ -539,7 +539,7 @@ class Member implements Membership {
     const planned = this.#roster.plan(isSettled);
     const changes = isRefused
       ? planned.filter(({ owner }) => owner !== this.node)
-      : [...planned, ...this.#takenBack(planned, isSettled)];
+      : [...planned, ...this.#reverted(planned, isSettled)];
     if (changes.length === 0) return;
     for (const { share, owner, sequence } of changes) {
       if (owner !== this.node) this.#given.set(share, sequence);
@@ -557,7 +557,7 @@ class Member implements Membership {
   }
 
   /** Cancels handovers that no longer apply: a row of its own decides against the previous one. */
-  #takenBack(planned: readonly LeaseChange[], isSettled: boolean): LeaseChange[] {
+  #reverted(planned: readonly LeaseChange[], isSettled: boolean): LeaseChange[] {
     if (!isSettled) return [];
     const shares = new Set(planned.map(({ share }) => share));
     const left = [...this.#given.keys()].filter((share) => !shares.has(share));
@@ -565,7 +565,7 @@ class Member implements Membership {
   }
 
   /** Forgets a handover once a later row of the share has been read. */
-  #noteGiven(): void {
+  #recordGiven(): void {
     for (const [share, sequence] of this.#given) {
       if (this.#roster.leaseSequence(share) > sequence) this.#given.delete(share);
     }

@@ -267,8 +267,11 @@ t.test('DUR-17: a row without a commit is found', async (t) => {
   });
   const { code, text } = await verify(planted);
   t.equal(code, 1, text);
-  t.match(text, /alpha .* BROKEN: of no commit\n/);
-  t.match(text, /alpha: of no commit: The row of credential planted belongs to no commit/);
+  t.match(text, /alpha .* BROKEN: not attributable to a commit\n/);
+  t.match(
+    text,
+    /alpha: not attributable to a commit: The row of credential planted comes from no commit/,
+  );
   t.match(text, /beta .* holds\n/);
   const elsewhere = changed(t, sound, {
     'control.db': `INSERT INTO instances (project, machine, instance, ${columns})

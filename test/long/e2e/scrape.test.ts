@@ -76,10 +76,10 @@ class Written {
       collectorKey,
     );
     if (status !== 200) throw new Error(`WriteSamples: ${JSON.stringify(body)}`);
-    for (const row of rows) this.#note(row);
+    for (const row of rows) this.#record(row);
   }
 
-  #note({ vmName, displayName, observedUnixMs, vcpus, state, readings }: Row): void {
+  #record({ vmName, displayName, observedUnixMs, vcpus, state, readings }: Row): void {
     const own = { project: 'demo', datacenter: 'DC-1', vm: vmName, vm_name: displayName };
     const all: readonly Reading[] = [
       ...readings,

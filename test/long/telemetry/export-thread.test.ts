@@ -95,10 +95,10 @@ t.test('projects take turns: a project with many exports does not go first', asy
   const first = busy.map((project) => t.rejects(ask(project, gone.signal), /gone/));
   await settle();
   const order: string[] = [];
-  const note = async (project: string) => {
+  const record = async (project: string) => {
     order.push(await ask(project));
   };
-  const asked = [...Array.from({ length: 6 }, () => note('demo')), note('other')];
+  const asked = [...Array.from({ length: 6 }, () => record('demo')), record('other')];
   await settle();
   gone.abort(new Error('gone'));
   await Promise.all([...first, ...asked]);

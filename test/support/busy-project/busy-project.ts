@@ -70,7 +70,7 @@ export async function startBusyProject(
   options: BusyOptions = {},
 ): Promise<BusyProject> {
   const { vms = 500, hasMarkup = false, mounts = 1, areMountsFull = false } = options;
-  const note = options.onProgress ?? (() => {});
+  const record = options.onProgress ?? (() => {});
   const folder = dataFolder(scope);
   const [endpoint, mail] = await Promise.all([startEndpoints(scope), startMailServer(scope)]);
   const platform = await startPlatform(scope);
@@ -85,29 +85,29 @@ export async function startBusyProject(
     SVC_GROUP_WAIT_SECONDS: '0',
     SVC_CI_ISSUERS: platform.setting,
   });
-  note('the service runs');
+  record('the service runs');
   const limits = ['--instances', '50000', '--destinations', '12'];
   await admin(folder, 'limits', 'set', 'demo', ...limits);
   const elsewhereKey = await collectorKey(folder, 'DC-2');
   const people = await invitePeople(program);
-  note('people are signed in');
+  record('people are signed in');
   const markup = (text: string): string => (hasMarkup ? `<b>${text}</b>` : text);
   const destinations = await createDestinations(program, endpoint, markup);
   await saveRules(program, destinations, markup);
-  note('rules are applied');
+  record('rules are applied');
   await trustWorkflows(platform, program, people.owner, markup);
   const agents = await enrolAgents(people.owner, program);
   const scenario: Scenario = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
   const senders = { elsewhereKey, agents, vms };
   await writeHistory(program, senders, scenario);
-  note(`readings of ${vms} VMs are written`);
+  record(`readings of ${vms} VMs are written`);
   const { baseUrl: origin, projectName } = program.demo;
   const around = { origin, projectName, owner: people.owner, mail, url: endpoint('accepts') };
   await createFurtherDestinations({ ...around, markup });
-  note('there is a destination of each kind');
+  record('there is a destination of each kind');
   await actOn(people, program, markup);
   await giveAccess({ ...people, projectName: program.demo.projectName, markup });
-  note('incidents are acted on');
+  record('incidents are acted on');
   return {
     program,
     origin,

@@ -179,10 +179,10 @@ class CountingBudget extends Budget {
   }
 
   /** Bytes that are returned at once were only a check, and nothing was made. */
-  override giveBackBytes(count: number): void {
+  override releaseBytes(count: number): void {
     if (count === this.#newest) this.taken -= count;
     this.#newest = 0;
-    super.giveBackBytes(count);
+    super.releaseBytes(count);
   }
 }
 

@@ -33,8 +33,8 @@ import {
   HISTORY_FILE,
   type LostStretch,
   loadProgress,
-  noteLostStretch,
   openHistoryFile,
+  recordLostStretch,
 } from '../history-file.ts';
 import type { VmRows } from '../rows.ts';
 import { type StartWorker, SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
@@ -192,10 +192,10 @@ export class History implements HistoryReader {
   }
 
   /** Records that rows of a time range are lost for good: queries report it from now on. */
-  noteLost(stretch: LostStretch): void {
+  recordLost(stretch: LostStretch): void {
     const database = openHistoryFile(this.#path);
     try {
-      noteLostStretch(database, stretch, this.#clock.now() - this.#retentionMs);
+      recordLostStretch(database, stretch, this.#clock.now() - this.#retentionMs);
     } finally {
       database.close();
     }

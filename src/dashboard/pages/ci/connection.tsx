@@ -15,7 +15,7 @@ import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
-import { ConnectionActs } from './connection-acts.tsx';
+import { ConnectionActions } from './connection-actions.tsx';
 import { Exchanges } from './exchanges.tsx';
 import { ClaimTable, Variables } from './parts.tsx';
 import { type Connection, useConnection } from './queries.ts';
@@ -47,7 +47,7 @@ export function Page({ parameters }: PageProps): VNode {
             <h1 class="name">{value.displayName}</h1>
             <Standing connection={value} />
             <Facts connection={value} />
-            <ConnectionActs
+            <ConnectionActions
               projectName={projectName}
               connection={value}
               onChanged={connection.reload}

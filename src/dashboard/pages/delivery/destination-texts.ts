@@ -81,7 +81,7 @@ export const texts = localized({
     updated: 'Changed',
     overlap: 'Previous secret valid until',
     resourceName: 'Resource name',
-    acts: 'Actions',
+    actions: 'Actions',
     test: 'Send test',
     testEffect: 'The message is marked as a test.',
     testPaused: 'The destination is paused. Resume it first.',

@@ -25,7 +25,7 @@ import {
 } from '../alerting/incidents/incident-deliveries.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
-import { DestinationActs, RuleNames } from './destination-acts.tsx';
+import { DestinationActions, RuleNames } from './destination-actions.tsx';
 import { StatusBadge, StatusReason } from './destination-status.tsx';
 import { texts as all } from './destination-texts.ts';
 import {
@@ -83,7 +83,7 @@ export function Page({ parameters }: PageProps): VNode {
                 onRotated={rotated}
               />
             )}
-            <DestinationActs
+            <DestinationActions
               project={project}
               destination={destination}
               rules={rulesNaming(rules, name)}

@@ -2,7 +2,7 @@
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
-  acts: 'Actions',
+  actions: 'Actions',
   actionsFor: (who: string) => `Actions for ${who}`,
   role: 'Role',
   roles: {

@@ -18,7 +18,7 @@ import { nowMs } from '../../data/clock.ts';
 import { type ListLoader, useListing } from '../../data/listing.ts';
 import { query } from '../../router/location.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
-import { CreateKey, type Key, RevokeKey, RotateKey } from './key-acts.tsx';
+import { CreateKey, type Key, RevokeKey, RotateKey } from './key-actions.tsx';
 
 const texts = all.keys;
 
@@ -62,7 +62,7 @@ interface KeyTableProps {
   readonly of: ListLoader<Key>;
   readonly empty: ComponentChildren;
   /** Content of the last column. */
-  readonly acts?: (key: Key) => ComponentChildren;
+  readonly actions?: (key: Key) => ComponentChildren;
   /** Page and title of a key's owner, if keys have several owners. */
   readonly owner?: { href(key: Key): string; title(key: Key): string };
   /** True if its owner is disabled: the key then grants no access, whatever its own state. */
@@ -106,7 +106,7 @@ export function KeyTable(props: KeyTableProps): VNode {
   );
 }
 
-function columnsOf({ acts, owner, isOwnerDisabled }: KeyTableProps): Column<Key>[] {
+function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<Key>[] {
   return [
     {
       key: 'name',
@@ -139,7 +139,9 @@ function columnsOf({ acts, owner, isOwnerDisabled }: KeyTableProps): Column<Key>
       phone: 'hide',
       cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
     },
-    ...(acts ? [{ key: 'acts', title: all.acts, align: 'right' as const, cell: acts }] : []),
+    ...(actions
+      ? [{ key: 'acts', title: all.actions, align: 'right' as const, cell: actions }]
+      : []),
   ];
 }
 
@@ -192,7 +194,7 @@ export interface OwnerKeysProps {
   readonly onChanged?: () => void;
 }
 
-type Act =
+type Action =
   | { readonly kind: 'create'; readonly like?: Key }
   | { readonly kind: 'rotate' | 'revoke'; readonly key: Key };
 
@@ -208,8 +210,8 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
     if (before.current !== basis) list.reload();
     before.current = basis;
   }, [basis, list.reload]);
-  const act = useSignal<Act | undefined>(undefined);
-  const open = (next: Act): void => {
+  const act = useSignal<Action | undefined>(undefined);
+  const open = (next: Action): void => {
     act.value = next;
   };
   const close = (): void => {
@@ -234,7 +236,7 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
         of={list}
         empty={<p>{isForeign ? texts.noneForeign : texts.none}</p>}
         isOwnerDisabled={() => isDisabled}
-        acts={(key) => <Acts of={key} blocked={blocked} isForeign={isForeign} open={open} />}
+        actions={(key) => <Actions of={key} blocked={blocked} isForeign={isForeign} open={open} />}
       />
       <CreateKey
         parent={parent}
@@ -266,12 +268,12 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
   );
 }
 
-interface ActsProps extends Pick<OwnerKeysProps, 'blocked' | 'isForeign'> {
+interface ActionsProps extends Pick<OwnerKeysProps, 'blocked' | 'isForeign'> {
   readonly of: Key;
-  readonly open: (act: Act) => void;
+  readonly open: (act: Action) => void;
 }
 
-function Acts({ of: key, blocked, isForeign, open }: ActsProps): VNode | null {
+function Actions({ of: key, blocked, isForeign, open }: ActionsProps): VNode | null {
   if (!isLive(key)) return null;
   const rotate: MenuItem = {
     key: 'rotate',

@@ -13,7 +13,7 @@ import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { texts } from './access-texts.ts';
 import { OwnerKeys } from './keys.tsx';
-import { type Member, titleOfMember } from './member-acts.tsx';
+import { type Member, titleOfMember } from './member-actions.tsx';
 
 const ROWS = 1_000;
 

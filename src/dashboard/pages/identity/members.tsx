@@ -23,12 +23,12 @@ import {
   RemoveMember,
   RevokeInvitation,
   titleOfMember,
-} from './member-acts.tsx';
+} from './member-actions.tsx';
 
 const ROWS = 200;
 const POLL_SECONDS = 30;
 
-type Act = { readonly kind: 'role' | 'remove'; readonly member: Member };
+type Action = { readonly kind: 'role' | 'remove'; readonly member: Member };
 
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
@@ -85,11 +85,11 @@ interface MembersProps {
 }
 
 function Members({ members, isWhole, own, list }: MembersProps): VNode {
-  const act = useSignal<Act | undefined>(undefined);
+  const act = useSignal<Action | undefined>(undefined);
   const close = (): void => {
     act.value = undefined;
   };
-  const open = (next: Act) => {
+  const open = (next: Action) => {
     act.value = next;
   };
   const asked = act.value;
@@ -124,7 +124,7 @@ function Members({ members, isWhole, own, list }: MembersProps): VNode {
   );
 }
 
-function columnsFor(own: string | undefined, open: (act: Act) => void): Column<Member>[] {
+function columnsFor(own: string | undefined, open: (act: Action) => void): Column<Member>[] {
   const { members } = texts;
   return [
     {
@@ -153,9 +153,9 @@ function columnsFor(own: string | undefined, open: (act: Act) => void): Column<M
     },
     {
       key: 'acts',
-      title: texts.acts,
+      title: texts.actions,
       align: 'right',
-      cell: (member) => <Acts member={member} isOwn={member.name === own} open={open} />,
+      cell: (member) => <Actions member={member} isOwn={member.name === own} open={open} />,
     },
   ];
 }
@@ -179,16 +179,16 @@ function Address({ email, unprovenEmail }: Member): VNode {
   );
 }
 
-interface ActsProps {
+interface ActionsProps {
   readonly member: Member;
   readonly isOwn: boolean;
-  readonly open: (act: Act) => void;
+  readonly open: (act: Action) => void;
 }
 
 /**
  * Members who may not change others still have actions in their own row: their keys, and leaving.
  */
-function Acts({ member, isOwn, open }: ActsProps): VNode | null {
+function Actions({ member, isOwn, open }: ActionsProps): VNode | null {
   const isOwner = mayDo('OWNER');
   if (!isOwner && !isOwn) return null;
   const items: MenuItem[] = [
@@ -294,7 +294,7 @@ function invitationColumns(revoke: (invitation: Invitation) => void): Column<Inv
     },
     {
       key: 'acts',
-      title: texts.acts,
+      title: texts.actions,
       align: 'right',
       cell: (invitation) => (
         <button

@@ -17,7 +17,7 @@ import { pathIfAny, pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
-import { DeleteAccount, DisableAccount, EditAccount, EnableAccount } from './account-acts.tsx';
+import { DeleteAccount, DisableAccount, EditAccount, EnableAccount } from './account-actions.tsx';
 import { OwnerKeys } from './keys.tsx';
 import type { Account } from './use-service-accounts.ts';
 
@@ -65,7 +65,7 @@ function Shown({ account, loader, project }: ShownProps): VNode {
         </NoticeBox>
       )}
       <Facts account={account} project={project} />
-      <Acts account={account} loader={loader} project={project} />
+      <Actions account={account} loader={loader} project={project} />
       <h2>{texts.keys}</h2>
       <OwnerKeys
         parent={account.name}
@@ -114,14 +114,14 @@ function Facts({ account, project }: { account: Account; project: string }): VNo
   );
 }
 
-type Act = 'edit' | 'disable' | 'enable' | 'delete';
+type Action = 'edit' | 'disable' | 'enable' | 'delete';
 
-function Acts({ account, loader, project }: ShownProps): VNode {
-  const act = useSignal<Act | undefined>(undefined);
-  const open = (which: Act) => () => {
+function Actions({ account, loader, project }: ShownProps): VNode {
+  const act = useSignal<Action | undefined>(undefined);
+  const open = (which: Action) => () => {
     act.value = which;
   };
-  const dialog = (which: Act) => ({
+  const dialog = (which: Action) => ({
     account,
     isOpen: act.value === which,
     onSaved: loader.set,

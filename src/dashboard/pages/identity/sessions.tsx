@@ -94,7 +94,7 @@ function columnsFor(end: (session: Session) => void): Column<Session>[] {
     },
     {
       key: 'end',
-      title: texts.acts,
+      title: texts.actions,
       align: 'right',
       cell: (session) =>
         session.current ? (

@@ -57,7 +57,7 @@ export const texts = localized({
     method: 'Signed in with',
     created: 'Started',
     used: 'Last used',
-    acts: 'Actions',
+    actions: 'Actions',
     current: 'This session',
     end: 'End',
     endOf: (agent: string) => `End the session of ${agent}`,

@@ -35,7 +35,7 @@ export function ExpandedMonitoring({ vm, title, onChanged }: ExpandedMonitoringP
       <h2 id="expanded">{texts.title}</h2>
       <p class="weak">{texts.about}</p>
       {expanded && <State expanded={expanded} />}
-      {expanded && <Acts vm={vm} expanded={expanded} title={title} onChanged={onChanged} />}
+      {expanded && <Actions vm={vm} expanded={expanded} title={title} onChanged={onChanged} />}
     </section>
   );
 }
@@ -83,7 +83,7 @@ function State({ expanded }: { readonly expanded: Expanded }): VNode {
   );
 }
 
-function Acts(props: ExpandedMonitoringProps & { readonly expanded: Expanded }): VNode | null {
+function Actions(props: ExpandedMonitoringProps & { readonly expanded: Expanded }): VNode | null {
   const { vm, expanded, title, onChanged } = props;
   const enrol = useMutation('ProjectService', 'enrolVm');
   const isAsking = useSignal(false);

@@ -410,7 +410,7 @@ class Evaluator {
       throughMs: lastLook(look),
     });
     const columns = selectVector({ series, look, lookbackMs, wanted, bridges }, this.#budget);
-    if (wanted === 'values') this.#noteBridges(bridges, selector.span);
+    if (wanted === 'values') this.#recordBridges(bridges, selector.span);
     const value: VectorValue = { type: 'vector', series: columns };
     if (isShared) {
       this.#pinned.pin(value);
@@ -419,7 +419,7 @@ class Evaluator {
     return value;
   }
 
-  #noteBridges({ series, oldestMs, toleranceMs }: Bridges, span: Span): void {
+  #recordBridges({ series, oldestMs, toleranceMs }: Bridges, span: Span): void {
     if (series === 0) return;
     const text =
       `a value older than ${toleranceMs / 1000} s stands for a missing one in ${series} series, ` +
@@ -445,7 +445,7 @@ class Evaluator {
       evaluateTimes: (argument) => noted(this.#times(argument, grid)),
       evaluateRange: (argument) => {
         const { range, columns, copiedBytes } = this.#range(argument, grid);
-        this.#noteHoles(call, argument, range);
+        this.#recordHoles(call, argument, range);
         if (columns !== null) inputs.push(columns);
         if (!ONE_COLUMN.has(call.func.name)) assertRoom(range.series.length, grid, this.#budget);
         rangeBytes += copiedBytes;
@@ -453,14 +453,14 @@ class Evaluator {
       },
     };
     const output = this.#made(implementation(context), inputs);
-    this.#budget.giveBackBytes(rangeBytes);
+    this.#budget.releaseBytes(rangeBytes);
     return output;
   }
 
   /**
    * A rate over a gap says nothing about the time in the gap, but Prometheus computes it anyway.
    */
-  #noteHoles({ func, span }: Call, argument: Expr, range: RangeValue): void {
+  #recordHoles({ func, span }: Call, argument: Expr, range: RangeValue): void {
     const { gapToleranceMs, annotations } = this.#options;
     const isSampled = unwrapped(argument).kind === 'matrixSelector';
     if (!Number.isFinite(gapToleranceMs) || !isSampled || !RATES.has(func.name)) return;

@@ -5,9 +5,9 @@
 import type { Expr } from '../ast.ts';
 import type { Matcher } from '../matcher.ts';
 import {
-  giveBack,
   Labels,
   METRIC_NAME,
+  release,
   takePresence,
   takeValues,
   type VectorValue,
@@ -40,7 +40,7 @@ export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
       }
       context.budget.takeSamples(found.length);
     }
-    locator.giveBack();
+    locator.release();
     return absentAt(context, found);
   },
 };
@@ -48,7 +48,7 @@ export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
 /** 1 where `found` is 0. `found` becomes a part of the result. */
 function absentAt(context: CallContext, found: Uint8Array): VectorValue {
   if (!found.includes(0)) {
-    giveBack(context.budget, found);
+    release(context.budget, found);
     return { type: 'vector', series: [] };
   }
   const values = takeValues(found.length, context.budget).fill(1);

@@ -1,8 +1,8 @@
 /** Conversions between scalars, vectors and times, and sorting of vectors. */
 import {
   type Grid,
-  giveBack,
   Labels,
+  release,
   type ScalarValue,
   takePresence,
   takeValues,
@@ -56,7 +56,7 @@ function scalarOfVector(context: CallContext): ScalarValue {
       elements[step] = 1;
     }
   }
-  giveBack(budget, elements);
+  release(budget, elements);
   return { type: 'scalar', values };
 }
 

@@ -5,7 +5,7 @@
  */
 import { KahanSum } from '../kahan.ts';
 import { invalidQuantile, quantileOf } from '../quantile.ts';
-import { type Column, giveBack, takeColumn, takeValues } from '../values.ts';
+import { type Column, release, takeColumn, takeValues } from '../values.ts';
 import { argumentSpan, rangeArgument, scalarArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction, Window, WindowFunction } from './function.ts';
 import { overlapMuch, segmentsOf, type WindowSegments } from './window-segments.ts';
@@ -143,7 +143,7 @@ function quantileOverTime(context: CallContext): ReturnType<PromqlFunction> {
     if (warning !== undefined) context.annotations.warn(warning, span);
     const count = to - from;
     if (sorted.length < count) {
-      giveBack(budget, sorted);
+      release(budget, sorted);
       sorted = takeValues(2 * count, budget);
     }
     for (let i = 0; i < count; i++) sorted[i] = values[from + i] as number;
@@ -151,7 +151,7 @@ function quantileOverTime(context: CallContext): ReturnType<PromqlFunction> {
   });
   const range = rangeArgument(context, 1);
   const series = evaluateWindows(context, range, overRuns(kernel), { dependsOnStep: true });
-  giveBack(budget, sorted);
+  release(budget, sorted);
   return { type: 'vector', series };
 }
 
@@ -177,7 +177,7 @@ function summing(average: boolean): SeriesKernel {
     if (overlapMuch(bounds) && slideSums(windows, average, out)) return;
     corrections = takeValues(bounds.count, budget);
     eachWindow(windows, out);
-    giveBack(budget, corrections);
+    release(budget, corrections);
     // Kernels outlive the query.
     corrections = NONE;
   };
@@ -269,8 +269,8 @@ function slideSums(windows: SeriesWindows, average: boolean, out: Column): boole
   const tailCorrections = takeValues(stretches.count, budget);
   const room = { segments, parts, corrections, tails, tailCorrections };
   const isDone = addStacks(windows, room, average, out);
-  giveBack(budget, parts.values, parts.present, corrections, tails, tailCorrections);
-  budget.giveBackBytes(segments.heldBytes);
+  release(budget, parts.values, parts.present, corrections, tails, tailCorrections);
+  budget.releaseBytes(segments.heldBytes);
   return isDone;
 }
 
@@ -389,8 +389,8 @@ function slideMaxima(windows: SeriesWindows, scan: SeriesKernel, out: Column): v
     out.values[step] = greaterOf(tails[first] as number, head);
     out.present[step] = 1;
   }
-  giveBack(budget, maxima, present, tails);
-  budget.giveBackBytes(heldBytes);
+  release(budget, maxima, present, tails);
+  budget.releaseBytes(heldBytes);
 }
 
 /** NaN is less than any number; of equal values, such as 0 and -0, the first is returned. */

@@ -87,7 +87,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
       out.values[step] = change * factor;
       out.present[step] = 1;
     }
-    corrections?.giveBack();
+    corrections?.release();
   };
 }
 
@@ -182,7 +182,7 @@ interface Corrections {
    */
   addTo(change: number, from: number, to: number): number;
   /** Call after the last use. */
-  giveBack(): void;
+  release(): void;
 }
 
 /** The cheaper method for these windows: find all resets of the runs, or scan each window. */
@@ -248,8 +248,8 @@ class KnownResets implements Corrections {
     this.samples = this.#count === 0 ? 0 : bounds.visits;
   }
 
-  giveBack(): void {
-    this.#budget.giveBackBytes(this.#positions.length * RESET_BYTES);
+  release(): void {
+    this.#budget.releaseBytes(this.#positions.length * RESET_BYTES);
   }
 
   #push(position: number, lost: number): void {
@@ -306,7 +306,7 @@ class WindowScan implements Corrections {
     return corrected;
   }
 
-  giveBack(): void {
+  release(): void {
     // It holds no memory.
   }
 

@@ -7,9 +7,9 @@ import type { Budget } from '../budget.ts';
 import { PromqlError } from '../errors.ts';
 import {
   type Column,
-  giveBack,
   type RangeSeries,
   type RangeValue,
+  release,
   type SampleRun,
   type SeriesColumn,
   takeColumn,
@@ -84,7 +84,7 @@ export function evaluateWindows(
     const column = takeColumn(grid.count, budget);
     kernel({ runs: series.runs, bounds, range, budget }, column);
     if (!column.present.includes(1)) {
-      giveBack(budget, column.values, column.present);
+      release(budget, column.values, column.present);
       continue;
     }
     if (bounds.count < grid.count) repeatFirst(column);
@@ -96,7 +96,7 @@ export function evaluateWindows(
     seen.add(labels.key);
     columns.push({ labels, values: column.values, present: column.present });
   }
-  locator.giveBack();
+  locator.release();
   return columns;
 }
 
@@ -151,7 +151,7 @@ export function overRuns(kernel: BatchKernel): SeriesKernel {
       budget.takeSamples(samples);
       kernel(batch, out);
     }
-    joined.giveBack();
+    joined.release();
   };
 }
 
@@ -175,7 +175,7 @@ class JoinedWindow {
    */
   join(runs: readonly SampleRun[], run: number, base: number, from: number, count: number): void {
     if (this.values.length < count) {
-      this.giveBack();
+      this.release();
       this.timesMs = takeValues(2 * count, this.#budget);
       this.values = takeValues(2 * count, this.#budget);
     }
@@ -191,8 +191,8 @@ class JoinedWindow {
     }
   }
 
-  giveBack(): void {
-    if (this.values !== NONE) giveBack(this.#budget, this.timesMs, this.values);
+  release(): void {
+    if (this.values !== NONE) release(this.#budget, this.timesMs, this.values);
   }
 }
 
@@ -238,7 +238,7 @@ const BOUNDS_BYTES = 2 * Int32Array.BYTES_PER_ELEMENT;
 
 /**
  * Finds the samples of each step's window in a series, moving only forward. Its bounds are charged
- * to the budget until `giveBack`.
+ * to the budget until `release`.
  */
 export class WindowLocator {
   readonly #range: RangeValue;
@@ -258,8 +258,8 @@ export class WindowLocator {
   }
 
   /** Call when the bounds are no longer read. */
-  giveBack(): void {
-    this.#budget.giveBackBytes(this.#bounds.count * BOUNDS_BYTES);
+  release(): void {
+    this.#budget.releaseBytes(this.#bounds.count * BOUNDS_BYTES);
   }
 
   /** Valid until the next call, which overwrites the same arrays. */

@@ -67,10 +67,10 @@ class Planner implements Plan {
       case 'string':
         return true;
       case 'vectorSelector':
-        this.#noteSelector(node);
+        this.#recordSelector(node);
         return node.at !== null;
       case 'matrixSelector':
-        this.#noteSelector(node.selector);
+        this.#recordSelector(node.selector);
         return node.selector.at !== null;
       case 'subquery':
         this.isInvariant(node.expr);
@@ -88,7 +88,7 @@ class Planner implements Plan {
     }
   }
 
-  #noteSelector(selector: VectorSelector): void {
+  #recordSelector(selector: VectorSelector): void {
     const key = selectorKey(selector);
     if (this.#seen.has(key)) this.repeated.add(key);
     this.#seen.add(key);

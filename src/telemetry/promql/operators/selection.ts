@@ -110,7 +110,7 @@ export class Bridges {
     this.#exempt = exempt;
   }
 
-  note(labels: Labels, oldestMs: number): void {
+  record(labels: Labels, oldestMs: number): void {
     if (oldestMs <= this.toleranceMs || this.#exempt.has(labels.get(METRIC_NAME))) return;
     this.series++;
     this.oldestMs = Math.max(this.oldestMs, oldestMs);
@@ -145,14 +145,14 @@ export function selectVector(selection: VectorSelection, budget: Budget): Series
   for (const { labels, runs } of series) {
     column ??= takeColumn(look.count, budget);
     const { found, oldestMs } = fill(column, runs, selection);
-    if (found > 0) selection.bridges?.note(labels, oldestMs);
+    if (found > 0) selection.bridges?.record(labels, oldestMs);
     budget.takeSamples(found);
     budget.check();
     if (found === 0) continue;
     columns.push({ labels, ...column });
     column = null;
   }
-  if (column !== null) budget.giveBackBytes(columnBytes(look.count));
+  if (column !== null) budget.releaseBytes(columnBytes(look.count));
   return columns;
 }
 

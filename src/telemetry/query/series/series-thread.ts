@@ -91,7 +91,7 @@ export class SeriesThread {
       for (const { finds } of this.#plans.values()) finds.clear();
       this.#plans.recount();
     }
-    this.#letGo(project);
+    this.#forget(project);
     const series =
       this.#projects.get(project) ??
       new ProjectSeries(project, {
@@ -115,7 +115,7 @@ export class SeriesThread {
   }
 
   /** Between two queries: evicts whole projects until the bound holds, the requested one last. */
-  #letGo(asked: string): void {
+  #forget(asked: string): void {
     let count = 0;
     for (const { labelSets } of this.#projects.values()) count += labelSets;
     const others = [...this.#projects.keys()].filter((project) => project !== asked);

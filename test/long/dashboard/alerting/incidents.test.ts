@@ -67,9 +67,9 @@ t.test(
         'noopener noreferrer',
         'the external page gets no information',
       );
-      const acts = page.locator('.sticky-acts');
-      await acts.getByText('Firing and reminders continue').waitFor();
-      const acknowledge = acts.getByRole('button', { name: 'Acknowledge' });
+      const actions = page.locator('.sticky-acts');
+      await actions.getByText('Firing and reminders continue').waitFor();
+      const acknowledge = actions.getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
       t.ok(box && box.height >= 44, 'the touch target is large enough');
       t.ok(box && box.y + box.height <= 740, 'and it is on the screen');

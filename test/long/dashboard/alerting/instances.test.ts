@@ -42,7 +42,7 @@ t.test('an alert instance', needs('chromium'), async (t) => {
         'the page uses the names in its own response',
       );
       const reason = page.locator('.summary');
-      await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
+      await reason.getByText('readings breached 3 times, for at most 5 min').waitFor();
       t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
       const runs = page.getByRole('table', { name: 'Runs of breaching readings' });
       t.same(await lastCells(runs), [

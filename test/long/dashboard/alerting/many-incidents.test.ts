@@ -47,7 +47,7 @@ t.test(
       const table = page.getByRole('table', { name: 'Incidents' });
       const foot = page.locator('.list-foot');
       await foot.getByText(`${FIRST} rows so far.`).waitFor();
-      t.equal(await table.getAttribute('aria-rowcount'), '-1', 'the total is unknown');
+      t.equal(await table.getAttribute('aria-rowcount'), '-1', 'the total number is unknown');
       const more = foot.getByRole('button', { name: 'Load more' });
       for (let loaded = FIRST; loaded < INCIDENTS; loaded += MORE) {
         await more.click();

@@ -45,7 +45,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     t.ok(await gap.locator('path.lane-missing').count(), 'missing data is hatched');
     t.equal(await lane(page, 'vm-1').locator('path.lane-firing').count(), 1);
     const preview = page.locator('.rule-preview');
-    await preview.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
+    await preview.getByText('The rule would have fired once, on 1 of 2 VMs.').waitFor();
     await preview.getByText(/Nothing is saved or sent/).waitFor();
     await preview.getByText('All histories were read.').waitFor();
     await preview
@@ -111,7 +111,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await page.getByText('The rule has changed and is being evaluated again').waitFor();
     await page.getByText('This preview matches the rule as shown here.').waitFor();
     t.equal(await none.count(), 1);
-    t.equal(await page.evaluate('svcTestOlder'), 0, 'it was never shown in between');
+    t.equal(await page.evaluate('svcTestOlder'), 0, 'and it was not shown in between');
     await page.unroute('**/PreviewAlertRule');
     t.same(problems, []);
   });
@@ -140,7 +140,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       await page.mouse.move(x, y + 30);
       await page.mouse.move(x, y + 60);
       await page.locator('.limit-line [role=slider]:not([aria-valuenow="99"])').waitFor();
-      t.equal(await threshold.inputValue(), '99', 'the rule changes on release');
+      t.equal(await threshold.inputValue(), '99', 'the rule changes when the line is released');
       const shown = await line.getAttribute('aria-valuetext');
       await page.mouse.up();
       await page.getByText(`Means ${shown}.`).waitFor();
@@ -184,10 +184,10 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       await page.getByRole('button', { name: '190 more' }).click();
       await page.getByRole('button', { name: '170 more' }).waitFor();
       t.equal(await page.locator('button.lane').count(), 30);
-      await page.getByText('the last 12 h. It saves nothing').waitFor();
+      await page.getByText('the last 12 h. Nothing is saved').waitFor();
       await page.getByText('Takes longer').waitFor();
       await page.getByRole('button', { name: 'Preview the last 7 d' }).click();
-      await page.getByText('the last 7 d. It saves nothing').waitFor();
+      await page.getByText('the last 7 d. Nothing is saved').waitFor();
       await page.getByText('This preview matches the rule as shown here.').waitFor();
       t.match(
         await page.locator('button.lane').first().innerText(),

@@ -71,7 +71,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.reload();
       await name.waitFor();
       t.equal(await name.inputValue(), MARKUP, 'input survives a reload');
-      await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
+      await page.getByText('The rule would have fired once, on 1 of 2 VMs.').waitFor();
       await press(
         page,
         page.getByRole('button', {

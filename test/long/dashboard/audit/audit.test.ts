@@ -140,9 +140,9 @@ t.test('the audit trail', needs('chromium'), async (t) => {
   await t.test(
     'DASH-13: an incident links to all its steps, and loading steps are not shown as absent',
     async (t) => {
-      let letGo = () => {};
+      let release = () => {};
       const held = new Promise<void>((resolve) => {
-        letGo = resolve;
+        release = resolve;
       });
       await page.route(`**/svc.${LIST}`, async (route) => {
         await held;
@@ -152,7 +152,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       await page.locator('.incident details .loading .shown').first().waitFor();
       await page.getByRole('link', { name: 'In the audit trail' }).waitFor();
       t.equal(await page.getByText('No steps are recorded.').count(), 0);
-      letGo();
+      release();
       await page.locator('.incident .step-list li').first().waitFor();
       await page.unroute(`**/svc.${LIST}`);
       await page.getByRole('link', { name: 'In the audit trail' }).click();
@@ -181,9 +181,9 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await row('sustained').waitFor();
     const all = await stepsOf(visitor, projectName, '');
     // Pages of three, so that there are several; the third responds when released.
-    let [pages, letGo] = [0, () => {}];
+    let [pages, release] = [0, () => {}];
     const held = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     await page.route('**/svc.audit.v1.AuditService/ListTransitions', async (route) => {
       pages += 1;
@@ -200,7 +200,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     const partly = await saved(page);
     t.match(partly.name, /-incomplete\.jsonl$/);
     t.same(partly.lines, all.slice(0, 6));
-    letGo();
+    release();
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText(`All ${all.length} steps are in the file.`).waitFor();
     t.same((await saved(page)).lines, all, 'the export continued where it was stopped');

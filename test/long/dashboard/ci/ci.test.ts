@@ -140,7 +140,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     await main.getByText('Runs for pull requests and merge queues are never trusted').waitFor();
     t.match(
       await main.innerText(),
-      /Claims: event_name, ref, head_ref\.\s+The pairing code is still good/,
+      /Claims: event_name, ref, head_ref\.\s+The pairing code is still valid/,
     );
 
     t.equal((await prove(setupId, code, OPEN)).status, 200);

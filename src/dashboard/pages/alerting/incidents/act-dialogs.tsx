@@ -16,7 +16,7 @@ import { fieldOf, latestUntilMs, untilOf, untilText } from './incident-words.ts'
 
 const NOTE_CHARS_MAX = 1_000;
 
-interface ActDialogProps {
+interface ActionDialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   /** Number of affected incidents. */
@@ -30,7 +30,7 @@ export interface NoteDraft {
   readonly note: string;
 }
 
-interface AcknowledgeProps extends ActDialogProps {
+interface AcknowledgeProps extends ActionDialogProps {
   readonly draft: Draft<NoteDraft>;
   readonly onAcknowledge: (note: string) => void;
 }
@@ -81,7 +81,7 @@ export interface UntilDraft {
   readonly until: string;
 }
 
-interface SnoozeProps extends ActDialogProps {
+interface SnoozeProps extends ActionDialogProps {
   readonly draft: Draft<UntilDraft>;
   readonly onSnooze: (untilMs: number) => void;
 }

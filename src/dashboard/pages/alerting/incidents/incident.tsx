@@ -14,7 +14,7 @@ import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { IncidentMaintenance } from '../maintenance/maintenance-mark.tsx';
-import { IncidentActs } from './incident-acts.tsx';
+import { IncidentActions } from './incident-actions.tsx';
 import { IncidentDeliveries } from './incident-deliveries.tsx';
 import { IncidentFacts } from './incident-facts.tsx';
 import { IncidentHistory } from './incident-history.tsx';
@@ -108,7 +108,7 @@ function Incident(props: IncidentProps): VNode {
       {isOpen(incident) && (
         <IncidentMaintenance projectName={projectName} ruleName={ruleName} vmName={vmName} />
       )}
-      <IncidentActs
+      <IncidentActions
         incident={incident}
         onSaved={(saved) => {
           // The response to a change has neither timeline nor silent VMs.

@@ -33,7 +33,7 @@ import {
   untilText,
   valueText,
 } from './incident-words.ts';
-import { SeveralActs } from './several-acts.tsx';
+import { SeveralActions } from './several-actions.tsx';
 import { useIncidents } from './use-incidents.ts';
 
 export function Page({ parameters }: PageProps): VNode {
@@ -87,7 +87,7 @@ export function Page({ parameters }: PageProps): VNode {
           </>
         )}
       </DataView>
-      <SeveralActs projectName={projectName} rows={shown} chosen={chosen} onDone={list.change} />
+      <SeveralActions projectName={projectName} rows={shown} chosen={chosen} onDone={list.change} />
     </>
   );
 }

@@ -19,7 +19,7 @@ export const texts = localized({
   until: 'Until',
   note: 'Note',
   by: 'Planned by',
-  acts: 'Actions',
+  actions: 'Actions',
   everything: 'Everything',
   rule: (name: string) => `Rule ${name}`,
   vm: (name: string) => `VM ${name}`,

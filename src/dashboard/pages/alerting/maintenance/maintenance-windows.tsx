@@ -177,7 +177,7 @@ function columnsOf(
     },
     {
       key: 'end',
-      title: texts.acts,
+      title: texts.actions,
       cell: (window) =>
         mayEnd(window) && (
           <ActionButton needs="EDITOR" look="quiet" onPress={() => onEnd(window)}>

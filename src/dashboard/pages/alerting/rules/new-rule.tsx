@@ -11,7 +11,7 @@ import { pageTitles } from '../../../layout/texts.ts';
 import { navigate, query, setQuery } from '../../../router/location.ts';
 import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
-import { isStale } from './rule-acts.tsx';
+import { isStale } from './rule-actions.tsx';
 import { RuleEditor } from './rule-editor.tsx';
 import { blankRule, fieldsOf, type RuleFields } from './rule-fields.ts';
 import type { RuleChoices } from './rule-form.tsx';

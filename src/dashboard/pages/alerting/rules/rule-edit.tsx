@@ -10,7 +10,7 @@ import type { Draft } from '../../../data/draft.ts';
 import { isUnsettled, useMutation, useSaved } from '../../../data/mutation.ts';
 import { idOf } from '../../../data/names.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
-import { isStale, type SavedRule, useStale } from './rule-acts.tsx';
+import { isStale, type SavedRule, useStale } from './rule-actions.tsx';
 import { RuleConflict } from './rule-conflict.tsx';
 import { RuleEditor, type SaveRule } from './rule-editor.tsx';
 import { differencesOf, fieldsOf, type RuleFields, type RuleSpec } from './rule-fields.ts';

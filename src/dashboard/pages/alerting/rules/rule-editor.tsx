@@ -8,7 +8,7 @@ import { MutationStatus } from '../../../components/mutation-status.tsx';
 import { unitOf } from '../../../data/catalogue.ts';
 import { isUnsettled, type Mutation } from '../../../data/mutation.ts';
 import type { RequestOf } from '../../../data/rpc-types.ts';
-import type { SavedRule } from './rule-acts.tsx';
+import type { SavedRule } from './rule-actions.tsx';
 import { quantityText, type RuleFields } from './rule-fields.ts';
 import { type RuleChoices, RuleForm } from './rule-form.tsx';
 import { texts } from './rule-texts.ts';

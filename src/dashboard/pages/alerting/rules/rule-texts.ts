@@ -158,7 +158,7 @@ export const texts = localized({
     yes: 'yes',
     no: 'no',
   },
-  acts: {
+  actions: {
     pause: 'Pause',
     resume: 'Resume',
     remove: 'Delete',

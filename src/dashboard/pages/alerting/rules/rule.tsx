@@ -21,7 +21,7 @@ import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { RuleMaintenance } from '../maintenance/maintenance-mark.tsx';
-import { RuleActs, type SavedRule } from './rule-acts.tsx';
+import { RuleActions, type SavedRule } from './rule-actions.tsx';
 import { type EditDraft, RuleEdit } from './rule-edit.tsx';
 import { fieldsOf, type RuleSpec } from './rule-fields.ts';
 import type { RuleChoices } from './rule-form.tsx';
@@ -91,7 +91,7 @@ function RulePage({ project, rule, spec, loader }: RulePageProps): VNode {
         names={choices.vms}
       />
       <Links project={project} rule={rule} />
-      <RuleActs
+      <RuleActions
         project={project}
         rule={rule}
         spec={spec}

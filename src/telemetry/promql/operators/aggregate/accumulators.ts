@@ -7,9 +7,9 @@ import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import {
   type Column,
-  giveBack,
   Labels,
   METRIC_NAME,
+  release,
   type SeriesColumn,
   takeColumn,
   takeLabels,
@@ -143,7 +143,7 @@ export class Sum implements Accumulator {
     for (let i = 0; i < sums.length; i++) {
       sums[i] = (sums[i] as number) + (corrections[i] as number);
     }
-    giveBack(this.#budget, corrections);
+    release(this.#budget, corrections);
     return this.#column;
   }
 }
@@ -220,8 +220,8 @@ export class Average implements Accumulator {
       const count = this.#carried?.[i] === 1 ? 1 : (this.#counts[i] as number);
       values[i] = (values[i] as number) / count + (this.#corrections[i] as number) / count;
     }
-    giveBack(this.#budget, this.#corrections, this.#counts);
-    if (this.#carried !== null) giveBack(this.#budget, this.#carried);
+    release(this.#budget, this.#corrections, this.#counts);
+    if (this.#carried !== null) release(this.#budget, this.#carried);
     return this.#column;
   }
 }
@@ -330,7 +330,7 @@ export class Variance implements Accumulator {
       const variance = (values[i] as number) / (this.#counts[i] as number);
       values[i] = this.#isRoot ? Math.sqrt(variance) : variance;
     }
-    giveBack(this.#budget, this.#means, this.#counts);
+    release(this.#budget, this.#means, this.#counts);
     return this.#column;
   }
 }

@@ -9,9 +9,9 @@ import { goQuote } from '../../format-go.ts';
 import { invalidQuantile, quantileOf } from '../../quantile.ts';
 import {
   type Column,
-  giveBack,
   isAnyPresent,
   type Labels,
+  release,
   type SeriesColumn,
   seriesColumn,
   takeColumn,
@@ -188,7 +188,7 @@ function quantileColumn(
       column.present[i] = 1;
     }
   }
-  giveBack(budget, gathered, row);
+  release(budget, gathered, row);
   return column;
 }
 

@@ -40,7 +40,7 @@ export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColu
       if (present === undefined || member === undefined) return [];
       return [seriesColumn(member.labels, member.values, present)];
     });
-    heaps.giveBack();
+    heaps.release();
     return series;
   });
 }
@@ -147,9 +147,9 @@ class Heaps {
     this.#sizes.fill(0);
   }
 
-  giveBack(): void {
+  release(): void {
     const { byteLength } = this.#sizes;
-    this.#budget.giveBackBytes(byteLength + this.#indexes.byteLength + this.#values.byteLength);
+    this.#budget.releaseBytes(byteLength + this.#indexes.byteLength + this.#values.byteLength);
   }
 
   /** Keeps `index` if it is among the best `kept` of the heap. */

@@ -8,8 +8,8 @@ import type { Budget } from '../../budget.ts';
 import { mergeSeries } from '../../merge-series.ts';
 import {
   type Column,
-  giveBack,
   type Labels,
+  release,
   type ScalarValue,
   type SeriesColumn,
   seriesColumn,
@@ -102,7 +102,7 @@ function combine({ op, bool }: Binary, combination: Combination, budget: Budget)
     if (isLeft && (rhs.present === null || keepCommon(present, rhs.present))) {
       return { values: kept, present };
     }
-    giveBack(budget, present);
+    release(budget, present);
     return null;
   }
   const present = commonPresence(lhs.present, rhs.present, budget);
@@ -126,7 +126,7 @@ function commonPresence(
   const present = takePresence(lhs.length, budget);
   present.set(lhs);
   if (keepCommon(present, rhs)) return present;
-  giveBack(budget, present);
+  release(budget, present);
   return null;
 }
 
@@ -159,7 +159,7 @@ function ofVectors(
       }
     }
   }
-  budget.giveBackBytes(heldBytes);
+  budget.releaseBytes(heldBytes);
   return vectorOf(mergeSeries(series, budget));
 }
 
@@ -196,11 +196,11 @@ function refuseFaults(
     const [many, one] = isLhsMany ? [lhs, rhs] : [rhs, lhs];
     if (one.length > 1) {
       anyMany ??= anyPresence(manySide, count, budget);
-      faults.noteOneSide(one, anyMany, budget);
+      faults.recordOneSide(one, anyMany, budget);
     }
-    if (many.length > 1 && one.length > 0) noteDoubles(faults, node, { many, one }, context);
+    if (many.length > 1 && one.length > 0) recordDoubles(faults, node, { many, one }, context);
   }
-  if (anyMany !== null && manySide.length !== 1) giveBack(budget, anyMany);
+  if (anyMany !== null && manySide.length !== 1) release(budget, anyMany);
   faults.throwFirst();
 }
 
@@ -210,7 +210,7 @@ interface Sides {
 }
 
 /** Series of the "many" side whose results would be the same series. */
-function noteDoubles(
+function recordDoubles(
   faults: MatchingFaults,
   node: Binary,
   { many, one }: Sides,
@@ -236,11 +236,11 @@ function noteDoubles(
     heldBytes += bytes;
     alike.set(key, [series]);
   }
-  budget.giveBackBytes(heldBytes);
+  budget.releaseBytes(heldBytes);
   if (alike.size === many.length) return;
   const matched = anyPresence(one, count, budget);
-  for (const doubles of alike.values()) faults.noteResults(doubles, matched, budget);
-  if (one.length > 1) giveBack(budget, matched);
+  for (const doubles of alike.values()) faults.recordResults(doubles, matched, budget);
+  if (one.length > 1) release(budget, matched);
 }
 
 /** Operators that compute a new value and therefore drop the metric name. */

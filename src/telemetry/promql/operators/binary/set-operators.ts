@@ -6,7 +6,7 @@ import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import { mergeSeries } from '../../merge-series.ts';
 import {
-  giveBack,
+  release,
   type SeriesColumn,
   seriesColumn,
   takePresence,
@@ -52,9 +52,9 @@ export function applySetOperator(
         op === 'and' ? within(series, where, budget) : outside(series, where, budget),
       );
     }
-    if (where !== null && others.length > 1) giveBack(budget, where);
+    if (where !== null && others.length > 1) release(budget, where);
   }
-  budget.giveBackBytes(heldBytes);
+  budget.releaseBytes(heldBytes);
   const pick = (series: SeriesColumn) => kept.get(series) ?? [];
   if (op !== 'or') return vectorOf(lhs.series.flatMap(pick));
   return vectorOf(mergeSeries([...lhs.series, ...rhs.series.flatMap(pick)], budget));
@@ -87,7 +87,7 @@ function filter(
   const left = takePresence(present.length, budget);
   left.set(present);
   if (keep(left, where)) return seriesColumn(labels, values, left);
-  giveBack(budget, left);
+  release(budget, left);
   return null;
 }
 

@@ -115,13 +115,13 @@ export class MatchingFaults {
    * Checks series of one group on the side that must be unique. `others`: where the other side has
    * any series; elsewhere Prometheus does not check.
    */
-  noteOneSide(series: readonly SeriesColumn[], others: Uint8Array, budget: Budget): void {
+  recordOneSide(series: readonly SeriesColumn[], others: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, others, budget);
     if (clash === null || clash.step >= this.#when) return;
     const side = this.#matching.cardinality === 'one-to-many' ? 'left' : 'right';
     const group = labelsText(matchedLabels(this.#matching)(clash.later.labels));
     const pair = `[${labelsText(clash.later.labels)}, ${labelsText(clash.earlier.labels)}]`;
-    this.#note(
+    this.#record(
       clash.step,
       `found duplicate series for the match group ${group} on the ${side} hand-side of the ` +
         `operation: ${pair};many-to-many matching not allowed: matching labels must be unique ` +
@@ -130,17 +130,17 @@ export class MatchingFaults {
   }
 
   /** Checks series that would have the same result. `matched`: where they have a partner. */
-  noteResults(series: readonly SeriesColumn[], matched: Uint8Array, budget: Budget): void {
+  recordResults(series: readonly SeriesColumn[], matched: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, matched, budget);
     if (clash === null) return;
     const reason =
       this.#matching.cardinality === 'one-to-one'
         ? 'many-to-one matching must be explicit (group_left/group_right)'
         : 'grouping labels must ensure unique matches';
-    this.#note(clash.step + 0.5, `multiple matches for labels: ${reason}`);
+    this.#record(clash.step + 0.5, `multiple matches for labels: ${reason}`);
   }
 
-  #note(when: number, message: string): void {
+  #record(when: number, message: string): void {
     if (when >= this.#when) return;
     this.#when = when;
     this.#message = message;
@@ -179,6 +179,6 @@ function firstClash(
       before = i;
     }
   }
-  budget.giveBackBytes(bytes);
+  budget.releaseBytes(bytes);
   return clash;
 }

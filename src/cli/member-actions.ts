@@ -3,10 +3,10 @@
  */
 import { type ListedMember, MEMBERS_PATH, type MembersAnswer } from '../admin/member-routes.ts';
 import { count } from '../platform/table.ts';
-import type { AdminAct } from './admin-acts.ts';
+import type { AdminAction } from './admin-actions.ts';
 import { localTime, NOT_OBSERVED, table } from './client/output.ts';
 
-export const memberActs: readonly AdminAct[] = [
+export const memberActions: readonly AdminAction[] = [
   {
     name: 'members',
     summary: 'On NATS: show the processes that share the work, and what each of them owns',

@@ -1,10 +1,10 @@
 /** Actions of `svc admin` on the streams: their content and number of copies. */
 import { type ShownStream, STREAMS_PATH, type StreamsAnswer } from '../admin/stream-routes.ts';
 import { bytesText, count } from '../platform/table.ts';
-import type { AdminAct } from './admin-acts.ts';
+import type { AdminAction } from './admin-actions.ts';
 import { NOT_OBSERVED, table } from './client/output.ts';
 
-export const streamActs: readonly AdminAct[] = [
+export const streamActions: readonly AdminAction[] = [
   {
     name: 'streams',
     summary: 'Show the streams and their copies in the NATS cluster; --replicas changes the number',

@@ -27,13 +27,13 @@ import {
 import { texts } from './incident-texts.ts';
 import { placeOf, titleOf } from './incident-words.ts';
 
-type Act = 'acknowledge' | 'snooze';
+type Action = 'acknowledge' | 'snooze';
 type Result = ResponseOf<'AlertService', 'acknowledgeIncidents'>['results'][number];
 
 /** Maximum number of incidents per request. */
 const NAMES_MAX = 200;
 
-export interface SeveralActsProps {
+export interface SeveralActionsProps {
   readonly projectName: string;
   /** Displayed incidents; no others are changed. */
   readonly rows: readonly Incident[];
@@ -43,9 +43,9 @@ export interface SeveralActsProps {
   readonly onDone: (incidents: readonly Incident[]) => void;
 }
 
-export function SeveralActs(props: SeveralActsProps): VNode {
+export function SeveralActions(props: SeveralActionsProps): VNode {
   const { projectName, rows, chosen, onDone } = props;
-  const { act, names, marked, known, open, close } = useAct(rows, chosen);
+  const { act, names, marked, known, open, close } = useAction(rows, chosen);
   const refused = useSignal<readonly Result[]>([]);
   const draft = useDraft<NoteDraft>(`acknowledge several ${projectName}`, { note: '' });
   const untilDraft = useDraft<UntilDraft>(`snooze several ${projectName}`, { until: '' });
@@ -103,22 +103,22 @@ export function SeveralActs(props: SeveralActsProps): VNode {
   );
 }
 
-interface OpenAct {
+interface OpenAction {
   /** The open dialog. */
-  readonly act: Act | undefined;
+  readonly act: Action | undefined;
   /** Incidents affected by the dialog. */
   readonly names: string[];
   /** The selected rows. */
   readonly marked: readonly Incident[];
   /** Incidents of this and earlier dialogs, by name: they may have left the list. */
   readonly known: ReadonlyMap<string, Incident>;
-  open(act: Act): () => void;
+  open(act: Action): () => void;
   close(): void;
 }
 
 /** The dialog and its rows: the selected ones, or the focused one. */
-function useAct(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>): OpenAct {
-  const opened = useSignal<Act | undefined>(undefined);
+function useAction(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>): OpenAction {
+  const opened = useSignal<Action | undefined>(undefined);
   const names = useSignal<readonly string[]>([]);
   const { current: known } = useRef(new Map<string, Incident>());
   const close = (): void => {
@@ -127,7 +127,7 @@ function useAct(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>):
   // Under another filter, the incidents of the dialog may not be visible.
   useEffect(close, [chosen]);
   const marked = rows.filter(({ name }) => chosen.value.has(name));
-  const open = (act: Act) => () => {
+  const open = (act: Action) => () => {
     const incidents = marked.length > 0 ? marked : focusedRow(rows);
     if (incidents.length === 0 || incidents.length > NAMES_MAX || !mayDo('EDITOR')) return;
     for (const incident of incidents) known.set(incident.name, incident);
@@ -141,7 +141,7 @@ interface BarProps {
   readonly count: number;
   readonly chosen: Signal<ReadonlySet<string>>;
   readonly rows: readonly Incident[];
-  readonly onOpen: (act: Act) => () => void;
+  readonly onOpen: (act: Action) => () => void;
 }
 
 function Bar({ count, chosen, rows, onOpen }: BarProps): VNode {

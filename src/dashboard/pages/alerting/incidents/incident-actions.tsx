@@ -26,17 +26,17 @@ import {
 import { texts } from './incident-texts.ts';
 import { isOpen, snoozedUntilMs, untilText } from './incident-words.ts';
 
-type Act = 'acknowledge' | 'snooze';
+type Action = 'acknowledge' | 'snooze';
 
-export interface IncidentActsProps {
+export interface IncidentActionsProps {
   readonly incident: Incident;
   /** Called with the service's response: the updated incident. */
   readonly onSaved: (incident: Incident) => void;
 }
 
-export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
+export function IncidentActions({ incident, onSaved }: IncidentActionsProps): VNode {
   const { name } = incident;
-  const dialog = useSignal<Act | undefined>(undefined);
+  const dialog = useSignal<Action | undefined>(undefined);
   const draft = useDraft<NoteDraft>(`acknowledge ${name}`, { note: '' });
   const untilDraft = useDraft<UntilDraft>(`snooze ${name}`, { until: '' });
   const acknowledge = useMutation('AlertService', 'acknowledgeIncident');
@@ -67,8 +67,8 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
     if (draft.isTyped() && !isAcknowledged(incident)) dialog.value = 'acknowledge';
   }, [draft]);
 
-  const blocked = blockedActs(incident);
-  const open = (which: Act) => () => {
+  const blocked = blockedActions(incident);
+  const open = (which: Action) => () => {
     if (blocked[which] === undefined && mayDo('EDITOR')) dialog.value = which;
   };
   useShortcuts([
@@ -104,13 +104,13 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
 
 interface ButtonsProps {
   readonly incident: Incident;
-  readonly open: (which: Act) => () => void;
+  readonly open: (which: Action) => () => void;
   readonly unsnooze: Mutation<{ name: string }, Incident>;
 }
 
 function Buttons({ incident, open, unsnooze }: ButtonsProps): VNode {
   const { name } = incident;
-  const blocked = blockedActs(incident);
+  const blocked = blockedActions(incident);
   const isSnoozed = snoozedUntilMs(incident, nowMs.value) !== undefined;
   return (
     <div class="sticky-acts">
@@ -167,7 +167,7 @@ function isAcknowledged({ acknowledged }: Incident): boolean {
 }
 
 /** Why an action is not possible now, in words. */
-function blockedActs(incident: Incident): Readonly<Record<Act, string | undefined>> {
+function blockedActions(incident: Incident): Readonly<Record<Action, string | undefined>> {
   const snooze = isOpen(incident) ? undefined : texts.act.ended;
   return {
     snooze,

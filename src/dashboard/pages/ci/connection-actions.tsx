@@ -18,7 +18,7 @@ import { texts as allTexts } from './texts.ts';
 
 const texts = allTexts.connection;
 
-interface ActsProps {
+interface ActionsProps {
   readonly projectName: string;
   readonly connection: Connection;
   /** Called when the connection must be reloaded. */
@@ -26,9 +26,9 @@ interface ActsProps {
 }
 
 type Asking = 'edit' | 'disable' | 'enable' | 'remove' | undefined;
-type DialogProps = ActsProps & { readonly asking: Signal<Asking> };
+type DialogProps = ActionsProps & { readonly asking: Signal<Asking> };
 
-export function ConnectionActs(props: ActsProps): VNode {
+export function ConnectionActions(props: ActionsProps): VNode {
   const asking = useSignal<Asking>(undefined);
   const ask = (what: Asking) => () => {
     asking.value = what;

@@ -35,7 +35,7 @@ import { transitionTable } from './transition-table.ts';
 
 const project = { name: 'PROJECT' } as const;
 
-export const limitActs: readonly AdminAct[] = [
+export const limitActions: readonly AdminAction[] = [
   {
     name: 'limits show',
     summary: 'Show the limits of a project and their current use',
@@ -92,7 +92,7 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
 }
 
 /** One action of the operator. */
-export interface AdminAct {
+export interface AdminAction {
   /** Words on the command line: `project create`. */
   readonly name: string;
   readonly summary: string;
@@ -119,7 +119,7 @@ export interface AdminAct {
   readonly render: (answer: unknown) => string;
 }
 
-export const auditActs: readonly AdminAct[] = [
+export const auditActions: readonly AdminAction[] = [
   {
     name: 'transitions',
     summary:
@@ -156,7 +156,7 @@ export const auditActs: readonly AdminAct[] = [
   },
 ];
 
-export const collectorActs: readonly AdminAct[] = [
+export const collectorActions: readonly AdminAction[] = [
   {
     name: 'collectors',
     summary:
@@ -278,7 +278,7 @@ function keyTable(keys: readonly ListedCollectorKey[]): string {
   );
 }
 
-export const snapshotActs: readonly AdminAct[] = [
+export const snapshotActions: readonly AdminAction[] = [
   {
     name: 'snapshot',
     summary: 'On NATS: write a snapshot now, from which a new or long-absent member starts',
@@ -292,7 +292,7 @@ export const snapshotActs: readonly AdminAct[] = [
   },
 ];
 
-export const restoredActs: readonly AdminAct[] = [
+export const restoredActions: readonly AdminAction[] = [
   {
     name: 'restored',
     summary: 'After restoring a backup: end sessions, links, pairings and tokens; list keys',

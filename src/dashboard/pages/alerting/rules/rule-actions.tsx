@@ -21,7 +21,7 @@ import { texts } from './rule-texts.ts';
 
 export type SavedRule = ResponseOf<'AlertService', 'saveAlertRule'>;
 
-export interface RuleActsProps {
+export interface RuleActionsProps {
   readonly project: string;
   readonly rule: Rule;
   readonly spec: RuleSpec;
@@ -31,7 +31,7 @@ export interface RuleActsProps {
   readonly onStale: () => void;
 }
 
-export function RuleActs(props: RuleActsProps): VNode {
+export function RuleActions(props: RuleActionsProps): VNode {
   return (
     <div class="buttons acts">
       <PauseOrResume {...props} />
@@ -40,25 +40,25 @@ export function RuleActs(props: RuleActsProps): VNode {
   );
 }
 
-function PauseOrResume({ project, rule, spec, onSaved, onStale }: RuleActsProps): VNode {
+function PauseOrResume({ project, rule, spec, onSaved, onStale }: RuleActionsProps): VNode {
   const isOpen = useSignal(false);
   const save = useMutation('AlertService', 'saveAlertRule');
   useStale(save, onStale);
   const isPaused = spec.enabled === false;
   const changed: RuleSpec = { ...spec, enabled: isPaused };
-  const { acts } = texts;
+  const { actions } = texts;
   return (
     <>
       <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
-        {isPaused ? acts.resume : acts.pause}
+        {isPaused ? actions.resume : actions.pause}
       </ActionButton>
       <ConfirmDialog
-        title={isPaused ? acts.resumeTitle : acts.pauseTitle}
+        title={isPaused ? actions.resumeTitle : actions.pauseTitle}
         isOpen={isOpen.value}
         onClose={() => {
           isOpen.value = false;
         }}
-        action={isPaused ? acts.resume : acts.pause}
+        action={isPaused ? actions.resume : actions.pause}
         look="main"
         needs="EDITOR"
         mutation={save}
@@ -69,41 +69,41 @@ function PauseOrResume({ project, rule, spec, onSaved, onStale }: RuleActsProps)
           spec: changed,
         })}
         onSaved={(saved) => {
-          toast(isPaused ? acts.resumed : acts.paused);
+          toast(isPaused ? actions.resumed : actions.paused);
           onSaved(saved, changed);
         }}
       >
-        <p>{isPaused ? acts.resumeEffect : acts.pauseEffect}</p>
+        <p>{isPaused ? actions.resumeEffect : actions.pauseEffect}</p>
         {!isPaused && <Retired project={project} rule={rule} />}
-        <p class="weak">{acts.unsavedStay}</p>
+        <p class="weak">{actions.unsavedStay}</p>
       </ConfirmDialog>
     </>
   );
 }
 
-function Delete({ project, rule, spec, onDeleted, onStale }: RuleActsProps): VNode {
+function Delete({ project, rule, spec, onDeleted, onStale }: RuleActionsProps): VNode {
   const isOpen = useSignal(false);
   const remove = useMutation('AlertService', 'deleteAlertRule');
   useStale(remove, onStale);
-  const { acts } = texts;
+  const { actions } = texts;
   return (
     <>
       <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
-        {acts.remove}
+        {actions.remove}
       </ActionButton>
       <ConfirmDialog
-        title={acts.removeTitle}
+        title={actions.removeTitle}
         isOpen={isOpen.value}
         onClose={() => {
           isOpen.value = false;
         }}
-        action={acts.remove}
+        action={actions.remove}
         needs="EDITOR"
         mutation={remove}
         request={() => ({ name: rule.name, expectedVersion: rule.version })}
         onSaved={() => {
           onDeleted();
-          toast(acts.removed(spec.displayName));
+          toast(actions.removed(spec.displayName));
           navigate(pathOf('alertRules', { project }));
         }}
       >
@@ -111,7 +111,7 @@ function Delete({ project, rule, spec, onDeleted, onStale }: RuleActsProps): VNo
           <strong>{spec.displayName}</strong>
         </p>
         <Retired project={project} rule={rule} />
-        <p>{acts.removeEffect}</p>
+        <p>{actions.removeEffect}</p>
       </ConfirmDialog>
     </>
   );
@@ -156,15 +156,18 @@ function Retired({ project, rule }: { readonly project: string; readonly rule: R
       }, ROWS),
     ]);
   const { value, error } = useLoaded(`retired ${rule.name} ${rule.version}`, load).state.value;
-  const { acts } = texts;
+  const { actions } = texts;
   if (value === undefined) {
-    return <p class="weak">{error === undefined ? acts.counting : acts.notCounted}</p>;
+    return <p class="weak">{error === undefined ? actions.counting : actions.notCounted}</p>;
   }
   const [incidents, instances] = value;
   return (
     <p>
-      {acts.retires(countText(incidents, acts.firing), countText(instances, acts.instances))}{' '}
-      {acts.noRecovery}
+      {actions.retires(
+        countText(incidents, actions.firing),
+        countText(instances, actions.instances),
+      )}{' '}
+      {actions.noRecovery}
     </p>
   );
 }
@@ -174,5 +177,5 @@ function countText(
   words: (count: number, text: string) => string,
 ): string {
   const text = words(items.length, formatCount(items.length, format.value));
-  return nextPageToken === '' ? text : texts.acts.atLeast(text);
+  return nextPageToken === '' ? text : texts.actions.atLeast(text);
 }

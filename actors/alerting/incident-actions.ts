@@ -20,7 +20,7 @@ const NOTE_COPIES = 4;
 const NOTE_CHARACTERS_MAX = 1_000;
 
 /** One act of a caller on one incident. Resending it with the same request key changes nothing. */
-export interface IncidentAct {
+export interface IncidentAction {
   /** Project id. */
   readonly project: string;
   readonly by: Actor;
@@ -30,26 +30,26 @@ export interface IncidentAct {
 }
 
 /** An acknowledgement; `note` is free text, '' for none. */
-export type Acknowledge = IncidentAct & { readonly note: string };
+export type Acknowledge = IncidentAction & { readonly note: string };
 /** `untilMs`: end of the snooze, Unix ms. */
-export type Snooze = IncidentAct & { readonly untilMs: number };
+export type Snooze = IncidentAction & { readonly untilMs: number };
 
 /** Unique ids of incidents, at most `INCIDENTS_MAX`. */
-export type ActOnSeveral = Omit<IncidentAct, 'id'> & { readonly ids: readonly string[] };
+export type ActionOnSeveral = Omit<IncidentAction, 'id'> & { readonly ids: readonly string[] };
 
 /** Result of an act for one of several incidents. Without a refusal, it succeeded. */
-export interface ActResult {
+export interface ActionResult {
   readonly id: string;
   readonly refusal?: { readonly reason: string; readonly message: string };
 }
 
 type Done = Promise<Committed<Record<string, never>>>;
-type DoneForSeveral = Promise<readonly ActResult[]>;
+type DoneForSeveral = Promise<readonly ActionResult[]>;
 
 /**
  * Each method throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host.
  */
-export interface IncidentActs {
+export interface IncidentActions {
   /**
    * Records an acknowledgement. Only the first one counts; a second one changes nothing. Throws
    * INVALID_FIELD for a note that is too long.
@@ -58,14 +58,14 @@ export interface IncidentActs {
   /** Snoozes; a second call replaces the end. Throws INVALID_FIELD for a time not in (now, 7 days]. */
   snooze(act: Snooze): Done;
   /** Ends the snooze. No-op if there is none. */
-  unsnooze(act: IncidentAct): Done;
+  unsnooze(act: IncidentAction): Done;
   /**
    * Acts on several incidents, in commits of bounded size. A failure for one of them is its result
    * and does not affect the others. Throws INVALID_FIELD for faults of the whole request. After any
    * other error, some may be done: a resend gets the same results for these, and does the rest.
    */
-  acknowledgeSeveral(act: ActOnSeveral & { readonly note: string }): DoneForSeveral;
-  snoozeSeveral(act: ActOnSeveral & { readonly untilMs: number }): DoneForSeveral;
+  acknowledgeSeveral(act: ActionOnSeveral & { readonly note: string }): DoneForSeveral;
+  snoozeSeveral(act: ActionOnSeveral & { readonly untilMs: number }): DoneForSeveral;
 }
 
 type EventFor = (about: { at: number; by: string }) => EventOf<'alertInstance'>;
@@ -74,9 +74,9 @@ type EventFor = (about: { at: number; by: string }) => EventOf<'alertInstance'>;
  * Wraps the host. Each act throws a `Refusal` NOT_FOUND, or INVALID_STATE for an incident that does
  * not fire.
  */
-export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
+export function createIncidentActions(host: Pick<Host, 'submit'>): IncidentActions {
   const submit = (
-    { project, by, request, id }: IncidentAct,
+    { project, by, request, id }: IncidentAction,
     verb: string,
     eventOf: EventFor,
   ): Done =>
@@ -116,14 +116,14 @@ export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
 
 async function submitSeveral(
   host: Pick<Host, 'submit'>,
-  { ids, request, ...by }: ActOnSeveral,
+  { ids, request, ...by }: ActionOnSeveral,
   verb: string,
   eventOf: EventFor,
   note = '',
 ): DoneForSeveral {
   const bytesEach = INCIDENT_BYTES + NOTE_COPIES * Buffer.byteLength(note);
   const count = Math.max(1, Math.floor(COMMIT_BYTES_MAX / bytesEach));
-  const results: ActResult[] = [];
+  const results: ActionResult[] = [];
   for (let from = 0; from < ids.length; from += count) {
     // Each part is a request of its own under the client's id, so that it is committed only once.
     const scope = from === 0 ? request.scope : `${request.scope} from ${from}`;
@@ -135,7 +135,7 @@ async function submitSeveral(
 
 async function submitPart(
   host: Pick<Host, 'submit'>,
-  { project, by, request, ids }: ActOnSeveral,
+  { project, by, request, ids }: ActionOnSeveral,
   verb: string,
   eventOf: EventFor,
 ): DoneForSeveral {
@@ -145,7 +145,7 @@ async function submitPart(
     request,
     decide(draft) {
       const event = eventOf({ by: by.name, at: draft.at });
-      const results = ids.map((id): ActResult => {
+      const results = ids.map((id): ActionResult => {
         const instance = firingOrRefusal(draft, id, verb);
         if (instance instanceof Refusal) {
           const { reason, message } = instance;

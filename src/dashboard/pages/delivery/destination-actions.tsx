@@ -24,9 +24,9 @@ import { RotateDialog, type Rotated } from './webhook-secret.tsx';
 const texts = all.one;
 const REASON_CHARS_MAX = 200;
 
-type Act = 'edit' | 'pause' | 'rotate' | 'delete';
+type Action = 'edit' | 'pause' | 'rotate' | 'delete';
 
-export interface DestinationActsProps {
+export interface DestinationActionsProps {
   readonly project: string;
   readonly destination: Destination;
   /** Rules that name it; undefined until they are loaded. */
@@ -36,40 +36,40 @@ export interface DestinationActsProps {
   readonly onRotated: (rotated: Rotated) => void;
 }
 
-export function DestinationActs(props: DestinationActsProps): VNode {
+export function DestinationActions(props: DestinationActionsProps): VNode {
   const { project, destination, rules, onChanged, onRotated } = props;
-  const open = useSignal<Act | undefined>(undefined);
+  const open = useSignal<Action | undefined>(undefined);
   const close = (): void => {
     open.value = undefined;
   };
-  const dialog = (act: Act) => ({ destination, isOpen: open.value === act, onClose: close });
-  const openAct = (act: Act) => () => {
+  const dialog = (act: Action) => ({ destination, isOpen: open.value === act, onClose: close });
+  const openAction = (act: Action) => () => {
     open.value = act;
   };
   return (
-    <section aria-label={texts.acts}>
+    <section aria-label={texts.actions}>
       <div class="buttons acts">
         <SendTest project={project} destination={destination} />
-        <ActionButton needs="EDITOR" look="quiet" onPress={openAct('edit')}>
+        <ActionButton needs="EDITOR" look="quiet" onPress={openAction('edit')}>
           {texts.edit}
         </ActionButton>
         {destination.state === 'PAUSED' ? (
           <Resume destination={destination} onChanged={onChanged} />
         ) : (
-          <ActionButton needs="EDITOR" look="quiet" onPress={openAct('pause')}>
+          <ActionButton needs="EDITOR" look="quiet" onPress={openAction('pause')}>
             {texts.pause}
           </ActionButton>
         )}
         {kindOf(destination) === 'webhook' && (
-          <ActionButton needs="EDITOR" look="quiet" onPress={openAct('rotate')}>
+          <ActionButton needs="EDITOR" look="quiet" onPress={openAction('rotate')}>
             {texts.rotate}
           </ActionButton>
         )}
-        <ActionButton needs="EDITOR" look="danger" onPress={openAct('delete')}>
+        <ActionButton needs="EDITOR" look="danger" onPress={openAction('delete')}>
           {texts.delete}
         </ActionButton>
       </div>
-      <EditDestination {...dialog('edit')} onRestored={openAct('edit')} onSaved={onChanged} />
+      <EditDestination {...dialog('edit')} onRestored={openAction('edit')} onSaved={onChanged} />
       <PauseDialog {...dialog('pause')} onChanged={onChanged} />
       <RotateDialog {...dialog('rotate')} onRotated={onRotated} />
       <DeleteDialog {...dialog('delete')} project={project} rules={rules} />

@@ -6,7 +6,7 @@ import type { MachineName } from '../../machines/audit/registry.ts';
 import type { MembershipContext } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Dice } from './dice.ts';
-import type { Act, CallerOf, Idea } from './people.ts';
+import type { Action, CallerOf, Idea } from './people.ts';
 import type { Doors } from './process.ts';
 
 const newDestination: Idea = (_, dice) => {
@@ -129,7 +129,7 @@ const comeOrGo: Idea = (view, dice) => {
   });
 };
 
-function submitted(what: string, decide: (draft: Draft) => void): Act {
+function submitted(what: string, decide: (draft: Draft) => void): Action {
   return {
     what,
     ask: ({ host }: Doors, caller: CallerOf) =>
@@ -143,7 +143,7 @@ function submitted(what: string, decide: (draft: Draft) => void): Act {
   };
 }
 
-export const actsOnDestinations = {
+export const actionsOnDestinations = {
   newDestination,
   newMembers,
   newMail,
