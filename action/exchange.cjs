@@ -2594,12 +2594,12 @@ secret,expiresUnix,person}=value;if(!(typeof endpoint!="string"||typeof cookieNa
 typeof person!="string"))return{endpoint,cookieName,secret,expiresUnix:Number(expiresUnix),person}}function openAccess(options){let{environment,ports,caller}=options,path=sessionPath(environment,ports.homeFolder),hasKey=caller===
 "any"&&!!environment.SVC_API_KEY;if(caller==="nobody"||hasKey){let endpoint2=givenEndpoint(options)??readSession(path)?.
 endpoint;if(endpoint2===void 0)throw notKnownWhere();let key=hasKey?{authorization:`Bearer ${checkedKey(environment)}`}:
-{};return{endpoint:endpoint2,headers:()=>key,noteCookies:()=>{}}}let stored=readSession(path);if(stored===void 0)throw notSignedIn(
+{};return{endpoint:endpoint2,headers:()=>key,recordCookies:()=>{}}}let stored=readSession(path);if(stored===void 0)throw notSignedIn(
 caller);let endpoint=givenEndpoint(options)??stored.endpoint;if(stored.endpoint!==endpoint)throw new Fault(`You are sign\
 ed in at ${stored.endpoint}, not at ${endpoint}`,{exitCode:EXIT_DENIED,hint:`Sign in there: svc login --endpoint ${endpoint}`});
 return sessionAccess(path,stored)}function sessionAccess(path,stored){let session=stored;return{endpoint:stored.endpoint,
 headers(){let now=readSession(path);return now?.endpoint===stored.endpoint&&now.person===stored.person&&(session=now),sessionHeaders(
-session)},noteCookies(setCookies){let secret=rotatedSecret(setCookies,session.cookieName);secret===void 0||secret===session.
+session)},recordCookies(setCookies){let secret=rotatedSecret(setCookies,session.cookieName);secret===void 0||secret===session.
 secret||(session={...session,secret},writeSession(path,session))}}}function sessionHeaders(session){return{cookie:`${session.
 cookieName}=${session.secret}`,origin:session.endpoint}}function rotatedSecret(setCookies,name){for(let cookie of setCookies){
 let[pair=""]=cookie.split(";");if(pair.startsWith(`${name}=`)&&pair.length>name.length+1)return pair.slice(name.length+1)}}
@@ -2778,8 +2778,8 @@ isSent&&isChange(method3);let waitMs=mayRepeat?retryWaitMs(error2,tries,RETRIES)
 error2,method3,{message,isSent});this.#options.onAgain(`${whatHappened(error2)}; retrying the same request`),await pause(
 this.#options.clock,waitMs)}}async#once(method3,message){let{access,timeoutMs}=this.#options,headers={...access.headers(),
 "user-agent":`svc/${programVersion}`,[SCHEMA_VERSION_HEADER]:String(SCHEMA_VERSION)};try{let answer=await this.#transport.
-unary(method3,void 0,timeoutMs,headers,message);return access.noteCookies(answer.header.getSetCookie()),answer.message}catch(error2){
-throw error2 instanceof ConnectError&&access.noteCookies(error2.metadata.getSetCookie()),error2}}#asFault(error2,method3,{
+unary(method3,void 0,timeoutMs,headers,message);return access.recordCookies(answer.header.getSetCookie()),answer.message}catch(error2){
+throw error2 instanceof ConnectError&&access.recordCookies(error2.metadata.getSetCookie()),error2}}#asFault(error2,method3,{
 message,isSent}){if(!(error2 instanceof ConnectError&&isWithoutAnswer(error2)))return error2;let{endpoint}=this.#options.
 access,sentence=`${endpoint} did not respond: ${whatHappened(error2)}`,{requestId:requestId2}=message;return!this.#mayHaveChanged&&
 isUnreached(error2)?new NoAnswer(sentence,SERVICE_AWAY):!requestId2||!isSent?new NoAnswer(sentence):new NoAnswer(sentence,

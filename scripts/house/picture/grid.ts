@@ -1,7 +1,7 @@
 /**
  * The house as data for its picture and its table: a cell for each room on each floor with its
- * size, and the uses between rooms. A use is one arrow, regardless of the number of importing files
- * and their floors. It points at the highest imported floor of the other room.
+ * size, and the uses between rooms. A use is a pair of rooms, with the imports counted by the floor
+ * on which the used room is imported.
  */
 import { type Checkout, type Floor, floors } from '../checkout.ts';
 import { isEdge, order, roomOf } from '../rooms.ts';
@@ -13,68 +13,51 @@ export interface Cell {
   readonly lines: number;
 }
 
+/** A room that imports another one, from any of its floors. */
 export interface Use {
-  readonly from: Cell;
-  readonly to: Cell;
-  /** Imports from one cell to all floors of the other room. */
-  readonly imports: number;
+  readonly from: string;
+  readonly to: string;
+  /** Imports by the floor of the used room; floors without one are absent. */
+  readonly imports: ReadonlyMap<Floor, number>;
 }
 
 export interface Grid {
-  /** By floor from the top, and in the order of rooms. */
+  /** By floor from the top, and by the order of rooms. */
   readonly cells: readonly Cell[];
-  /**
-   * Between rooms of the domain. Every room uses the platform, and edges use the rooms that they
-   * open.
-   */
+  /** Uses of rooms of the domain, by the order of rooms. */
   readonly uses: readonly Use[];
 }
 
 /** Cells and uses of a checkout; the same checkout gives the same order. */
 export function gridOf({ sources }: Checkout): Grid {
   const cells = new Map<string, Cell>();
-  const imports = new Map<string, { from: string; to: Set<string>; count: number }>();
+  const uses = new Map<string, { from: string; to: string; imports: Map<Floor, number> }>();
   for (const file of sources.values()) {
-    const from = cellOf(file.path);
-    const cell = cells.get(from) ?? {
-      floor: file.floor,
-      room: roomOf(file.path),
-      files: 0,
-      lines: 0,
-    };
-    cells.set(from, { ...cell, files: cell.files + 1, lines: cell.lines + file.lines });
+    const from = roomOf(file.path);
+    const name = `${file.floor}/${from}`;
+    const cell = cells.get(name) ?? { floor: file.floor, room: from, files: 0, lines: 0 };
+    cells.set(name, { ...cell, files: cell.files + 1, lines: cell.lines + file.lines });
     for (const target of file.imports) {
-      const rooms = [roomOf(file.path), roomOf(target)];
-      if (rooms[0] === rooms[1] || rooms[1] === 'platform' || rooms.some(isEdge)) continue;
-      const key = `${from} ${rooms[1]}`;
-      const use = imports.get(key) ?? { from, to: new Set(), count: 0 };
-      use.to.add(cellOf(target));
-      use.count++;
-      imports.set(key, use);
+      const to = roomOf(target);
+      const floor = sources.get(target)?.floor;
+      if (from === to || isEdge(to) || floor === undefined) continue;
+      const use = uses.get(`${from} ${to}`) ?? { from, to, imports: new Map() };
+      use.imports.set(floor, (use.imports.get(floor) ?? 0) + 1);
+      uses.set(`${from} ${to}`, use);
     }
   }
-  const known = (name: string): Cell => {
-    const cell = cells.get(name);
-    if (cell === undefined) throw new Error(`${name} has no file`);
-    return cell;
-  };
-  const byPlace = (a: Cell, b: Cell) =>
-    rowOf(a) - rowOf(b) || order.indexOf(a.room) - order.indexOf(b.room);
-  const uses = [...imports.values()].map(({ from, to, count }) => {
-    const [highest] = [...to].map(known).sort(byPlace);
-    return { from: known(from), to: highest ?? known(from), imports: count };
-  });
+  const place = (room: string) => order.indexOf(room);
   return {
-    cells: [...cells.values()].filter(({ room }) => room !== 'main.ts').sort(byPlace),
-    uses: uses.sort((a, b) => byPlace(a.from, b.from) || byPlace(a.to, b.to)),
+    cells: [...cells.values()]
+      .filter(({ room }) => room !== 'main.ts')
+      .sort((a, b) => rowOf(a) - rowOf(b) || place(a.room) - place(b.room)),
+    uses: [...uses.values()]
+      .filter(({ from }) => from !== 'main.ts')
+      .sort((a, b) => place(a.from) - place(b.from) || place(a.to) - place(b.to)),
   };
 }
 
-/** 0 is the top floor. */
+/** 0 is the floor at the top. */
 export function rowOf({ floor }: { readonly floor: Floor }): number {
   return floors.length - 1 - floors.indexOf(floor);
-}
-
-function cellOf(path: string): string {
-  return path.split('/').slice(0, 2).join('/');
 }

@@ -14,10 +14,10 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
 
 t.test(
-  'each step of the three walks names an existing declaration and leads to the next step',
+  'each step of the nine walks names an existing declaration and leads to the next step',
   async (t) => {
     const walks = walksOf(page);
-    t.equal(walks.length, 3, 'a sample, a query, an assertion');
+    t.equal(walks.length, 9, 'six of data and people, three of faults');
     const { sources } = readCheckout(root);
     for (const walk of walks) t.same(walkFindings(walk, sources), [], walk.title);
   },
@@ -44,6 +44,33 @@ t.test("answers to a newcomer's questions cite the steps by number", async (t) =
     'actors/delivery/audience.ts',
     'actors/delivery/attempt.ts',
   ]);
+});
+
+t.test('each of at least twenty answers names at most four files', async (t) => {
+  const [, table = ''] = page.split('## Where to find what');
+  const answers = (table.split('\n## ')[0] ?? '')
+    .split('\n')
+    .filter((line) => /^\| \w.*\?/.test(line));
+  t.ok(answers.length >= 20);
+  for (const answer of answers) {
+    const files = new Set(answer.match(/\]\(\.\.[^)]*\.ts\)/g));
+    t.ok(files.size <= 4, answer);
+  }
+});
+
+t.test('every link within the page leads to one of its headings', async (t) => {
+  const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const anchors = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
+  t.ok(anchors.length > 10);
+  t.same(
+    anchors.filter((anchor) => !headings.includes(anchor)),
+    [],
+  );
 });
 
 const FILES = sourcesOf(

@@ -1,18 +1,8 @@
-/**
- * The picture of the house: what it draws of a checkout, and that its lines do not cross its cells.
- */
+/** The picture of the house: the uses that it takes from a checkout, and what it draws of them. */
 import t from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
-import { crossings, tracksOf } from '../../../scripts/house/picture/channels.ts';
-import { gridOf, rowOf } from '../../../scripts/house/picture/grid.ts';
+import { gridOf } from '../../../scripts/house/picture/grid.ts';
 import { paintGrid } from '../../../scripts/house/picture/picture.ts';
-import {
-  CELL_HEIGHT,
-  CELL_WIDTH,
-  columnLeft,
-  columns,
-  planOf,
-} from '../../../scripts/house/picture/routes.ts';
 
 function checkoutOf(files: Readonly<Record<string, string>>): Checkout {
   const texts = new Map(Object.entries(files));
@@ -39,62 +29,58 @@ const HOUSE = checkoutOf({
   'machines/delivery/delivery.ts': '',
 });
 
-t.test('a room that uses another on two floors gets one arrow, to the higher floor', async (t) => {
-  const uses = gridOf(HOUSE).uses.map(
-    ({ from, to, imports }) => `${from.floor}/${from.room} > ${to.floor}/${to.room} ${imports}`,
-  );
+t.test('imports of a room are counted by the floor of the room that it uses', async (t) => {
+  const uses = gridOf(HOUSE).uses.map(({ from, to, imports }) => {
+    const counts = [...imports].map(([floor, count]) => `${floor} ${count}`);
+    return `${from} > ${to}: ${counts.sort().join(', ')}`;
+  });
   t.same(uses, [
-    'src/telemetry > streams/alerting 1',
-    'src/delivery > src/identity 1',
-    'src/delivery > actors/alerting 2',
-    'src/delivery > streams/telemetry 1',
-    'actors/alerting > actors/telemetry 1',
-    'streams/alerting > streams/telemetry 1',
+    'telemetry > alerting: streams 1',
+    'alerting > telemetry: actors 1, streams 1',
+    'delivery > platform: src 1',
+    'delivery > identity: src 1',
+    'delivery > telemetry: streams 1',
+    'delivery > alerting: actors 1, streams 1',
+    'cli > delivery: src 1',
   ]);
 });
 
-t.test('no line runs through a cell other than those at its ends', async (t) => {
-  const grid = gridOf(HOUSE);
-  const { routes, rowTops } = planOf(grid, 0);
-  t.equal(routes.length, grid.uses.length);
-  for (const { use, points } of routes) {
-    for (const cell of grid.cells.filter(({ room }) => columns.includes(room))) {
-      if (cell === use.from || cell === use.to) continue;
-      const left = columnLeft(cell.room);
-      const top = rowTops[rowOf(cell)] ?? 0;
-      for (const [i, a] of points.entries()) {
-        const b = points[i + 1] ?? a;
-        const meets =
-          Math.max(a.x, b.x) > left &&
-          Math.min(a.x, b.x) < left + CELL_WIDTH &&
-          Math.max(a.y, b.y) > top &&
-          Math.min(a.y, b.y) < top + CELL_HEIGHT;
-        t.notOk(meets, `${use.from.room} to ${use.to.room}, at ${cell.floor}/${cell.room}`);
-      }
-    }
-  }
+/** The picture's part that has this title. */
+function partOf(picture: string, title: string): string {
+  const [, part = ''] = picture.split(`<title>${title}</title>`);
+  return part.split('</g>')[0] ?? '';
+}
+
+t.test('each use has a mark: a line for each floor, and a bar for each imported one', async (t) => {
+  const picture = paintGrid(gridOf(HOUSE));
+  const uses = gridOf(HOUSE).uses.length;
+  t.equal(picture.match(/<title>\w+ uses \w+: /g)?.length, uses);
+  const mark = partOf(picture, 'delivery uses alerting: actors, streams');
+  t.equal(mark.match(/class="track"/g)?.length, 2, 'alerting is on two floors');
+  t.equal(mark.match(/class="h5"/g)?.length, 2, 'both are imported');
+  const other = partOf(picture, 'cli uses delivery: src');
+  t.equal(other.match(/class="track"/g)?.length, 2);
+  t.equal(other.match(/class="h6"/g)?.length, 1);
 });
 
-t.test(
-  'the same checkout gives the same picture: every cell, every arrow, the edges above',
-  async (t) => {
-    const picture = paintGrid(gridOf(HOUSE));
-    t.equal(paintGrid(gridOf(HOUSE)), picture);
-    t.equal(picture.match(/class="line /g)?.length, 6);
-    t.match(picture, />cli</);
-    t.match(picture, /<title>streams\/alerting uses telemetry<\/title>/);
-  },
-);
+t.test('a bar grows in three steps with the number of imports', async (t) => {
+  const widthOf = (imports: number) => {
+    const files = Array.from({ length: imports }, (_, i) => [
+      `src/delivery/${i}.ts`,
+      "import '../identity/auth.ts';",
+    ]);
+    const house = checkoutOf({ 'src/identity/auth.ts': '', ...Object.fromEntries(files) });
+    const mark = partOf(paintGrid(gridOf(house)), 'delivery uses identity: src');
+    return Number(/class="h1"[^>]* width="([\d.]+)"/.exec(mark)?.[1]);
+  };
+  const [one, three, four, fifteen, sixteen, forty] = [1, 3, 4, 15, 16, 40].map(widthOf);
+  t.same([three, fifteen, forty], [one, four, sixteen]);
+  t.same([four, sixteen], [2 * (one ?? 0), 3 * (one ?? 0)]);
+});
 
-t.test('lines are ordered to cross least, and share a track if they are far apart', async (t) => {
-  const fromAbove = { above: [10, 40], below: [] };
-  const toBelow = { above: [], below: [20, 30] };
-  t.equal(crossings([0, 1], [fromAbove, toBelow]), 0);
-  t.equal(crossings([1, 0], [fromAbove, toBelow]), 2);
-  t.same(tracksOf([toBelow, fromAbove]), [1, 0], 'lines from above stay above');
-  const apart = [
-    { above: [0], below: [10] },
-    { above: [90], below: [99] },
-  ];
-  t.same(tracksOf(apart), [0, 0]);
+t.test('the same checkout gives the same picture, with the edges under the roof', async (t) => {
+  const picture = paintGrid(gridOf(HOUSE));
+  t.equal(paintGrid(gridOf(HOUSE)), picture);
+  t.match(picture, />cli</);
+  t.match(picture, /<title>delivery uses its own lower floors<\/title>/);
 });
