@@ -15,15 +15,16 @@ const folder = process.cwd();
 const [wanted] = process.argv.slice(2);
 const findings = readFindings(folder);
 const limits = readLimits(folder);
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`;
 if (wanted === '--record') {
   writeLimits(folder, lowered(limits, countsOf(findings)));
 } else if (wanted !== undefined) {
-  for (const { path, sentence, pattern } of findings) {
-    if (roomOf(path) === wanted) process.stdout.write(`${path}: ${pattern.name}: ${sentence}\n`);
-  }
+  const ofRoom = findings.filter(({ path }) => roomOf(path) === wanted);
+  const lines = ofRoom.map(({ path, sentence, pattern }) => `${path}: ${pattern.name}: ${sentence}`);
+  process.stdout.write(text(lines));
 } else {
-  for (const [room, count] of countsOf(findings)) {
-    process.stdout.write(`${String(count).padStart(5)} of ${limits[room] ?? 0}  ${room}\n`);
-  }
-  process.stdout.write(`${findings.length} in all\n`);
+  const lines = [...countsOf(findings)].map(([room, count]) => {
+    return `${String(count).padStart(5)} of ${limits[room] ?? 0}  ${room}`;
+  });
+  process.stdout.write(text([...lines, `${findings.length} in all`]));
 }

@@ -107,7 +107,7 @@ t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
   const over = {
     name: 'Refusal',
     reason: 'INVALID_STATE',
-    message: /has recovered: only a firing incident/,
+    message: /has recovered. Only a firing incident/,
   };
   await t.rejects(acknowledge(), over);
   await t.rejects(snooze(MINUTE), over);
