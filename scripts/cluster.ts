@@ -65,10 +65,18 @@ class CannotStart extends Error {}
 function memberFlags(number: number): string[] {
   const isFirst = number === 1;
   return [
-    ...['--data', join(FOLDER, `member-${number}`), '--master-key-file', KEY],
-    ...['--nats-url', natsUrls, '--listen', `127.0.0.1:${port(8080, number)}`],
-    ...['--metrics-listen', `127.0.0.1:${port(9464, number)}`],
-    ...['--demo', isFirst ? 'on' : 'off'],
+    '--data',
+    join(FOLDER, `member-${number}`),
+    '--master-key-file',
+    KEY,
+    '--nats-url',
+    natsUrls,
+    '--listen',
+    `127.0.0.1:${port(8080, number)}`,
+    '--metrics-listen',
+    `127.0.0.1:${port(9464, number)}`,
+    '--demo',
+    isFirst ? 'on' : 'off',
     ...(isFirst ? [] : ['--collect', 'none']),
   ];
 }

@@ -20,7 +20,9 @@ if (wanted === '--record') {
   writeLimits(folder, lowered(limits, countsOf(findings)));
 } else if (wanted !== undefined) {
   const ofRoom = findings.filter(({ path }) => roomOf(path) === wanted);
-  const lines = ofRoom.map(({ path, sentence, pattern }) => `${path}: ${pattern.name}: ${sentence}`);
+  const lines = ofRoom.map(
+    ({ path, sentence, pattern }) => `${path}: ${pattern.name}: ${sentence}`,
+  );
   process.stdout.write(text(lines));
 } else {
   const lines = [...countsOf(findings)].map(([room, count]) => {

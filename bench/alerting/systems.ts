@@ -227,8 +227,11 @@ export async function startVmalertStack(
       vmalert = await startPeer(scope, {
         name: 'vmalert',
         args: [
-          ...[`-rule=${rules}`, `-datasource.url=${origin}`, `-httpListenAddr=${listen}`],
-          ...[`-notifier.url=${alertmanager.origin}`, '-rule.evalDelay=0s'],
+          `-rule=${rules}`,
+          `-datasource.url=${origin}`,
+          `-httpListenAddr=${listen}`,
+          `-notifier.url=${alertmanager.origin}`,
+          '-rule.evalDelay=0s',
         ],
         readyUrl: `http://${listen}/health`,
       });

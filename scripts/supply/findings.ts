@@ -11,9 +11,17 @@ const EXACT_VERSION = /^\d+\.\d+\.\d+$/;
 
 /** Licences of the packages of the running service, as written by them. */
 const LICENSES = [
-  ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0', 'Unlicense'],
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Unlicense',
   // @bufbuild/protobuf; elkjs, which is used unchanged.
-  ...['(Apache-2.0 AND BSD-3-Clause)', 'EPL-2.0 OR GPL-3.0-or-later'],
+  '(Apache-2.0 AND BSD-3-Clause)',
+  'EPL-2.0 OR GPL-3.0-or-later',
 ];
 
 interface Manifest {

@@ -224,9 +224,14 @@ function collectorTable(collectors: readonly ListedCollector[]): string {
   const lines = collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
     const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
     return none.map((one: ListedCollector['readings'][number]) => [
-      ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
+      id,
+      datacenter,
+      one.project,
+      String(one.last?.vms ?? NOT_OBSERVED),
       elsewhereText(one.elsewhere),
-      ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
+      time(one.last?.observedMs),
+      time(one.last?.receivedMs),
+      time(expiresMs),
       String(one.refusedCount ?? NOT_OBSERVED),
     ]);
   });
@@ -242,15 +247,13 @@ function refusedTable(collectors: readonly ListedCollector[]): string {
   const lines = collectors.flatMap(({ id, readings }) =>
     readings.flatMap(({ project, refused = [] }) =>
       refused.map(({ vm, series, reason, message, times }) => [
-        ...[
-          id,
-          project,
-          vm || NOT_OBSERVED,
-          cutText(series || 'the row', SERIES_CHARS_MAX),
-          reason,
-          String(times),
-          message,
-        ],
+        id,
+        project,
+        vm || NOT_OBSERVED,
+        cutText(series || 'the row', SERIES_CHARS_MAX),
+        reason,
+        String(times),
+        message,
       ]),
     ),
   );
@@ -271,8 +274,12 @@ function keyTable(keys: readonly ListedCollectorKey[]): string {
   return table(
     ['ID', 'DATACENTER', 'PROJECT', 'LAST 4', 'UNTIL', 'LAST USED'],
     keys.map(({ id, datacenter, projects, lastFour, expiresMs, lastUsedMs }) => [
-      ...[id, datacenter, projects?.join(', ') ?? 'every', lastFour],
-      ...[seconds(expiresMs), seconds(lastUsedMs)],
+      id,
+      datacenter,
+      projects?.join(', ') ?? 'every',
+      lastFour,
+      seconds(expiresMs),
+      seconds(lastUsedMs),
     ]),
     'No collector keys. Create one: "svc admin collector-key create"',
   );
@@ -333,8 +340,11 @@ function restorationText({ generation, atMs, ended, credentials }: Restoration):
 
 function rowOf(each: RevivedCredential): string[] {
   return [
-    ...[KINDS[each.kind], each.name, each.displayName],
-    ...[each.ownerDisplayName || each.owner, each.lastFour],
+    KINDS[each.kind],
+    each.name,
+    each.displayName,
+    each.ownerDisplayName || each.owner,
+    each.lastFour,
     localTime(Math.floor(each.createdMs / 1000)),
     each.expiresMs === null ? 'never expires' : localTime(Math.floor(each.expiresMs / 1000)),
   ];

@@ -173,7 +173,11 @@ function overview(): string {
   );
   return [
     'Usage: svc admin <action> [--data FOLDER] [--json]',
-    ...['', ...lines, '', ...shared, ''],
+    '',
+    ...lines,
+    '',
+    ...shared,
+    '',
     'Commands that change something also accept --request-id. Repeating a command with the same id returns',
     'the earlier result and changes nothing.',
     'Run it as the user that runs the service on the folder.',
@@ -361,7 +365,10 @@ function projectTable(projects: readonly ListedProject[]): string {
   return table(
     ['project', 'name', 'members', 'owners', 'made'],
     projects.map(({ project, displayName, members, owners, createdMs }) => [
-      ...[project, displayName, String(members), owners.join(', ')],
+      project,
+      displayName,
+      String(members),
+      owners.join(', '),
       localTime(Math.floor(createdMs / 1000)),
     ]),
     'No projects. Create one: "svc admin project create"',
@@ -372,10 +379,12 @@ function peopleTable(people: readonly ListedPerson[]): string {
   return table(
     ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
     people.map((each) => [
-      ...[each.person, each.displayName],
+      each.person,
+      each.displayName,
       each.claimedEmail === '' ? each.email : `${each.claimedEmail} (not verified)`,
       each.disabledReason === null ? each.state : `${each.state}: ${each.disabledReason}`,
-      ...[String(each.sessions), each.projects.join(', ')],
+      String(each.sessions),
+      each.projects.join(', '),
       localTime(Math.floor(each.createdMs / 1000)),
     ]),
     'No people. Create a project and its owner: "svc admin project create"',

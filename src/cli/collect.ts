@@ -198,7 +198,10 @@ function domainTable(rows: readonly MappedRow[]): string {
   return table(
     ['DOMAIN', 'UUID', 'SOURCE', 'PROJECT', 'LINE'],
     rows.map(({ name, vm, source, project = '-', line }) => [
-      ...[name, vm, source, project],
+      name,
+      vm,
+      source,
+      project,
       line === undefined ? '-' : String(line),
     ]),
     'No domains',
@@ -330,10 +333,15 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
   // Older collectors wrote neither.
   const { leftOutReadings = Number.NaN, notStorable = [] } = status;
   const sourceRows = sources.map(({ name, lastRowMs, fault }) => [
-    ...[name, timeOf(lastRowMs), fault === undefined ? 'read' : 'fault'],
+    name,
+    timeOf(lastRowMs),
+    fault === undefined ? 'read' : 'fault',
   ]);
   const projectRows = projects.map((one) => [
-    ...[one.project, String(one.vms), String(one.waitingRows), timeOf(one.lastSentMs)],
+    one.project,
+    String(one.vms),
+    String(one.waitingRows),
+    timeOf(one.lastSentMs),
     String(one.droppedRows),
   ]);
   const refused = Object.entries(rejected).map(([why, times]) => `${why} ${times}`);

@@ -92,8 +92,14 @@ type Kind = NamedCollection | 'keys' | 'projects';
 const KINDS: ReadonlySet<string> = new Set(Object.values(NAMED));
 /** Kinds that are available only to signed-in people. */
 const OF_PERSON: ReadonlySet<string> = new Set([
-  ...['keys', 'serviceAccounts', 'members', 'invitations', 'ciConnections', 'ciVerifications'],
-  ...['maintenanceWindows', 'projects'],
+  'keys',
+  'serviceAccounts',
+  'members',
+  'invitations',
+  'ciConnections',
+  'ciVerifications',
+  'maintenanceWindows',
+  'projects',
 ]);
 /** Maximum number of names: more do not help to choose. */
 const NAMES_MAX = 200;

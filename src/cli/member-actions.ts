@@ -23,8 +23,17 @@ function membersText({ isAlone, refusal, members }: MembersAnswer): string {
   if (isAlone) return 'This service runs alone: its streams are embedded\n';
   const right = (title: string) => ({ title, align: 'right' as const });
   const columns = [
-    ...['MEMBER', 'STATUS', 'ADDRESS', 'PROCESS', right('SHARES'), right('APPLIED'), right('LAG')],
-    ...[right('CLOCK'), 'VERSION', 'STARTED', 'LAST SEEN'],
+    'MEMBER',
+    'STATUS',
+    'ADDRESS',
+    'PROCESS',
+    right('SHARES'),
+    right('APPLIED'),
+    right('LAG'),
+    right('CLOCK'),
+    'VERSION',
+    'STARTED',
+    'LAST SEEN',
   ];
   const text = table(columns, members.map(rowOf), 'No members');
   const legend = '* this member; _system: owns what belongs to no project\n';

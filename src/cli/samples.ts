@@ -68,7 +68,10 @@ function printTotal({ print, report }: ActionContext, total: Total): void {
   print(`${accepted} readings stored; ${duplicates} rows were already stored\n`);
   if (rejected.length === 0) return;
   const lines = rejected.map(({ row, vm, series, reason }) => [
-    ...[String(row + 1), vm, series || 'the row', reason],
+    String(row + 1),
+    vm,
+    series || 'the row',
+    reason,
   ]);
   report(`Rejected:\n${table(['ROW', 'VM', 'SERIES', 'REASON'], lines, '').trimEnd()}`);
 }

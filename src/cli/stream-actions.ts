@@ -25,8 +25,14 @@ export const streamActions: readonly AdminAction[] = [
 function streamsText({ on, streams }: StreamsAnswer): string {
   const right = (title: string) => ({ title, align: 'right' as const });
   const columns = [
-    ...['STREAM', right('MESSAGES'), right('SIZE'), 'COPIES', 'LEADER', 'FOLLOWERS'],
-    ...[right('CONSUMERS'), 'SUBJECTS'],
+    'STREAM',
+    right('MESSAGES'),
+    right('SIZE'),
+    'COPIES',
+    'LEADER',
+    'FOLLOWERS',
+    right('CONSUMERS'),
+    'SUBJECTS',
   ];
   const text = table(columns, streams.map(rowOf), 'No streams');
   if (on === 'SQLite') return `${text}The streams are embedded in the data folder\n`;

@@ -35,7 +35,9 @@ function rowOf(transition: Transition): string[] {
   return [
     localTime(atUnixMs / 1000n),
     actorText(transition),
-    ...[machine, instance, event],
+    machine,
+    instance,
+    event,
     `${stateText(transition.fromJson)} → ${stateText(transition.toJson)}`,
     requestId === '' ? '-' : requestId,
   ];

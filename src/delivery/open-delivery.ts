@@ -114,7 +114,8 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
     unsubscribeUrl: unsubscribeLinks(options.deriveKey, publicUrl),
   });
   const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', [
-    ...['kind', 'outcome'],
+    'kind',
+    'outcome',
   ]);
   // Counters start at zero, so that a first failure is an increase.
   for (const kind of Object.keys(renderers)) {

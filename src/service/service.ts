@@ -249,7 +249,11 @@ function openRooms(options: RoomOptions) {
     ? undefined
     : openSnapshots({ ...options, node: options.member.node });
   const { start } = superviseParts(options, [
-    ...[...alertingParts, ...vmParts, timersPart(options), ...delivery.parts, retention],
+    ...alertingParts,
+    ...vmParts,
+    timersPart(options),
+    ...delivery.parts,
+    retention,
     ...(snapshots === undefined ? [] : [snapshots.part]),
     membershipPart({ ...options, ...alerting, ...vms }),
   ]);

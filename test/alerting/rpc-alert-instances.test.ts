@@ -149,7 +149,8 @@ t.test('API-32: the same machine draws any stretch of history, fired or not', as
   t.same(
     body.segments.map((segment: Record<string, string>) => [
       `${segment.state} ${segment.dataState} ${segment.cause}`,
-      ...[ago(`${segment.startUnixMs}`), ago(`${segment.endUnixMs}`)],
+      ago(`${segment.startUnixMs}`),
+      ago(`${segment.endUnixMs}`),
     ]),
     [
       ['IDLE OBSERVED ', 600, 570],
@@ -168,7 +169,9 @@ t.test('API-32: the same machine draws any stretch of history, fired or not', as
   t.match(body.samples[0], { value: 95, breaches: true });
   t.same(
     body.gaps.map((gap: Record<string, string>) => [
-      ...[ago(`${gap.startUnixMs}`), ago(`${gap.endUnixMs}`), gap.tolerated],
+      ago(`${gap.startUnixMs}`),
+      ago(`${gap.endUnixMs}`),
+      gap.tolerated,
     ]),
     [
       [480, 300, false],
@@ -188,10 +191,7 @@ t.test('silence during a firing is missing data, never a recovery', async (t) =>
   const { body } = await world.call('ExplainAlertInstance', { ...of(rule), ...stretch });
   t.same(
     body.segments.map(({ state, dataState }: Record<string, string>) => `${state} ${dataState}`),
-    [
-      ...['IDLE MISSING', 'SUSTAINING OBSERVED', 'FIRING OBSERVED', 'FIRING MISSING'],
-      'FIRING OBSERVED',
-    ],
+    ['IDLE MISSING', 'SUSTAINING OBSERVED', 'FIRING OBSERVED', 'FIRING MISSING', 'FIRING OBSERVED'],
   );
   const [, , missing, observed] = body.path;
   t.match(missing, {

@@ -190,8 +190,13 @@ t.test('API-34: alert instances are filtered by state, data state and VM', async
   const world = await startRpcWorld(t);
   await saveRule(world, { sustainedSeconds: 60 });
   await world.write([
-    ...[cpu('vm-1', 60, 5), cpu('vm-1', 0, 5), cpu('vm-2', 30, 95), cpu('vm-2', 0, 95)],
-    ...[cpu('vm-3', 60, 95), cpu('vm-3', 0, 95), cpu('vm-4', 200, 5)],
+    cpu('vm-1', 60, 5),
+    cpu('vm-1', 0, 5),
+    cpu('vm-2', 30, 95),
+    cpu('vm-2', 0, 95),
+    cpu('vm-3', 60, 95),
+    cpu('vm-3', 0, 95),
+    cpu('vm-4', 200, 5),
   ]);
   const list = async (filter: object) =>
     vmsIn(await pagesOf(world, 'ListAlertInstances', 'instances', { pageSize: 1, ...filter }));

@@ -44,7 +44,10 @@ t.test('API-23: each of the five rule templates can be saved unchanged', async (
   );
   const ids = body.templates.map(({ templateId }: { templateId: string }) => templateId);
   t.same(ids, [
-    ...['cpu', 'guest-memory', 'filesystem-usage', 'unexpected-stop'],
+    'cpu',
+    'guest-memory',
+    'filesystem-usage',
+    'unexpected-stop',
     'telemetry-unavailable',
   ]);
   for (const { templateId, description, spec } of body.templates) {

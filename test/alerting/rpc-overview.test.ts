@@ -46,7 +46,8 @@ t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveri
   await save({ enabled: false });
   await world.write([
     ...['vm-1', 'vm-2', 'vm-3'].map((vm) => cpu(vm, 30, 95)),
-    ...[cpu('vm-4', 0, 5), cpu('vm-5', 300, 5)],
+    cpu('vm-4', 0, 5),
+    cpu('vm-5', 300, 5),
   ]);
   const { incidents } = (await world.call('ListIncidents', { projectName: PROJECT })).body;
   const [first, second] = incidents.map(({ name }: { name: string }) => name);

@@ -408,7 +408,10 @@ t.test('API-37: each mail recipient is notified as the recheck allows', async (t
   const destinationNames = [`${PROJECT}/destinations/${destination}`];
   const { body } = await replay(world, { destinationNames, repeatIntervalSeconds: 0 });
   const seen = body.notifications.map((one: Record<string, string>) => [
-    ...[one.recipient, one.outcome, one.reason, one.body?.split('\n')[0]],
+    one.recipient,
+    one.outcome,
+    one.reason,
+    one.body?.split('\n')[0],
   ]);
   t.same(seen.sort(), [
     ['ada@example.com', 'SENT', '', 'Firing: CPU on vm-1'],

@@ -37,12 +37,26 @@ const FREE = new Set([
 
 /** Events that no connection accepts, or in a form that no platform writes. */
 const EVENTS = [
-  ...['pull_request', 'pull_request_target', 'workflow_run', 'issue_comment', 'release', 'create'],
-  ...['merge_group', 'deployment', 'PUSH', 'push ', 'repository_dispatch', 'workflow_call'],
+  'pull_request',
+  'pull_request_target',
+  'workflow_run',
+  'issue_comment',
+  'release',
+  'create',
+  'merge_group',
+  'deployment',
+  'PUSH',
+  'push ',
+  'repository_dispatch',
+  'workflow_call',
 ];
 const REFS = [
-  ...['refs/heads/main', 'refs/pull/1/merge', 'refs/tags/main', 'main'],
-  ...['refs/heads/gh-readonly-queue/main/pr-1', 'refs/heads/main/../evil'],
+  'refs/heads/main',
+  'refs/pull/1/merge',
+  'refs/tags/main',
+  'main',
+  'refs/heads/gh-readonly-queue/main/pr-1',
+  'refs/heads/main/../evil',
 ];
 
 /** Changes each claim in every way, one at a time. */
@@ -74,9 +88,23 @@ export async function changedClaims(arena: Arena): Promise<CiTry[]> {
 function otherValues(value: unknown): readonly unknown[] {
   const text = String(value);
   return [
-    ...[undefined, null, '', true, [value], [value, value], { value }],
-    ...[`${text}x`, `x${text}`, ` ${text}`, `${text} `, `${text}\u0000`, `${text}\u200b`],
-    ...[text.toUpperCase(), text.slice(0, -1), text.replace('a', 'а'), text.replaceAll('/', '／')],
+    undefined,
+    null,
+    '',
+    true,
+    [value],
+    [value, value],
+    { value },
+    `${text}x`,
+    `x${text}`,
+    ` ${text}`,
+    `${text} `,
+    `${text}\u0000`,
+    `${text}\u200b`,
+    text.toUpperCase(),
+    text.slice(0, -1),
+    text.replace('a', 'а'),
+    text.replaceAll('/', '／'),
     typeof value === 'string' ? Number.parseInt(text, 10) : text,
   ];
 }
@@ -137,26 +165,22 @@ export async function otherTrusts(arena: Arena): Promise<CiTry[]> {
   const theirs = victim.names.CiConnection;
   const own = attacker.names.CiConnection;
   const names = [
-    ...[
-      theirs,
-      sibling(theirs),
-      sibling(own),
-      '',
-      'x',
-      `${own}/`,
-      `/${own}`,
-      own.toUpperCase(),
-      `${own}\u0000`,
-      ` ${own}`,
-    ],
-    ...[
-      attacker.names.CiVerification,
-      attacker.names.ServiceAccount,
-      attacker.project,
-      own.replace(attacker.id, victim.id),
-      theirs.replace(victim.id, attacker.id),
-      '__proto__',
-    ],
+    theirs,
+    sibling(theirs),
+    sibling(own),
+    '',
+    'x',
+    `${own}/`,
+    `/${own}`,
+    own.toUpperCase(),
+    `${own}\u0000`,
+    ` ${own}`,
+    attacker.names.CiVerification,
+    attacker.names.ServiceAccount,
+    attacker.project,
+    own.replace(attacker.id, victim.id),
+    theirs.replace(victim.id, attacker.id),
+    '__proto__',
   ];
   return Promise.all(
     names.map(async (trustName) => ({

@@ -33,8 +33,15 @@ export async function otherAlgorithms(arena: Arena): Promise<CiTry[]> {
   const spki = await exportSPKI(key as CryptoKey);
   const { n = '' } = publicJwk;
   const secrets = [
-    ...[spki, spki.trim(), spki.replaceAll('\n', ''), JSON.stringify(publicJwk), n, kid, ''],
-    ...[JSON.stringify({ keys: [publicJwk] }), Buffer.from(n, 'base64url')],
+    spki,
+    spki.trim(),
+    spki.replaceAll('\n', ''),
+    JSON.stringify(publicJwk),
+    n,
+    kid,
+    '',
+    JSON.stringify({ keys: [publicJwk] }),
+    Buffer.from(n, 'base64url'),
   ];
   for (const bits of [256, 384, 512]) {
     const signed = `${encode({ typ: 'JWT', alg: `HS${bits}`, kid })}.${body}`;
@@ -62,11 +69,12 @@ export async function otherKeys(arena: Arena): Promise<CiTry[]> {
   const own = await generateKeyPair('RS256', { extractable: true });
   const jwk = { ...(await exportJWK(own.publicKey)), kid };
   const headers: readonly object[] = [
-    ...[{}, { jwk }, { jwk, kid: undefined }, { x5c: ['AAAA'] }],
-    ...[
-      { jku: 'http://127.0.0.1:1/jwks', kid: 'x' },
-      { x5u: 'http://127.0.0.1:1/x', kid: 'x' },
-    ],
+    {},
+    { jwk },
+    { jwk, kid: undefined },
+    { x5c: ['AAAA'] },
+    { jku: 'http://127.0.0.1:1/jwks', kid: 'x' },
+    { x5u: 'http://127.0.0.1:1/x', kid: 'x' },
   ];
   const tries: CiTry[] = [];
   for (const header of headers) {
@@ -80,8 +88,17 @@ export async function otherKeys(arena: Arena): Promise<CiTry[]> {
     tries.push({ name, assertion: await token.sign(own.privateKey) });
   }
   const ids = [
-    ...['', 'x', '../../dev/null', `${kid}x`, kid.toUpperCase(), 'k'.repeat(5_000), [kid], 1],
-    ...[null, '__proto__', "' OR 1=1"],
+    '',
+    'x',
+    '../../dev/null',
+    `${kid}x`,
+    kid.toUpperCase(),
+    'k'.repeat(5_000),
+    [kid],
+    1,
+    null,
+    '__proto__',
+    "' OR 1=1",
   ];
   for (const id of ids) {
     const name = `key id ${JSON.stringify(id).slice(0, 40)}`;
@@ -96,7 +113,11 @@ export async function oddForms(arena: Arena): Promise<CiTry[]> {
   const { head, body, signature } = await partsOf(arena);
   const token = `${head}.${body}.${signature}`;
   const headers = [
-    ...[{ crit: ['x'], x: 1 }, { b64: false }, { zip: 'DEF' }, { cty: 'JWT' }, { typ: 'at+jwt' }],
+    { crit: ['x'], x: 1 },
+    { b64: false },
+    { zip: 'DEF' },
+    { cty: 'JWT' },
+    { typ: 'at+jwt' },
     { enc: 'A128GCM' },
   ];
   const changed = [0, 5, 50, 200].map((at) => {
@@ -111,9 +132,22 @@ export async function oddForms(arena: Arena): Promise<CiTry[]> {
       (cut) => `${head}.${body}.${signature.slice(0, cut)}`,
     ),
     ...changed,
-    ...['', ' ', '.', '..', 'x', 'x.y', 'a.b.c.d', 'A'.repeat(17_000)],
-    ...[`${token}.`, ` ${token}`, `${token}\n`, `Bearer ${token}`, `${head}.${body}=.${signature}`],
-    ...[`${head}..${signature}`, `${head}.e30.${signature}`, `e30.${body}.${signature}`],
+    '',
+    ' ',
+    '.',
+    '..',
+    'x',
+    'x.y',
+    'a.b.c.d',
+    'A'.repeat(17_000),
+    `${token}.`,
+    ` ${token}`,
+    `${token}\n`,
+    `Bearer ${token}`,
+    `${head}.${body}=.${signature}`,
+    `${head}..${signature}`,
+    `${head}.e30.${signature}`,
+    `e30.${body}.${signature}`,
   ];
   return assertions.map((assertion, i) => ({
     name: `odd form ${i}, ${assertion.length} letters`,

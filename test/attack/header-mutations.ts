@@ -8,22 +8,18 @@ const LONG = 'A'.repeat(600);
 /** Possible values by header name, including names that no part of the service reads. */
 const HEADER_VALUES: Readonly<Record<string, readonly string[]>> = {
   'content-type': [
-    ...[
-      'application/json; charset=utf-16',
-      'application/json;charset=UTF-8',
-      'text/plain',
-      'application/proto',
-      '',
-    ],
-    ...[
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=b',
-      'application/connect+json',
-      'application/grpc',
-      'application/xml',
-      'application/JSON',
-      'application/json, application/json',
-    ],
+    'application/json; charset=utf-16',
+    'application/json;charset=UTF-8',
+    'text/plain',
+    'application/proto',
+    '',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=b',
+    'application/connect+json',
+    'application/grpc',
+    'application/xml',
+    'application/JSON',
+    'application/json, application/json',
   ],
   accept: [
     '*/*',

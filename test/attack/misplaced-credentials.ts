@@ -9,27 +9,51 @@ import type { Header } from './wire.ts';
 /** Values of Authorization that contain a good key but are invalid. */
 function notBearers(key: string, other: string): string[] {
   return [
-    ...[
-      `Bearer ${key}, Bearer ${other}`,
-      `Bearer ${key},${key}`,
-      `Bearer ${key};`,
-      `Bearer "${key}"`,
-    ],
-    ...[`Bearer ${key} x`, `Basic ${Buffer.from(`:${key}`).toString('base64')}`, `Basic ${key}`],
-    ...[`Token ${key}`, `ApiKey ${key}`, `Bearer:${key}`, `Bearer=${key}`, key, `${key} Bearer`],
-    ...[`Bearer Bearer ${key}`, `Digest ${key}`, `Negotiate ${key}`, `Bearer\u00a0${key}`],
-    ...[`Bearer ${key}\u00a0`, `BearerX ${key}`, `Bearer ${key.replaceAll('_', '%5F')}`],
-    ...[`Bearer ${Buffer.from(key).toString('base64')}`, 'Bearer', ''],
+    `Bearer ${key}, Bearer ${other}`,
+    `Bearer ${key},${key}`,
+    `Bearer ${key};`,
+    `Bearer "${key}"`,
+    `Bearer ${key} x`,
+    `Basic ${Buffer.from(`:${key}`).toString('base64')}`,
+    `Basic ${key}`,
+    `Token ${key}`,
+    `ApiKey ${key}`,
+    `Bearer:${key}`,
+    `Bearer=${key}`,
+    key,
+    `${key} Bearer`,
+    `Bearer Bearer ${key}`,
+    `Digest ${key}`,
+    `Negotiate ${key}`,
+    `Bearer\u00a0${key}`,
+    `Bearer ${key}\u00a0`,
+    `BearerX ${key}`,
+    `Bearer ${key.replaceAll('_', '%5F')}`,
+    `Bearer ${Buffer.from(key).toString('base64')}`,
+    'Bearer',
+    '',
   ];
 }
 
 const OTHER_HEADERS = [
-  ...['x-api-key', 'proxy-authorization', 'x-authorization', 'x-forwarded-authorization'],
-  ...['api-key', 'svc-api-key', 'x-auth-token', 'token'],
+  'x-api-key',
+  'proxy-authorization',
+  'x-authorization',
+  'x-forwarded-authorization',
+  'api-key',
+  'svc-api-key',
+  'x-auth-token',
+  'token',
 ];
 const COOKIES = ['authorization', 'svc_session', '__Host-svc_session', 'token', 'session'];
 const PARAMETERS = [
-  ...['access_token', 'authorization', 'key', 'api_key', 'token', 'bearer', 'svc_session'],
+  'access_token',
+  'authorization',
+  'key',
+  'api_key',
+  'token',
+  'bearer',
+  'svc_session',
 ];
 
 /** A good key in the wrong place, or beside another one. */
@@ -77,11 +101,25 @@ async function tryParameter(arena: Arena, name: string, key: string): Promise<vo
 function otherOrigins(origin: string): string[] {
   const { port } = new URL(origin);
   return [
-    ...['null', '', 'https://evil.example', `${origin}.evil.example`, `${origin}/`, `${origin}/x`],
-    ...[origin.replace('http', 'https'), `http://localhost:${port}`, 'http://127.0.0.1', '*'],
-    ...[`http://127.0.0.1:${Number(port) + 1}`, `http://127.1:${port}`, 'file://', 'about:blank'],
-    ...[`http://user@127.0.0.1:${port}`, `${origin}, ${origin}`, ` ${origin} x`],
-    ...[origin.toUpperCase(), `http://[::ffff:127.0.0.1]:${port}`],
+    'null',
+    '',
+    'https://evil.example',
+    `${origin}.evil.example`,
+    `${origin}/`,
+    `${origin}/x`,
+    origin.replace('http', 'https'),
+    `http://localhost:${port}`,
+    'http://127.0.0.1',
+    '*',
+    `http://127.0.0.1:${Number(port) + 1}`,
+    `http://127.1:${port}`,
+    'file://',
+    'about:blank',
+    `http://user@127.0.0.1:${port}`,
+    `${origin}, ${origin}`,
+    ` ${origin} x`,
+    origin.toUpperCase(),
+    `http://[::ffff:127.0.0.1]:${port}`,
   ];
 }
 

@@ -41,7 +41,9 @@ function trickyExpressions(victim: Tenant): string[] {
   const plain = matchers.flatMap((matcher) => [`{${matcher}}`, `${metric}{${matcher}}`]);
   return [
     ...plain,
-    ...[`{"${canary}_metric"}`, `${canary}_metric`, `{__name__="${canary}_metric"}`],
+    `{"${canary}_metric"}`,
+    `${canary}_metric`,
+    `{__name__="${canary}_metric"}`,
     `${metric} or {project="${id}"}`,
     `{project="${id}"} and ${metric}`,
     `${metric} unless on() {project="${id}"}`,

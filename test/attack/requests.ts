@@ -22,8 +22,13 @@ import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import type { Names, Tenant } from './tenants.ts';
 
 const SERVICES: readonly DescService[] = [
-  ...[MonitoringService, AlertService, IngestService, AuditService],
-  ...[AutomationService, ProjectService, MaintenanceService],
+  MonitoringService,
+  AlertService,
+  IngestService,
+  AuditService,
+  AutomationService,
+  ProjectService,
+  MaintenanceService,
 ];
 
 export interface AttackedMethod {

@@ -105,7 +105,11 @@ export function hasHeld(results: readonly ClassResult[]): boolean {
 /** The table, the figures, and a paragraph for each failure. */
 export function reportOf(results: readonly ClassResult[], replay: string): string {
   const rows = results.map(({ class: name, tries, held, limited }) => [
-    ...[name, String(tries), String(held), String(tries - held), String(limited)],
+    name,
+    String(tries),
+    String(held),
+    String(tries - held),
+    String(limited),
   ]);
   const head = ['class', 'tries', 'held', 'failed', 'answered 429'];
   const widths = head.map((text, i) =>

@@ -7,7 +7,10 @@ import { Api, type Tenant } from './tenants.ts';
 
 const LISTS = {
   'monitoring.v1.AlertService/': [
-    ...['ListAlertRules', 'ListIncidents', 'ListDestinations', 'ListNotices'],
+    'ListAlertRules',
+    'ListIncidents',
+    'ListDestinations',
+    'ListNotices',
   ],
   'iam.v1.AutomationService/': ['ListServiceAccounts', 'ListCiVerifications', 'ListCiConnections'],
   'project.v1.ProjectService/': ['ListMembers', 'ListInvitations'],
@@ -16,8 +19,14 @@ const LISTS = {
 
 /** Fields with times of last use, contact or attempt, which change by themselves. */
 const MOVING = new Set([
-  ...['lastUsedUnix', 'lastExchangeUnix', 'lastObservedUnix', 'telemetry'],
-  ...['timeline', 'attemptsLeft', 'lastRefusal', 'lastRefusalUnix'],
+  'lastUsedUnix',
+  'lastExchangeUnix',
+  'lastObservedUnix',
+  'telemetry',
+  'timeline',
+  'attemptsLeft',
+  'lastRefusal',
+  'lastRefusalUnix',
 ]);
 
 /** The state, one line per list. */

@@ -11,8 +11,14 @@ import type { Header, WireAnswer } from './wire.ts';
 
 /** Kinds of credential of a tenant. */
 export const CREDENTIAL_KINDS = [
-  ...['owner', 'viewer', 'personalKey', 'readKey', 'writeKey'],
-  ...['collectorKey', 'vmKey', 'ciToken'],
+  'owner',
+  'viewer',
+  'personalKey',
+  'readKey',
+  'writeKey',
+  'collectorKey',
+  'vmKey',
+  'ciToken',
 ] as const;
 export type CredentialKind =
   | 'owner'

@@ -11,8 +11,13 @@ import { keyOf, settle, shop, startPeopleWorld } from '../support/people-on-host
 
 const PROJECT = 'projects/demo';
 const IDENTITIES = [
-  ...['serviceAccount', 'credential', 'ciVerification', 'ciConnection', 'membership'],
-  ...['invitation', 'enrolment'],
+  'serviceAccount',
+  'credential',
+  'ciVerification',
+  'ciConnection',
+  'membership',
+  'invitation',
+  'enrolment',
 ];
 
 /** An owner, a viewer, a key that reads, and changes by the owner to find. */

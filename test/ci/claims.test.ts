@@ -211,10 +211,28 @@ t.test('CI-07: push, workflow_dispatch and schedule are accepted from GitHub', a
 
 t.test('CI-07: every other GitHub event is rejected, even with the branch’s own ref', async (t) => {
   const events = [
-    ...['pull_request', 'pull_request_target', 'pull_request_review', 'merge_group'],
-    ...['workflow_run', 'issue_comment', 'issues', 'workflow_call', 'repository_dispatch'],
-    ...['release', 'create', 'delete', 'deployment', 'check_suite', 'fork', 'watch', 'dynamic'],
-    ...['', 'Push', 'push ', 'push\n', 'pushed'],
+    'pull_request',
+    'pull_request_target',
+    'pull_request_review',
+    'merge_group',
+    'workflow_run',
+    'issue_comment',
+    'issues',
+    'workflow_call',
+    'repository_dispatch',
+    'release',
+    'create',
+    'delete',
+    'deployment',
+    'check_suite',
+    'fork',
+    'watch',
+    'dynamic',
+    '',
+    'Push',
+    'push ',
+    'push\n',
+    'pushed',
   ];
   for (const event_name of events) {
     const { refused } = read('github', { event_name });

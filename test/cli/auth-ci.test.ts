@@ -45,8 +45,10 @@ t.test('svc auth ci', async (t) => {
       const { environment = {} } = ran.child ?? {};
       t.match(environment, { SVC_PROJECT: 'auth-ci', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
       for (const name of [
-        ...['ACTIONS_ID_TOKEN_REQUEST_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL'],
-        ...['SVC_SETUP_CODE', 'SVC_REEXEC'],
+        'ACTIONS_ID_TOKEN_REQUEST_TOKEN',
+        'ACTIONS_ID_TOKEN_REQUEST_URL',
+        'SVC_SETUP_CODE',
+        'SVC_REEXEC',
       ]) {
         t.notOk(name in environment, name);
       }

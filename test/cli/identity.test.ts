@@ -39,9 +39,7 @@ t.test('identities from the command line', async (t) => {
 });
 
 async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
-  const made = await svc([
-    ...['keys', 'create', '--name', 'found', '--capability', 'monitoring.read'],
-  ]);
+  const made = await svc(['keys', 'create', '--name', 'found', '--capability', 'monitoring.read']);
   const secret = made.stdout.trim();
   const listed = await svc(['credentials', '--kind', 'PERSONAL_KEY']);
   t.equal(listed.code, 0, listed.stderr);

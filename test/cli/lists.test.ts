@@ -17,11 +17,28 @@ import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
 const LISTS = [
-  ...['alerts list', 'alerts instances', 'alerts templates', 'incidents list', 'deliveries list'],
-  ...['deliveries list --failed', 'destinations list', 'notices', 'maintenance list', 'limits'],
-  ...['monitoring vms', 'members list', 'members list --invitations', 'projects list'],
-  ...['keys list', 'credentials', 'service-accounts list', 'service-accounts templates'],
-  ...['trusts list', 'trusts list --verifications', 'sessions list', 'incidents show One'],
+  'alerts list',
+  'alerts instances',
+  'alerts templates',
+  'incidents list',
+  'deliveries list',
+  'deliveries list --failed',
+  'destinations list',
+  'notices',
+  'maintenance list',
+  'limits',
+  'monitoring vms',
+  'members list',
+  'members list --invitations',
+  'projects list',
+  'keys list',
+  'credentials',
+  'service-accounts list',
+  'service-accounts templates',
+  'trusts list',
+  'trusts list --verifications',
+  'sessions list',
+  'incidents show One',
 ];
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is looked for

@@ -16,13 +16,17 @@ const OF_A_FORM =
   /^(name|names|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
 const NOT_HERE = new Set([
   // Part of responses, and not read from requests.
-  ...['destination.pausedReason', 'destination.host', 'destination.lastFour'],
-  ...['destination.lastDelivery.name', 'destination.lastDelivery.error'],
+  'destination.pausedReason',
+  'destination.host',
+  'destination.lastFour',
+  'destination.lastDelivery.name',
+  'destination.lastDelivery.error',
   'destination.lastError.error',
   // Reported by a guest, for later versions.
   'system',
   // Parsed by the parser of invitation addresses, if there is a mail server.
-  ...['destination.email.recipients.address', 'email.recipients.address'],
+  'destination.email.recipients.address',
+  'email.recipients.address',
 ]);
 
 const RULE = {

@@ -225,7 +225,7 @@ t.test('positions and values convert both ways, and tick marks are round', (t) =
   const sizes = roundMarks(1.2 * gibibyte, 1.285 * gibibyte, 5, 'bytes');
   t.same(
     sizes.map((size) => formatReading(size, 'bytes', { locale: 'en', timeZone: 'UTC' })),
-    [...['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB']],
+    ['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB'],
   );
   t.same(timeMarks(10_000, 190_000, 4), [60_000, 120_000, 180_000]);
   t.end();

@@ -67,8 +67,12 @@ t.test('DASH-18: a bound claim changes by value, by appearing and by disappearin
     claim('id', ''),
   ];
   const now = [
-    ...[claim('ref', 'main'), claim('event', 'schedule'), claim('environment', 'live')],
-    ...[claim('id'), claim('enterprise', '7'), claim('run', '2', false)],
+    claim('ref', 'main'),
+    claim('event', 'schedule'),
+    claim('environment', 'live'),
+    claim('id'),
+    claim('enterprise', '7'),
+    claim('run', '2', false),
   ];
   const changed = changedClaims(now, before);
   t.same([...changed.keys()], ['event', 'environment', 'id', 'enterprise']);

@@ -176,7 +176,9 @@ t.test('DASH-19: readings are drawn at their observation times, and no line cros
     segments,
     samples: [sample(100_000, 0), sample(130_000, 2), sample(190_000, 3), sample(500_000, 4)],
     gaps: [
-      ...[gap(0, 100_000, false), gap(130_000, 190_000, true), gap(190_000, 500_000, false)],
+      gap(0, 100_000, false),
+      gap(130_000, 190_000, true),
+      gap(190_000, 500_000, false),
       gap(500_000, 700_000, false),
     ],
   };

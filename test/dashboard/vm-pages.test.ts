@@ -28,7 +28,11 @@ t.test(
       firstSteps({ ...nothing, ...facts }).map(({ state }) => state);
     t.same(states({}), ['unknown', 'unknown', 'unknown', 'unknown', 'unknown']);
     t.same(states({ liveVms: 0, rules: 0, hasAccepted: false, hasFired: false, people: 1 }), [
-      ...['open', 'open', 'open', 'open', 'open'],
+      'open',
+      'open',
+      'open',
+      'open',
+      'open',
     ]);
     const all = { liveVms: 1, rules: 1, hasAccepted: true, hasFired: true, people: 2 };
     t.same(states(all), ['done', 'done', 'done', 'done', 'done']);

@@ -113,7 +113,11 @@ t.test('HOOK-23: all parts of a mail have the content of the rendered message', 
   t.notOk(headers.has('bcc'), 'a name does not start a header');
   t.match(headers.get('subject'), /^Firing: Größe <b>web<\/b> "1" = 100 % & more Bcc: eve/);
   t.same(mail.types(), [
-    ...['multipart/alternative', 'text/plain', 'multipart/related', 'text/html', 'image/png'],
+    'multipart/alternative',
+    'text/plain',
+    'multipart/related',
+    'text/html',
+    'image/png',
   ]);
   const text = mail.find('text/plain')?.text() ?? '';
   t.match(text, /^VM: +Größe <b>web<\/b> "1" = 100 % & more Bcc/m);
@@ -235,7 +239,8 @@ t.test('HOOK-26: a mail server’s answer determines whose fault a failure is', 
       (status) => ['content', status, 'not this', { kind: 'refused', bounced: false }] as const,
     ),
     [
-      ...['recipient', 450],
+      'recipient',
+      450,
       '4.4.1 relay-7.corp.internal[10.1.2.3]:25 and [IPv6:fd00::7]: refused by mx1.corp, 4.4.1',
       {
         excerpt: /4\.4\.1 \[host\]\[\[address\]\]:25 and \[address\]: refused by \[host\], 4\.4\.1/,

@@ -131,8 +131,21 @@ const step = fc.oneof(
 
 /** The second firing arrives while the first is in flight, where it fails. */
 const FIRES_AGAIN = [
-  ...['turns', 'turns', 'recover', 'fire', 'fail', 'fail', 'turns', 'seconds'],
-  ...['release', 'release', 'turns', 'release', 'turns', 'release', 'seconds'],
+  'turns',
+  'turns',
+  'recover',
+  'fire',
+  'fail',
+  'fail',
+  'turns',
+  'seconds',
+  'release',
+  'release',
+  'turns',
+  'release',
+  'turns',
+  'release',
+  'seconds',
 ];
 
 async function runStep(

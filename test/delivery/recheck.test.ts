@@ -324,9 +324,16 @@ t.test('API-36: each recheck records its checks, up to the first that fails', as
     .transitions(about)
     .items.flatMap(({ event }) => ('checks' in event ? [[event.type, event.checks]] : []));
   const all = [
-    ...['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'INCIDENT_FIRES', 'NOT_SUPERSEDED'],
-    ...['INCIDENT_NOT_RETIRED', 'VM_EXISTS', 'RULE_EXISTS', 'RULE_UNCHANGED'],
-    ...['DESTINATION_NAMED', 'NOT_SNOOZED'],
+    'DESTINATION_EXISTS',
+    'DESTINATION_NOT_PAUSED',
+    'INCIDENT_FIRES',
+    'NOT_SUPERSEDED',
+    'INCIDENT_NOT_RETIRED',
+    'VM_EXISTS',
+    'RULE_EXISTS',
+    'RULE_UNCHANGED',
+    'DESTINATION_NAMED',
+    'NOT_SNOOZED',
   ];
   t.same(checks, [
     ['cleared', all],

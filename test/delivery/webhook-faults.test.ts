@@ -67,8 +67,21 @@ t.test(
       ['nowhere', at(), noAddress],
       // Every code of c-ares except those for silence, and an unknown one.
       ...[
-        ...['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADNAME'],
-        ...['EBADQUERY', 'EBADFAMILY', 'EBADRESP', 'ENONAME', 'EOF', 'ENOMEM', 'EAI_FAIL', 'EWHAT'],
+        'ENOTFOUND',
+        'ENODATA',
+        'ESERVFAIL',
+        'EREFUSED',
+        'EFORMERR',
+        'ENOTIMP',
+        'EBADNAME',
+        'EBADQUERY',
+        'EBADFAMILY',
+        'EBADRESP',
+        'ENONAME',
+        'EOF',
+        'ENOMEM',
+        'EAI_FAIL',
+        'EWHAT',
       ].map((code) => [code, failing(code), noAddress] as const),
       ...['ETIMEOUT', 'ECONNREFUSED', 'EAI_AGAIN'].map(
         (code) => [code, failing(code), silent] as const,

@@ -59,7 +59,9 @@ t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'),
   );
   const received = await startAlertmanager(t);
   const { logged, listens } = await startVmalert(t, [
-    ...[`-rule=${rules}`, `-datasource.url=${base}`, `-datasource.bearerTokenFile=${keyFile}`],
+    `-rule=${rules}`,
+    `-datasource.url=${base}`,
+    `-datasource.bearerTokenFile=${keyFile}`,
     `-notifier.url=${received.url}`,
   ]);
   const alert = await until('vmalert notifies', async () => received.alerts[0]);

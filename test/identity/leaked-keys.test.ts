@@ -172,7 +172,11 @@ t.test('KEY-07: a report of an invalid secret is always answered alike', async (
   const other = mintSecret('pk', { nowMs: clock.now(), random, id: key.split('_')[2] ?? '' });
   const sequence = host.appliedSequence();
   const texts = [
-    ...['', 'x', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'eyJh.eyJh.eyJh', key.slice(0, -1)],
+    '',
+    'x',
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'eyJh.eyJh.eyJh',
+    key.slice(0, -1),
     mintSecret('pk', { nowMs: clock.now(), random }).text,
     mintSecret('verify', { nowMs: clock.now(), random }).text,
     other.text,

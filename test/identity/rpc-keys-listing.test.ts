@@ -85,10 +85,14 @@ t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t)
   }
   t.same(seen, [
     'ACTIVE NONE',
-    ...['ACTIVE NONE', 'ACTIVE WITHIN_14_DAYS'],
-    ...['ACTIVE WITHIN_14_DAYS', 'ACTIVE WITHIN_7_DAYS'],
-    ...['ACTIVE WITHIN_7_DAYS', 'ACTIVE WITHIN_1_DAY'],
-    ...['ACTIVE WITHIN_1_DAY', 'EXPIRED NONE'],
+    'ACTIVE NONE',
+    'ACTIVE WITHIN_14_DAYS',
+    'ACTIVE WITHIN_14_DAYS',
+    'ACTIVE WITHIN_7_DAYS',
+    'ACTIVE WITHIN_7_DAYS',
+    'ACTIVE WITHIN_1_DAY',
+    'ACTIVE WITHIN_1_DAY',
+    'EXPIRED NONE',
   ]);
   const live = await as(await signIn(owner.person))('ListKeys', { parent });
   t.same(live.body.keys, [], 'by the clock, before its timer fires');

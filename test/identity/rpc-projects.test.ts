@@ -355,9 +355,19 @@ t.test('owners remove anybody, any member leaves, and the project keeps an owner
 t.test('API-21: credentials reach no project method', async (t) => {
   const { world } = await startProjects(t);
   const methods = [
-    ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject', 'GetProject'],
-    ...['ListMembers', 'InviteMember', 'ListInvitations', 'RevokeInvitation', 'RemoveMember'],
-    ...['SetMemberRole', 'EnrolVm', 'UnenrolVm'],
+    'GetSelf',
+    'SignOutEverywhere',
+    'ListProjects',
+    'CreateProject',
+    'GetProject',
+    'ListMembers',
+    'InviteMember',
+    'ListInvitations',
+    'RevokeInvitation',
+    'RemoveMember',
+    'SetMemberRole',
+    'EnrolVm',
+    'UnenrolVm',
   ];
   for (const key of [world.keys.write, world.keys.collector]) {
     for (const method of methods) {

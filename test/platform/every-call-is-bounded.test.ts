@@ -33,8 +33,12 @@ import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/api-in
 import { openStream } from '../support/connect-stream.ts';
 
 const services = [
-  ...[AlertService, AuditService, AutomationService],
-  ...[IngestService, MonitoringService, ProjectService],
+  AlertService,
+  AuditService,
+  AutomationService,
+  IngestService,
+  MonitoringService,
+  ProjectService,
 ];
 
 /** Takes every slot of a party; returns a function that releases them. */
@@ -301,8 +305,12 @@ t.test(
     });
     const head = [
       'POST /svc.monitoring.v1.AlertService/ListAlertRules HTTP/1.1',
-      ...['host: localhost', 'content-type: application/json', 'content-length: 100'],
-      ...[`authorization: Bearer ${world.keys.read}`, '', '{'],
+      'host: localhost',
+      'content-type: application/json',
+      'content-length: 100',
+      `authorization: Bearer ${world.keys.read}`,
+      '',
+      '{',
     ].join('\r\n');
     const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
     for (const socket of sockets) socket.write(head);

@@ -384,8 +384,13 @@ t.test('incidents of older files and of commits are found alike, by each status'
   t.same(written, older.prepare(columns).all());
   const statuses = written.map((row) => (row as { status: string }).status);
   t.same(statuses, [
-    ...['FIRING', 'SNOOZED', 'ACKNOWLEDGED', 'ACKNOWLEDGED_SNOOZED'],
-    ...['RECOVERED', 'RETIRED', 'FIRING'],
+    'FIRING',
+    'SNOOZED',
+    'ACKNOWLEDGED',
+    'ACKNOWLEDGED_SNOOZED',
+    'RECOVERED',
+    'RETIRED',
+    'FIRING',
   ]);
   apply('p', { records: [{ kind: 'note', id: 'n', sort: '1', body: open }] });
   const note = database.prepare("SELECT status, rule FROM records WHERE id = 'n'").get();

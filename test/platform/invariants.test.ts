@@ -266,7 +266,9 @@ t.test('recipient: a link works once, and none remains after the holder declined
   }
   const unsubscribed = taken(edgesOf('recipient', 'unsubscribed'));
   t.same([...new Set(unsubscribed.map(({ from }) => String(from.value)))].sort(), [
-    ...['bounced', 'invited', 'verified'],
+    'bounced',
+    'invited',
+    'verified',
   ]);
   for (const { to } of unsubscribed) t.match(to.context, { tokenHash: null });
 });
@@ -275,7 +277,10 @@ t.test('recipient: a removed recipient stays removed', async (t) => {
   const { edges } = walked('recipient');
   const removals = edgesOf('recipient', 'removed').filter(({ from }) => !from.final);
   t.same([...new Set(removals.map(({ from }) => String(from.value)))].sort(), [
-    ...['bounced', 'invited', 'unsubscribed', 'verified'],
+    'bounced',
+    'invited',
+    'unsubscribed',
+    'verified',
   ]);
   for (const { to } of removals) t.match(to, { value: 'removed', final: true });
   t.same(brief(taken(edges.filter(({ from }) => from.final))), []);

@@ -21,8 +21,13 @@ import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 
 const services = [
-  ...[AuditService, AutomationService, AlertService, MaintenanceService, MonitoringService],
-  ...[ProjectService, IngestService],
+  AuditService,
+  AutomationService,
+  AlertService,
+  MaintenanceService,
+  MonitoringService,
+  ProjectService,
+  IngestService,
 ];
 const methods: readonly DescMethod[] = services.flatMap((service) => service.methods);
 

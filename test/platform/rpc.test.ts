@@ -16,10 +16,7 @@ import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { type Answer, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 
-const services = [
-  ...[MonitoringService, AlertService, IngestService, AuditService],
-  MaintenanceService,
-];
+const services = [MonitoringService, AlertService, IngestService, AuditService, MaintenanceService];
 const methods: DescMethod[] = services.flatMap((service) => service.methods);
 const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
 const QUERY = '/svc.monitoring.v1.MonitoringService/QueryVMMonitoring';

@@ -79,7 +79,8 @@ t.test('names are read from tables, with several ids and with template values', 
       title: 'Two',
       names: [
         `${first}, ${second}: a user’s walk`,
-        ...[`${second}: a row of a table`, `${second}: a name on …`],
+        `${second}: a row of a table`,
+        `${second}: a name on …`,
       ],
     },
   ]);

@@ -273,8 +273,13 @@ t.test('a credential is sent over https or to this machine only', async (t) => {
     t.doesNotThrow(() => createClient({ baseUrl, token: 'x' }), baseUrl);
   }
   for (const baseUrl of [
-    ...['http://monitoring.example.com', 'http://127.0.0.1.example.com', 'ftp://example.com'],
-    ...['https://user:x@example.com', 'https://example.com/api', 'example.com', ''],
+    'http://monitoring.example.com',
+    'http://127.0.0.1.example.com',
+    'ftp://example.com',
+    'https://user:x@example.com',
+    'https://example.com/api',
+    'example.com',
+    '',
   ]) {
     t.throws(() => createClient({ baseUrl, token: 'x' }), TypeError, baseUrl);
   }

@@ -134,8 +134,13 @@ function live<M extends MachineName>(view: ProjectView, machine: M): readonly In
 }
 
 const METRICS = [
-  ...['cpu_utilization_pct', 'cpu_utilization_pct', 'memory_used_pct'],
-  ...['filesystem_used_pct', 'vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
+  'cpu_utilization_pct',
+  'cpu_utilization_pct',
+  'memory_used_pct',
+  'filesystem_used_pct',
+  'vm_running',
+  'unexpected_stop',
+  'telemetry_age_seconds',
 ];
 
 /** Condition of each metric's breach; all others breach above 90 %. */

@@ -128,9 +128,16 @@ const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> =
  * them.
  */
 const PROJECTLESS: ReadonlySet<string> = new Set([
-  ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
-  ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject'],
-  ...['ListSessions', 'EndSession', 'GetServiceInfo'],
+  'ExchangeCiToken',
+  'SubmitCiVerification',
+  'EnrolAgent',
+  'GetSelf',
+  'SignOutEverywhere',
+  'ListProjects',
+  'CreateProject',
+  'ListSessions',
+  'EndSession',
+  'GetServiceInfo',
 ]);
 
 /** @param owner of the request's object, below the project: `/members/m` */

@@ -18,7 +18,12 @@ export interface Reported {
 export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Reported[]> {
   const limit = ['--limit', '1000'];
   const { code, stdout } = await runToEnd([
-    ...['admin', 'transitions', '--json', ...limit, '--data', folder],
+    'admin',
+    'transitions',
+    '--json',
+    ...limit,
+    '--data',
+    folder,
   ]);
   t.equal(code, 0);
   return JSON.parse(stdout).transitions;

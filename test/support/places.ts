@@ -113,8 +113,13 @@ export async function onOwnPorts<T>(
  * network.
  */
 export const ownNetwork: readonly string[] = [
-  ...['unshare', '--map-root-user', '--net'],
-  ...['sh', '-c', 'ip link set lo up && exec "$@"', 'own-network'],
+  'unshare',
+  '--map-root-user',
+  '--net',
+  'sh',
+  '-c',
+  'ip link set lo up && exec "$@"',
+  'own-network',
 ];
 
 /** Arguments that run a command in the network of a process. */

@@ -31,10 +31,16 @@ export async function startNginx(
   writeFileSync(
     file,
     [
-      ...['daemon off;', 'master_process off;', `pid ${folder}/nginx.pid;`],
-      ...['error_log stderr warn;', 'events {}', 'http {', 'access_log off;'],
+      'daemon off;',
+      'master_process off;',
+      `pid ${folder}/nginx.pid;`,
+      'error_log stderr warn;',
+      'events {}',
+      'http {',
+      'access_log off;',
       ...writes.map((name) => `${name}_temp_path ${folder}/${name};`),
-      ...[servers, '}'],
+      servers,
+      '}',
     ].join('\n'),
   );
   return start(t, [program, '-c', file, '-p', folder, '-e', 'stderr'], { folder, port });

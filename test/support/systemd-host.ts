@@ -38,8 +38,13 @@ export async function startSystemdHost(t: {
   const child = spawn(
     componentPath('systemd-nspawn'),
     [
-      ...['--register=no', '--keep-unit', '--private-network', '--boot'],
-      ...[`--directory=${root}`, `--machine=${machineName()}`, 'systemd.unit=basic.target'],
+      '--register=no',
+      '--keep-unit',
+      '--private-network',
+      '--boot',
+      `--directory=${root}`,
+      `--machine=${machineName()}`,
+      'systemd.unit=basic.target',
     ],
     { stdio: 'ignore' },
   );

@@ -47,9 +47,12 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   const world = await startRpcWorld(t);
   const many = Array.from({ length: 7 }, (_, i) => row(`web-${i}`, 0));
   await world.write([
-    ...[...many, row('db-1', 0, { displayName: 'Orders (EU)' })],
-    ...[row('db-2', 0, { state: 'STOPPED' }), row('db-3', 60, { state: 'PAUSED' })],
-    ...[row('old-1', 300), row('old-2', 300, { state: 'PAUSED' })],
+    ...many,
+    row('db-1', 0, { displayName: 'Orders (EU)' }),
+    row('db-2', 0, { state: 'STOPPED' }),
+    row('db-3', 60, { state: 'PAUSED' }),
+    row('old-1', 300),
+    row('old-2', 300, { state: 'PAUSED' }),
   ]);
   const ids = async (filter: object) => (await pagesOf(world, filter)).ids;
   t.same(await ids({ search: 'WEB-3' }), ['web-3']);

@@ -25,7 +25,9 @@ const QUERY = 'monitoring.v1.MonitoringService/QueryVMMonitoring';
 const A = 'qemu:///system';
 const B = 'qemu+ssh://monitor@host-b/system';
 const [web, db, mail, odd] = [
-  ...[fleetDomain(1, 'shop-web'), fleetDomain(2, 'db'), fleetDomain(3, 'mail')],
+  fleetDomain(1, 'shop-web'),
+  fleetDomain(2, 'db'),
+  fleetDomain(3, 'mail'),
   fleetDomain(4, 'odd'),
 ] as const;
 

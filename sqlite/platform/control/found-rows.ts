@@ -45,8 +45,12 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
       const runs = incidentRuns(filter).map(({ index, values }) => ({
         statement: statements.incidents[index],
         values: [
-          ...[project, ...values, filter.sortFrom ?? '', filter.sortBefore ?? TEXT_END],
-          ...[filter.rule ?? null, filter.place ?? null],
+          project,
+          ...values,
+          filter.sortFrom ?? '',
+          filter.sortBefore ?? TEXT_END,
+          filter.rule ?? null,
+          filter.place ?? null,
         ],
       }));
       const start = startOf(page, ['string', 'string'], [TEXT_END, TEXT_END]);

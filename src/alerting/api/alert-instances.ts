@@ -92,7 +92,9 @@ async function listAlertInstances(
       limit: limit + 1,
     });
     const page = pageOf(found, limit, (one) => [
-      ...[one.vm, one.rule, one.labels],
+      one.vm,
+      one.rule,
+      one.labels,
       one.evaluationRevision,
     ]);
     return mapPage(page, (soft) => {

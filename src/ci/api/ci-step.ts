@@ -55,7 +55,10 @@ const buildkiteStep: Step = (options) => [
       `export SVC_ASSERTION="$(buildkite-agent oidc request-token --audience '${options.audience}' \\`,
       '  --claim organization_id --claim pipeline_id)"',
       "bash <<'STEP'",
-      ...[...opening(options), ...givenToken, ...submission, 'STEP'],
+      ...opening(options),
+      ...givenToken,
+      ...submission,
+      'STEP',
       // Doubled, because the upload of a pipeline expands variables itself.
     ].map((line) => line.replaceAll('$', '$$$$')),
   ),

@@ -210,14 +210,31 @@ const GREY = 90;
 const COLOURS: Readonly<Record<string, number>> = {
   ...Object.fromEntries(
     [
-      ...['FIRING', 'CRITICAL', 'FAILED', 'EXPIRED', 'STALE', 'ERROR', 'CRASHED', 'REVOKED'],
-      ...['REJECTED', 'BOUNCED', 'lasts'],
+      'FIRING',
+      'CRITICAL',
+      'FAILED',
+      'EXPIRED',
+      'STALE',
+      'ERROR',
+      'CRASHED',
+      'REVOKED',
+      'REJECTED',
+      'BOUNCED',
+      'lasts',
     ].map((word) => [word, RED]),
   ),
   ...Object.fromEntries(
     [
-      ...['WARNING', 'WAITING', 'PENDING', 'PAUSED', 'SUSTAINING', 'ROTATING', 'DISABLED'],
-      ...['UNKNOWN', 'MISSING', 'NEVER'],
+      'WARNING',
+      'WAITING',
+      'PENDING',
+      'PAUSED',
+      'SUSTAINING',
+      'ROTATING',
+      'DISABLED',
+      'UNKNOWN',
+      'MISSING',
+      'NEVER',
     ].map((word) => [word, YELLOW]),
   ),
   ...Object.fromEntries(

@@ -180,8 +180,11 @@ export function newUuid(random: Random): string {
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString('hex');
   return [
-    ...[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)],
-    ...[hex.slice(16, 20), hex.slice(20)],
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
   ].join('-');
 }
 

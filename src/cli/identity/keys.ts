@@ -152,7 +152,9 @@ async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]
 }
 
 const LIVE_CREDENTIALS: ReadonlySet<Credential_State> = new Set([
-  ...[Credential_State.ACTIVE, Credential_State.ROTATING, Credential_State.DISABLED],
+  Credential_State.ACTIVE,
+  Credential_State.ROTATING,
+  Credential_State.DISABLED,
 ]);
 
 const listAction: Action = {
@@ -187,8 +189,15 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
   return listing(
     screen,
     [
-      ...[long('name'), 'state', long('can do'), 'last four', minor('created')],
-      ...['valid until', 'warning', 'last used', minor('key')],
+      long('name'),
+      'state',
+      long('can do'),
+      'last four',
+      minor('created'),
+      'valid until',
+      'warning',
+      'last used',
+      minor('key'),
       ...(isOfAll ? [minor('account')] : []),
     ],
     keys.map((key) => [

@@ -103,7 +103,12 @@ async function listInvitations(
     shortName(each.name),
   ]);
   const columns = [
-    ...[long('email'), 'role', 'state', minor('invited by'), 'expires', minor('accepted by')],
+    long('email'),
+    'role',
+    'state',
+    minor('invited by'),
+    'expires',
+    minor('accepted by'),
     minor('invitation'),
   ];
   return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>

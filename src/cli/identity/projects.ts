@@ -79,8 +79,11 @@ export const limitsCommand = single({
     const request = { projectName: await projectName(context, api) };
     const answer = await api.call(MonitoringService.method.getProjectLimits, request);
     const rows = answer.limits.map(({ name, used, limit, unit, description }) => [
-      ...[name, used === undefined ? NOT_OBSERVED : String(used), String(limit)],
-      ...[unit, description],
+      name,
+      used === undefined ? NOT_OBSERVED : String(used),
+      String(limit),
+      unit,
+      description,
     ]);
     const columns = ['limit', right('used'), right('at most'), 'unit', sentences('of')];
     return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>

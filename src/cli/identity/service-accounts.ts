@@ -74,7 +74,12 @@ function accountTable(accounts: readonly ServiceAccount[], screen: Screen | unde
   return listing(
     screen,
     [
-      ...[long('name'), 'state', long('permissions'), minor('keys'), minor('CI trusts'), 'created'],
+      long('name'),
+      'state',
+      long('permissions'),
+      minor('keys'),
+      minor('CI trusts'),
+      'created',
       minor('account'),
     ],
     accounts.map((account) => [

@@ -127,8 +127,13 @@ const listAction: Action = {
       shortName(trust.name),
     ]);
     const columns = [
-      ...[long('name'), 'state', long('can do'), long('repository'), 'last exchange'],
-      ...[minor('account'), minor('trust')],
+      long('name'),
+      'state',
+      long('can do'),
+      long('repository'),
+      'last exchange',
+      minor('account'),
+      minor('trust'),
     ];
     return printMessage(context, ListCiConnectionsResponseSchema, { connections }, () =>
       listing(context.screen, columns, rows, 'No workflow is trusted in this project'),
@@ -161,7 +166,12 @@ function verificationTable(
   return listing(
     screen,
     [
-      ...[long('name'), 'state', 'platform', 'expires', minor('wrong codes'), minor('account')],
+      long('name'),
+      'state',
+      'platform',
+      'expires',
+      minor('wrong codes'),
+      minor('account'),
       minor('verification'),
     ],
     verifications.map((one) => [

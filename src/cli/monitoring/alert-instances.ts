@@ -164,15 +164,13 @@ function instanceTable(
   return listing(
     screen,
     [
-      ...[
-        long('rule'),
-        long('VM'),
-        'state',
-        'since',
-        'data',
-        right('last value'),
-        minor('observed'),
-      ],
+      long('rule'),
+      long('VM'),
+      'state',
+      'since',
+      'data',
+      right('last value'),
+      minor('observed'),
       minor('instance'),
     ],
     instances.map((instance) => [
@@ -225,8 +223,11 @@ export function segmentTable(segments: ExplainAlertInstanceResponse['segments'])
   return table(
     ['from', 'to', 'state', 'data', 'started by'],
     segments.map(({ startUnixMs, endUnixMs, state, dataState, cause }) => [
-      ...[localTime(startUnixMs / 1000n), localTime(endUnixMs / 1000n)],
-      ...[enumText(State, state), enumText(DataState, dataState), cause],
+      localTime(startUnixMs / 1000n),
+      localTime(endUnixMs / 1000n),
+      enumText(State, state),
+      enumText(DataState, dataState),
+      cause,
     ]),
     'The range is empty',
   );
@@ -236,7 +237,10 @@ function pathTable(path: readonly AlertInstance_Step[]): string {
   return table(
     ['time', 'event', 'from', 'to', 'source'],
     path.map(({ event, eventUnixMs, fromStates, toStates, source }) => [
-      ...[localTime(eventUnixMs / 1000n), event, statesText(fromStates), statesText(toStates)],
+      localTime(eventUnixMs / 1000n),
+      event,
+      statesText(fromStates),
+      statesText(toStates),
       enumText(Source, source),
     ]),
     'No steps: the condition has not held',

@@ -86,7 +86,9 @@ function previewText(
   ]);
   const rows = preview.wouldHaveFired.map(
     ({ vmName, vmDisplayName, labels, startUnix, endUnix }) => [
-      ...[shownName(vmDisplayName, vmName), seriesText(labels), localTime(startUnix)],
+      shownName(vmDisplayName, vmName),
+      seriesText(labels),
+      localTime(startUnix),
       endUnix === undefined ? 'still' : localTime(endUnix),
     ],
   );
@@ -119,7 +121,9 @@ function unknownText(preview: PreviewAlertRuleResponse): string {
 
 function instancesText({ instances, instancesOmitted }: PreviewAlertRuleResponse): string {
   const rows = instances.map(({ vmName, vmDisplayName, labels, firings, segments }) => [
-    ...[shownName(vmDisplayName, vmName), seriesText(labels), String(firings)],
+    shownName(vmDisplayName, vmName),
+    seriesText(labels),
+    String(firings),
     enumText(AlertInstance_State, segments.at(-1)?.state ?? 0),
     segments.at(-1)?.dataState === AlertInstance_DataState.MISSING ? 'missing' : 'observed',
   ]);

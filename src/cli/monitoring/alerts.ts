@@ -65,8 +65,14 @@ function ruleTable(rules: readonly AlertRule[], { screen }: ActionContext): stri
   return listing(
     screen,
     [
-      ...[long('name'), sentences('condition'), 'severity', minor('VMs'), sentences('state')],
-      ...[long('problem'), minor('version'), minor('rule')],
+      long('name'),
+      sentences('condition'),
+      'severity',
+      minor('VMs'),
+      sentences('state'),
+      long('problem'),
+      minor('version'),
+      minor('rule'),
     ],
     rules.map((rule) => [
       rule.spec?.displayName ?? '',
@@ -262,7 +268,12 @@ export const alertsCommand = family(
   'alerts',
   'Alert rules and their state for each VM: list, preview, replay, save, delete',
   [
-    ...[listAction, templatesAction, previewAction, replayAction, saveAction, deleteAction],
+    listAction,
+    templatesAction,
+    previewAction,
+    replayAction,
+    saveAction,
+    deleteAction,
     ...instanceActions,
   ],
 );

@@ -93,17 +93,29 @@ function failureTable(deliveries: readonly Delivery[], screen: Screen | undefine
   return listing(
     screen,
     [
-      ...['failed', long('destination'), sentences('error'), 'state', long('rule'), minor('VM')],
-      ...[minor('event'), minor('next'), 'delivery'],
+      'failed',
+      long('destination'),
+      sentences('error'),
+      'state',
+      long('rule'),
+      minor('VM'),
+      minor('event'),
+      minor('next'),
+      'delivery',
     ],
     deliveries.map((delivery) => {
       const { attempts, createdUnix, destinationDisplayName, event, reason } = delivery;
       const last = attempts.at(-1);
       return [
         moment(last?.startedUnix ?? createdUnix),
-        ...[destinationDisplayName, last?.error || reason, stateCell(stateText(delivery))],
-        ...[delivery.ruleDisplayName, vmText(delivery), enumText(Delivery_Event, event)],
-        ...[moment(delivery.nextAttemptUnix), idCell(delivery.name)],
+        destinationDisplayName,
+        last?.error || reason,
+        stateCell(stateText(delivery)),
+        delivery.ruleDisplayName,
+        vmText(delivery),
+        enumText(Delivery_Event, event),
+        moment(delivery.nextAttemptUnix),
+        idCell(delivery.name),
       ];
     }),
     'No failed deliveries',
@@ -118,8 +130,16 @@ function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefin
   return listing(
     screen,
     [
-      ...['created', long('rule'), long('VM'), 'event', 'state', long('destination')],
-      ...[minor('recipient'), minor('attempts'), minor('next'), 'delivery'],
+      'created',
+      long('rule'),
+      long('VM'),
+      'event',
+      'state',
+      long('destination'),
+      minor('recipient'),
+      minor('attempts'),
+      minor('next'),
+      'delivery',
     ],
     deliveries.map((delivery) => [
       moment(delivery.createdUnix),
@@ -199,7 +219,8 @@ function memberTable(members: readonly Delivery_Member[]): string {
   return table(
     ['incident', 'VM', 'included'],
     members.map(({ incidentName, vmName, vmDisplayName, droppedReason }) => [
-      ...[shortName(incidentName), shownName(vmDisplayName, vmName)],
+      shortName(incidentName),
+      shownName(vmDisplayName, vmName),
       droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
     ]),
     '',

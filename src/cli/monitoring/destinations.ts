@@ -319,16 +319,32 @@ async function rulesNaming(api: Api, name: string): Promise<string[]> {
 }
 
 export const destinationsCommand = family('destinations', 'Destinations of notifications', [
-  ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],
-  ...[pauseAction, resumeAction, rotateAction, deleteAction],
+  listAction,
+  showAction,
+  createAction,
+  updateAction,
+  verifyAction,
+  testAction,
+  pauseAction,
+  resumeAction,
+  rotateAction,
+  deleteAction,
 ]);
 
 function destinationTable(destinations: readonly Destination[], { screen }: ActionContext): string {
   return listing(
     screen,
     [
-      ...[long('name'), 'kind', minor('sends to'), 'state', long('reason'), minor('last delivery')],
-      ...[minor('at'), 'failed', long('last error'), minor('destination')],
+      long('name'),
+      'kind',
+      minor('sends to'),
+      'state',
+      long('reason'),
+      minor('last delivery'),
+      minor('at'),
+      'failed',
+      long('last error'),
+      minor('destination'),
     ],
     destinations.map((destination) => [
       destination.displayName,

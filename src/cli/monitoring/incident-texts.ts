@@ -36,8 +36,15 @@ export function incidentTable(
   return listing(
     screen,
     [
-      ...[long('rule'), long('VM'), 'state', 'severity', 'started', minor('ended'), minor('data')],
-      ...[long('attention'), 'incident'],
+      long('rule'),
+      long('VM'),
+      'state',
+      'severity',
+      'started',
+      minor('ended'),
+      minor('data'),
+      long('attention'),
+      'incident',
     ],
     incidents.map((incident) => [
       shownName(incident.ruleDisplayName, incident.ruleName),

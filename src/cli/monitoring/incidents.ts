@@ -293,7 +293,9 @@ function printResults(context: ActionContext, results: readonly IncidentResult[]
     const rows = results.map(({ name, incident, errorReason, errorMessage }) => [
       incident ? shownName(incident.ruleDisplayName, incident.ruleName) : NOT_OBSERVED,
       incident ? subjectText(incident) : NOT_OBSERVED,
-      ...[idCell(name), errorReason === '' ? 'done' : errorReason, errorMessage],
+      idCell(name),
+      errorReason === '' ? 'done' : errorReason,
+      errorMessage,
     ]);
     context.print(
       listing(
@@ -310,5 +312,5 @@ function printResults(context: ActionContext, results: readonly IncidentResult[]
 export const incidentsCommand = family(
   'incidents',
   'Incidents: list, explain, acknowledge, snooze',
-  [...[listAction, showAction, explainAction, acknowledgeAction, snoozeAction, unsnoozeAction]],
+  [listAction, showAction, explainAction, acknowledgeAction, snoozeAction, unsnoozeAction],
 );

@@ -101,7 +101,7 @@ const listAction: Action = {
     return printPage(context, ListMaintenanceWindowsResponseSchema, answer, () =>
       listing(
         context.screen,
-        [...[long('note'), 'state', long('covers'), 'from', 'until', minor('by')], minor('window')],
+        [long('note'), 'state', long('covers'), 'from', 'until', minor('by'), minor('window')],
         answer.windows.map((window) => [
           window.note,
           stateCell(enumText(MaintenanceWindow_State, window.state)),

@@ -101,9 +101,15 @@ function vmTable(
   return listing(
     screen,
     [
-      ...[long('name'), 'state', 'seen', long('data center'), right('vCPUs')],
+      long('name'),
+      'state',
+      'seen',
+      long('data center'),
+      right('vCPUs'),
       'telemetry',
-      ...[minor('observed'), ...readings, minor('VM')],
+      minor('observed'),
+      ...readings,
+      minor('VM'),
     ],
     vms.map((vm) => [
       vm.displayName || shortName(vm.name),

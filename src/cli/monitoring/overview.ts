@@ -34,8 +34,10 @@ function overviewText(overview: ProjectOverview): string {
     ['deliveries', countsText(deliveries, ['underWay', 'sent', 'suppressed', 'expired', 'failed'])],
   ]);
   const rows = datacenters.map(({ name, state, sinceUnix, vms: count }) => [
-    ...[name, enumText(ProjectOverview_Datacenter_State, state)],
-    ...[sinceUnix === undefined ? '-' : localTime(sinceUnix), String(count)],
+    name,
+    enumText(ProjectOverview_Datacenter_State, state),
+    sinceUnix === undefined ? '-' : localTime(sinceUnix),
+    String(count),
   ]);
   const columns = ['data center', 'state', 'since', 'VMs'];
   return `${counts}\n${table(columns, rows, 'No VMs in this project')}`;

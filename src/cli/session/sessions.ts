@@ -48,11 +48,18 @@ function sessionTable(sessions: readonly Session[], screen: Screen | undefined):
   return listing(
     screen,
     [
-      ...['session', long('signed in by'), long('client'), minor('started'), minor('last used')],
-      ...[minor('ends'), ''],
+      'session',
+      long('signed in by'),
+      long('client'),
+      minor('started'),
+      minor('last used'),
+      minor('ends'),
+      '',
     ],
     sessions.map((each) => [
-      ...[shortName(each.name), each.signInMethod, each.agent || '-'],
+      shortName(each.name),
+      each.signInMethod,
+      each.agent || '-',
       moment(each.createdUnix),
       moment(each.lastUsedUnix),
       moment(each.expiresUnix),

@@ -39,7 +39,10 @@ function stateNamed(to: unknown): Delivery_State {
 }
 
 const OUTCOMES: ReadonlySet<string> = new Set([
-  ...['accepted', 'attemptFailed', 'refused', 'attemptLost'],
+  'accepted',
+  'attemptFailed',
+  'refused',
+  'attemptLost',
 ]);
 
 const TIMER = /^xstate\.after\.(\w+)\./;

@@ -22,9 +22,17 @@ const CALLERS: ReadonlySet<Actor['kind']> = new Set(['key', 'human', 'ci']);
 
 /** Machines whose instances callers make and delete. */
 const THINGS: ReadonlySet<string> = new Set([
-  ...['alertRule', 'maintenanceWindow', 'destination', 'recipient'],
-  ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
-  ...['membership', 'invitation', 'enrolment'],
+  'alertRule',
+  'maintenanceWindow',
+  'destination',
+  'recipient',
+  'credential',
+  'serviceAccount',
+  'ciVerification',
+  'ciConnection',
+  'membership',
+  'invitation',
+  'enrolment',
 ]);
 
 /** The day of a moment in UTC, counted from 1970-01-01. */

@@ -11,7 +11,11 @@ import { operations } from '../../support/walk.ts';
 
 /** Changes made only by programs. */
 const OF_PROGRAMS = [
-  ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent', 'WriteSamples', 'RetireVms'],
+  'ExchangeCiToken',
+  'SubmitCiVerification',
+  'EnrolAgent',
+  'WriteSamples',
+  'RetireVms',
 ];
 
 t.test('DASH-24: every change open to people is an operation of the dashboard', async (t) => {

@@ -178,7 +178,11 @@ t.test(
         await isWhole(t, program);
         t.same(await rulesOf(program), later, 'it has caught up');
         const snapshot = await runInProcess([
-          ...['admin', 'snapshot', '--json', '--data', join(root, 'where-they-are')],
+          'admin',
+          'snapshot',
+          '--json',
+          '--data',
+          join(root, 'where-they-are'),
         ]);
         t.equal(snapshot.code, 0, snapshot.text);
         await program.stop();

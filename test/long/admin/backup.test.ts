@@ -127,7 +127,10 @@ t.test('DUR-18: a service killed during its backup leaves a complete backup or n
   await program.kill();
   const { code } = await made;
   const { text, code: restored } = await runInProcess([
-    ...['restore', backup, '--data', join(root, 'other')],
+    'restore',
+    backup,
+    '--data',
+    join(root, 'other'),
   ]);
   const isWhole = readdirSync(backup).includes(MANIFEST_FILE);
   t.equal(restored, isWhole ? 0 : 1, text);

@@ -24,20 +24,29 @@ t.test('a unit runs this machine’s program, with words that systemd does not a
 
 t.test('a sandbox leaves the program exactly what it needs', (t) => {
   const shared = [
-    ...['DynamicUser=yes', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'PrivateDevices=yes'],
-    ...['CapabilityBoundingSet=', 'UMask=0077', 'StateDirectoryMode=0700'],
+    'DynamicUser=yes',
+    'NoNewPrivileges=yes',
+    'ProtectSystem=strict',
+    'PrivateDevices=yes',
+    'CapabilityBoundingSet=',
+    'UMask=0077',
+    'StateDirectoryMode=0700',
   ];
   const own = {
     agent: ['StateDirectory=svc-agent', 'ProtectHome=yes'],
     collector: [
-      ...['StateDirectory=svc-collect', 'ProtectHome=yes'],
+      'StateDirectory=svc-collect',
+      'ProtectHome=yes',
       "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'",
     ],
     // A hidden /home would be a file system that cannot be measured.
     service: [
-      ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
+      'StateDirectory=svc',
+      'ProtectHome=read-only',
+      'Environment=SVC_DATA=/var/lib/svc',
       // Directory that an audit sink can write to.
-      ...['LogsDirectory=svc', 'LogsDirectoryMode=0700'],
+      'LogsDirectory=svc',
+      'LogsDirectoryMode=0700',
     ],
   };
   for (const kind of kinds) {

@@ -106,7 +106,11 @@ t.test(
       'src/threads/write.ts': '',
     });
     t.same(sources.get('src/a.ts')?.imports, [
-      ...['src/b.ts', 'src/d.ts', 'src/folder/c.ts', 'src/thread.ts', 'src/threads/read.ts'],
+      'src/b.ts',
+      'src/d.ts',
+      'src/folder/c.ts',
+      'src/thread.ts',
+      'src/threads/read.ts',
       'src/worker.ts',
     ]);
   },

@@ -37,8 +37,10 @@ function entryOf({ path, mode, content }: InArchive, inode: number): Buffer {
     1, // links
     0, // time
     content?.length ?? 0,
-    ...[0, 0], // device of the file system
-    ...[0, 0], // device number of a device file
+    0,
+    0, // device of the file system
+    0,
+    0, // device number of a device file
     name.length,
     0, // checksum, unused in this format
   ];

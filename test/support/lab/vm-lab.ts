@@ -198,8 +198,16 @@ async function startLibvirtd(folder: string, image: string): Promise<Libvirtd> {
   const child: ChildProcess = spawn(
     'unshare',
     [
-      ...['--mount', '--net', '--pid', '--fork', '--mount-proc'],
-      ...['sh', script, folder, cache, join(image, 'busybox')],
+      '--mount',
+      '--net',
+      '--pid',
+      '--fork',
+      '--mount-proc',
+      'sh',
+      script,
+      folder,
+      cache,
+      join(image, 'busybox'),
     ],
     // A Ctrl-C that reaches the test ends the test, which closes the pipe.
     { stdio: ['pipe', 'ignore', 'pipe'], detached: true },

@@ -61,8 +61,16 @@ t.test('SRC-12: a domain belongs to the project of the first matching rule', (t)
     place(two.uuid, 'vm 2', 'unread'),
   ].map((found) => (found.kind === 'project' ? `${found.project}:${found.line}` : found.kind));
   t.same(projects, [
-    ...['shop:5', 'blog:8', 'premium:6', 'acme:7', 'shop:9', 'unmatched', 'blog:10'],
-    ...['unmatched', 'unmatched', 'unknown'],
+    'shop:5',
+    'blog:8',
+    'premium:6',
+    'acme:7',
+    'shop:9',
+    'unmatched',
+    'blog:10',
+    'unmatched',
+    'unmatched',
+    'unknown',
   ]);
   t.equal(elementText('<svc:project xmlns:svc="urn:x"> a&amp;b </svc:project>'), 'a&b');
   t.equal(elementText('<a><b>acme</b></a>'), '', 'an element with children names no project');

@@ -76,17 +76,28 @@ t.test('MEAS-13: a bridged gap causes a warning in every kind of expression', as
   const { instant } = start(t);
   const at = LAST + 120;
   for (const expression of [
-    ...['sum(svc_vm_load1)', 'svc_vm_load1 > 1', 'count(svc_vm_load1)', '-svc_vm_load1'],
-    ...['svc_vm_load1 offset 10s', `svc_vm_load1 @ ${(START + at * SECOND) / 1000}`],
-    ...['max_over_time(svc_vm_load1[5m:30s])', 'svc_vm_load1 + svc_vm_load1', 'abs(svc_vm_load1)'],
-    ...['svc_vm_running', 'svc_vm_vcpus', 'absent(svc_vm_load1)'],
+    'sum(svc_vm_load1)',
+    'svc_vm_load1 > 1',
+    'count(svc_vm_load1)',
+    '-svc_vm_load1',
+    'svc_vm_load1 offset 10s',
+    `svc_vm_load1 @ ${(START + at * SECOND) / 1000}`,
+    'max_over_time(svc_vm_load1[5m:30s])',
+    'svc_vm_load1 + svc_vm_load1',
+    'abs(svc_vm_load1)',
+    'svc_vm_running',
+    'svc_vm_vcpus',
+    'absent(svc_vm_load1)',
   ]) {
     t.match((await instant(expression, at)).warnings, [BRIDGED], expression);
   }
   for (const expression of [
     // Windows that the reader requested, and times that are true at any age.
-    ...['avg_over_time(svc_vm_load1[5m])', 'last_over_time(svc_vm_load1[5m])'],
-    ...['timestamp(svc_vm_load1)', 'time() - svc_vm_last_observation_timestamp_seconds', '1'],
+    'avg_over_time(svc_vm_load1[5m])',
+    'last_over_time(svc_vm_load1[5m])',
+    'timestamp(svc_vm_load1)',
+    'time() - svc_vm_last_observation_timestamp_seconds',
+    '1',
   ]) {
     t.same((await instant(expression, at)).warnings, [], expression);
   }

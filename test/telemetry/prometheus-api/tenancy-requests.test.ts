@@ -116,8 +116,15 @@ t.test('TEN-12: query_exemplars is empty for every caller', async (t) => {
 
 t.test('API-03, TEN-13: every other Prometheus path is refused by an allow-list', async (t) => {
   const paths = [
-    ...['status/tsdb', 'status/config', 'targets/metadata'],
-    ...['alertmanagers', 'read', 'write', 'admin/tsdb/snapshot', 'scrape_pools', 'notifications'],
+    'status/tsdb',
+    'status/config',
+    'targets/metadata',
+    'alertmanagers',
+    'read',
+    'write',
+    'admin/tsdb/snapshot',
+    'scrape_pools',
+    'notifications',
   ].map((path) => `/api/v1/${path}`);
   const all = [
     ...paths,

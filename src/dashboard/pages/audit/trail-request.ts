@@ -10,7 +10,14 @@ type Request = RequestOf<'AuditService', 'listTransitions'>;
 
 /** Query parameters that narrow the list. */
 export const TRAIL_FILTERS = [
-  ...['range', 'from', 'to', 'by', 'machine', 'event', 'instance', 'request'],
+  'range',
+  'from',
+  'to',
+  'by',
+  'machine',
+  'event',
+  'instance',
+  'request',
 ] as const;
 
 /** Available ranges, seconds, by their name in the address; any other value means from and to. */

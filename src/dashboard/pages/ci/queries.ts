@@ -52,10 +52,7 @@ export function startPath(projectName: string, after?: string): string {
 }
 
 // Names of the same claim on each platform, as in its claim map.
-const REPOSITORY = [
-  ...['repository', 'project_path', 'pipeline_slug'],
-  'oidc.circleci.com/vcs-origin',
-];
+const REPOSITORY = ['repository', 'project_path', 'pipeline_slug', 'oidc.circleci.com/vcs-origin'];
 const WORKFLOW = ['workflow_ref', 'ci_config_ref_uri', 'step_key'];
 const EVENT = ['event_name', 'pipeline_source', 'build_source'];
 

@@ -25,8 +25,14 @@ type Request = RequestOf<'AlertService', 'listDeliveries'>;
 const ROWS = 200;
 const POLL_SECONDS = 30;
 const STATES = [
-  ...['QUEUED', 'RECHECKING', 'SENDING', 'WAITING'],
-  ...['SENT', 'SUPPRESSED', 'EXPIRED', 'FAILED'],
+  'QUEUED',
+  'RECHECKING',
+  'SENDING',
+  'WAITING',
+  'SENT',
+  'SUPPRESSED',
+  'EXPIRED',
+  'FAILED',
 ] as const;
 const EVENTS = ['FIRING', 'REPEATED', 'RECOVERED', 'TEST'] as const;
 const FILTERS = ['state', 'event', 'incident', 'destination', 'from', 'to'];

@@ -414,7 +414,13 @@ export function outcomeOfFault(error: unknown): Failed {
 
 /** Out of files, ports or memory, or a firewall on this machine. The operator has to fix it. */
 const OF_THIS_HOST: ReadonlySet<unknown> = new Set([
-  ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'],
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EPERM',
 ]);
 
 /** Without a connection nothing can have been accepted. With one, that is unknown. */

@@ -103,7 +103,8 @@ t.test('access to a project', needs('chromium'), async (t) => {
       await main.getByRole('row', { name: /grace@example\.com/ }).waitFor();
       await main.getByRole('button', { name: 'Actions for grace' }).click();
       t.same(await reader.page.getByRole('menuitem').allInnerTexts(), [
-        ...['My keys', 'Leave the project'],
+        'My keys',
+        'Leave the project',
       ]);
       t.same(reader.problems, []);
     },
@@ -144,7 +145,12 @@ t.test('access to a project', needs('chromium'), async (t) => {
   await walk(t, 'DASH-23: a user ends one session', visitor, async (t) => {
     const { name } = await owner.call(`${PROJECTS}/GetSelf`, {});
     const made = await runInProcess([
-      ...['admin', 'login-link', String(name), '--json', '--data', folder],
+      'admin',
+      'login-link',
+      String(name),
+      '--json',
+      '--data',
+      folder,
     ]);
     const elsewhere = await signInBy(JSON.parse(made.stdout).link, FIREFOX);
     await page.goto('/account');

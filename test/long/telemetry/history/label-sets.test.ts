@@ -201,8 +201,10 @@ t.test('a VM recreated under its id restarts its counters without a bridge', asy
     // Rows 0 to 9, five minutes without rows, rows 20 to 29; then two consecutive lives, the second
     // of which does not report its boot.
     [
-      ...[life('first', at(0), 10, 1000), life('second', at(20), 10, 0)],
-      ...[life('third', at(30), 5, 3), life('', at(35), 5, 0)],
+      life('first', at(0), 10, 1000),
+      life('second', at(20), 10, 0),
+      life('third', at(30), 5, 3),
+      life('', at(35), 5, 0),
     ],
     (history, title) => {
       const whole = [1, 2, 3, 4, 5, 6, 7, 8, 9, 21, 22, 23, 24, 25, 26, 27, 28, 29];
