@@ -10,7 +10,7 @@ export interface Pattern {
   readonly instead: string;
 }
 
-export const PATTERNS: readonly Pattern[] = [
+const PATTERNS: readonly Pattern[] = [
   {
     name: 'clause as subject (what)',
     form: /(?:^|[:;,] )(?:[Aa]nd |[Bb]ut )?[Ww]hat (?!is the|are the|it does|happens?\b|to\b)[a-z' ]+ (?:is|are|was|were|has|have|goes|stays?|waits|ends|comes|does|gets|counts|needs|must|may|can)\b/,
