@@ -23,7 +23,14 @@ import { projectFacts } from '../identity/api/project-messages.ts';
 import type { LeakReports } from '../identity/auth/leaked-keys.ts';
 import { linkAddress } from '../platform/mail/letters.ts';
 import type { AdminRoutes } from './admin-server.ts';
-import { type Body, changeOf, type OperatorChange, operatorOf, text } from './operator.ts';
+import {
+  type Body,
+  changeOf,
+  type OperatorChange,
+  operatorOf,
+  optionalText,
+  text,
+} from './operator.ts';
 
 export const IDENTITY_PATHS = {
   createProject: '/v1/projects/create',
@@ -214,7 +221,8 @@ async function loginLink(
   body: Body,
   { by, request }: OperatorChange,
 ): Promise<MadeLink> {
-  const person = personOf(deps, body);
+  const isNamed = optionalText(body, 'person') !== undefined;
+  const person = isNamed ? personOf(deps, body) : onlyOwner(deps);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
   return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
@@ -310,6 +318,19 @@ export function revokeInDraft(draft: Draft, id: string, by: Actor) {
   } as const;
   const { changed, instance } = draft.send('credential', id, event);
   return { isNew: changed, state: String(instance.value) };
+}
+
+/** The one person who owns a project and may sign in. Throws NOT_FOUND, INVALID_FIELD. */
+function onlyOwner(deps: IdentityRouteDeps): string {
+  const owners = listPeople(deps).filter(
+    ({ state, projects }) =>
+      state === 'active' && projects.some((project) => project.endsWith(' OWNER')),
+  );
+  const [owner, ...others] = owners;
+  if (owner !== undefined && others.length === 0) return owner.person;
+  const hint = '"svc admin people list" shows the people';
+  if (owner === undefined) throw new Refusal('NOT_FOUND', `No project has an owner: ${hint}`);
+  throw invalidField('person', `${owners.length} people own projects. Name one of them: ${hint}`);
 }
 
 /** By verified address, `people/<id>` or id. Throws NOT_FOUND. */

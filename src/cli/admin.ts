@@ -282,8 +282,8 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'login-link',
-    summary: 'Create a one-time sign-in link for a person, and print it',
-    positionals: [PERSON],
+    summary: 'Create a one-time sign-in link for a person, or for the only owner, and print it',
+    positionals: [{ ...PERSON, optional: true }],
     isChange: true,
     ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.loginLink,

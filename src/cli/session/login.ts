@@ -22,7 +22,7 @@ import { EXIT_OK } from '../command.ts';
 const BROWSER_WAIT_MS = 5 * 60_000;
 
 const ANOTHER_LINK =
-  'A link works once and expires soon: ask for another, or sign in without --link';
+  'A link works once and expires soon. "svc admin login-link" on the service\'s machine makes another; or sign in without --link';
 
 export const loginCommand = single({
   name: 'login',
