@@ -109,7 +109,8 @@ async function perform(
   return EXIT_FAULT;
 }
 
-function optionsOf({ options = [], isChange }: AdminAct): Option[] {
+/** Options of an act, those that all share included. */
+export function optionsOf({ options = [], isChange }: AdminAct): Option[] {
   return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
@@ -158,7 +159,8 @@ function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): n
   return EXIT_FAULT;
 }
 
-function usageOf({ name, positionals = [], options = [] }: AdminAct): string {
+/** One line: `svc admin people list`. */
+export function usageOf({ name, positionals = [], options = [] }: AdminAct): string {
   const places = positionals.map((place) => (place.optional ? `[${place.name}]` : place.name));
   const flags = options.map(
     (option) => `--${option.name}${option.takes ? ` ${option.takes}` : ''}`,
@@ -380,7 +382,8 @@ function peopleTable(people: readonly ListedPerson[]): string {
   );
 }
 
-const acts: readonly AdminAct[] = [
+/** All acts, in the order of the help. */
+export const acts: readonly AdminAct[] = [
   ...identityActs,
   ...collectorActs,
   ...auditActs,

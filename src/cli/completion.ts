@@ -40,9 +40,11 @@ export function createCompletionCommand(
       { name: 'PREFIX', optional: true },
     ],
     options: [projectOption],
-    notes: `bash: source <(svc completion bash)
-zsh:  source <(svc completion zsh)
-fish: svc completion fish | source
+    notes: `Add the line of your shell to its start file:
+
+  source <(svc completion bash)     # bash
+  source <(svc completion zsh)      # zsh
+  svc completion fish | source      # fish
 
 The script runs "svc completion names KIND PREFIX" for the names of rules, VMs, destinations and so on.`,
     async run(context) {

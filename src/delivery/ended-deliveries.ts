@@ -23,8 +23,11 @@ export interface EndedDeliveriesDeps {
  */
 export function countEndedDeliveries(deps: EndedDeliveriesDeps): () => void {
   const { host, ownership, metrics, kinds } = deps;
-  const help = 'Deliveries that have ended; failed and expired ones reached nobody';
-  const ended = metrics.counter('svc_deliveries_ended_total', help, ['kind', 'outcome']);
+  const ended = metrics.counter(
+    'svc_deliveries_ended_total',
+    'Deliveries that have ended; failed and expired ones reached nobody',
+    ['kind', 'outcome'],
+  );
   for (const kind of kinds) for (const outcome of OUTCOMES) ended.inc({ kind, outcome }, 0);
   return host.onApplied(({ commit: { decisions, project } }) => {
     if (!ownership.owns(project)) return;

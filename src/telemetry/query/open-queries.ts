@@ -110,13 +110,16 @@ function countThreads(
   pools: Readonly<Record<'query' | 'list', QueryThreads>>,
   metrics: Metrics,
 ): void {
-  const help =
-    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop';
-  metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
-    for (const [pool, { counts }] of Object.entries(pools)) {
-      for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
-    }
-  });
+  metrics.gauge(
+    'svc_query_threads',
+    'Queries in threads, those that failed there, and threads that died or were ended because one did not stop',
+    ['pool', 'kind'],
+    (gauge) => {
+      for (const [pool, { counts }] of Object.entries(pools)) {
+        for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
+      }
+    },
+  );
 }
 
 /** Data centers of one deployment; more would be a fault elsewhere. */
