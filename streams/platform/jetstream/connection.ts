@@ -372,7 +372,7 @@ function asUnavailable(error: unknown): unknown {
   if (forbidden) {
     const message =
       `The NATS user may not ${forbidden.operation} ${forbidden.subject}: give it the permissions ` +
-      'that docs/streams.md names';
+      'that docs/operations/cluster.md names';
     return new StreamMisconfigured(message, { cause: error });
   }
   if (error instanceof JetStreamApiError) {

@@ -321,7 +321,7 @@ t.test('a user without permissions is told which are missing', needs(newest), as
   });
 });
 
-t.test('the permissions listed in docs/streams.md are sufficient', needs(newest), async (t) => {
+t.test('the permissions listed in docs/operations/cluster.md are sufficient', needs(newest), async (t) => {
   const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
   const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
