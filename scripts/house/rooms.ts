@@ -26,7 +26,11 @@ export const rooms: readonly Room[] = [
   { name: 'alerting', purpose: 'Rules, their evaluation over samples, incidents' },
   { name: 'delivery', purpose: 'Notifications: queues, retries, webhook, chat and mail' },
   { name: 'audit', purpose: 'The recorded path of every state machine, checked and exported' },
-  { name: 'sdk', purpose: 'The library for programs that call the service and receive webhooks', isEdge: true },
+  {
+    name: 'sdk',
+    purpose: 'The library for programs that call the service and receive webhooks',
+    isEdge: true,
+  },
   { name: 'admin', purpose: 'What an operator does on the machine itself', isEdge: true },
   {
     name: 'replay',

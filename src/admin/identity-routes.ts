@@ -221,8 +221,9 @@ async function loginLink(
   body: Body,
   { by, request }: OperatorChange,
 ): Promise<MadeLink> {
-  const isNamed = optionalText(body, 'person') !== undefined;
-  const person = isNamed ? personOf(deps, body) : onlyOwner(deps);
+  const who = optionalText(body, 'person') ?? '';
+  const isOfProject = who === '' || who.startsWith('projects/');
+  const person = isOfProject ? onlyOwner(deps, who) : personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
   return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
@@ -320,17 +321,27 @@ export function revokeInDraft(draft: Draft, id: string, by: Actor) {
   return { isNew: changed, state: String(instance.value) };
 }
 
-/** The one person who owns a project and may sign in. Throws NOT_FOUND, INVALID_FIELD. */
-function onlyOwner(deps: IdentityRouteDeps): string {
-  const owners = listPeople(deps).filter(
-    ({ state, projects }) =>
-      state === 'active' && projects.some((project) => project.endsWith(' OWNER')),
+/**
+ * The one person who owns the project and may sign in. Throws NOT_FOUND, INVALID_FIELD.
+ * @param project `projects/<id>`; '' = any project
+ */
+function onlyOwner({ host, members }: IdentityRouteDeps, project: string): string {
+  const people = [...itemsOf(1_000, (page) => host.view(SYSTEM_PROJECT).instances('person', page))];
+  const owners = people.filter(
+    ({ instance, value }) =>
+      value === 'active' &&
+      members
+        .placesOf(instance)
+        .some(
+          (place) => place.role === 'OWNER' && ['', `projects/${place.project}`].includes(project),
+        ),
   );
   const [owner, ...others] = owners;
-  if (owner !== undefined && others.length === 0) return owner.person;
+  if (owner !== undefined && others.length === 0) return owner.instance;
   const hint = '"svc admin people list" shows the people';
-  if (owner === undefined) throw new Refusal('NOT_FOUND', `No project has an owner: ${hint}`);
-  throw invalidField('person', `${owners.length} people own projects. Name one of them: ${hint}`);
+  const what = project || 'a project';
+  if (owner === undefined) throw new Refusal('NOT_FOUND', `No active person owns ${what}: ${hint}`);
+  throw invalidField('person', `${owners.length} people own ${what}. Name one of them: ${hint}`);
 }
 
 /** By verified address, `people/<id>` or id. Throws NOT_FOUND. */

@@ -284,8 +284,9 @@ const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'login-link',
-    summary: 'Create a one-time sign-in link for a person, or for the only owner, and print it',
-    positionals: [{ ...PERSON, optional: true }],
+    summary:
+      'Create a one-time sign-in link for a person, or for the only owner of projects/ID or of all projects',
+    positionals: [{ name: 'EMAIL|PERSON|PROJECT', optional: true }],
     isChange: true,
     ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.loginLink,

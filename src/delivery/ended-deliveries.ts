@@ -25,7 +25,7 @@ export function countEndedDeliveries(deps: EndedDeliveriesDeps): () => void {
   const { host, ownership, metrics, kinds } = deps;
   const ended = metrics.counter(
     'svc_deliveries_ended_total',
-    'Deliveries that have ended; failed and expired ones reached nobody',
+    'Deliveries that have ended; failed and expired ones reached no recipient',
     ['kind', 'outcome'],
   );
   for (const kind of kinds) for (const outcome of OUTCOMES) ended.inc({ kind, outcome }, 0);
