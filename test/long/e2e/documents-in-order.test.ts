@@ -24,6 +24,7 @@ const PAGES = [
   'docs/access.md',
   'docs/sources.md',
   'docs/reading.md',
+  'docs/replay.md',
   'docs/ci.md',
   'docs/agent.md',
   'docs/sdk.md',
@@ -44,7 +45,7 @@ const GENERATED = ['docs/cli.md'];
 /** Time limit of a page with thirty commands, ms, on a machine with other work. */
 const PAGE_MS = 240_000;
 
-/** Of the output of a page that fails. */
+/** Characters shown from the end of a failed page. */
 const SHOWN_CHARS = 2_000;
 
 t.setTimeout(290_000);
