@@ -2552,12 +2552,12 @@ STALE_VERSION:"Another user changed it in the meantime. Check it, and run the co
 s older than this command and does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof ConnectError))
 return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"unknown"),metadata={
 ...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??hintFrom(
-reason,metadata,error2.rawMessage)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{
-role,capability,correlation,metricId},message){if(reason==="UNKNOWN_METRIC"){let known=/known: (.+)$/.exec(message)?.[1]?.
-split(", ")??[],closest=closestName(metricId??"",known);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason===
-"EXCHANGE_DENIED"&&correlation)return`An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
-if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
-return`A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
+reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{role,
+capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(metricId??"",known?.split(
+", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DENIED"&&correlation)return`\
+An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;if(reason==="MISSING_CAPA\
+BILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)return`A key \
+is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
 return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
 metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
 json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);

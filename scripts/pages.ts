@@ -6,6 +6,8 @@ import { errorsPage } from '../src/platform/errors.ts';
 import { claimsPage } from './pages/claims-page.ts';
 import { cliPage } from './pages/cli-page.ts';
 import { limitsPage } from './pages/limits-page.ts';
+import { metricsPage } from './pages/metrics-page.ts';
+import { ownMetricsPage } from './pages/own-metrics-page.ts';
 import { writeSamplesPage } from './pages/write-samples-page.ts';
 
 export interface Page {
@@ -21,5 +23,7 @@ export const pages: readonly Page[] = [
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/limits.md', text: limitsPage },
   { path: 'docs/ci-claims.md', text: claimsPage },
+  { path: 'docs/metrics.md', text: metricsPage },
+  { path: 'docs/operations/metrics.md', text: ownMetricsPage },
   { path: 'docs/write-samples.md', text: writeSamplesPage },
 ];

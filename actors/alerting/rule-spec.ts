@@ -101,9 +101,7 @@ function checkMetric(metricId: string): void {
   throw new Refusal(
     'UNKNOWN_METRIC',
     `metricId "${metricId}" cannot be evaluated. Known metrics: ${known}`,
-    {
-      metricId,
-    },
+    { metricId, known },
   );
 }
 

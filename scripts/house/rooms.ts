@@ -26,8 +26,12 @@ export const rooms: readonly Room[] = [
   { name: 'alerting', purpose: 'Rules, their evaluation over samples, incidents' },
   { name: 'delivery', purpose: 'Notifications: queues, retries, webhook, chat and mail' },
   { name: 'audit', purpose: 'The recorded path of every state machine, checked and exported' },
-  { name: 'sdk', purpose: 'The library for programs that receive webhooks', isEdge: true },
-  { name: 'admin', purpose: "The operator's acts on the machine itself", isEdge: true },
+  {
+    name: 'sdk',
+    purpose: 'The library for programs that call the service and receive webhooks',
+    isEdge: true,
+  },
+  { name: 'admin', purpose: 'Commands of an operator on the machine itself', isEdge: true },
   {
     name: 'replay',
     purpose: 'A recording through the same pipelines, in virtual time',

@@ -1,7 +1,9 @@
 /**
- * The page `docs/cli.md`: every client command with its options, from the table that parses the
+ * The page `docs/cli.md`: every command with its options, from the table that parses the
  * commands, so that it cannot be out of date.
  */
+import { actions, optionsOf, usageOf as usageOfAction } from '../../src/cli/admin.ts';
+import type { AdminAction } from '../../src/cli/admin-actions.ts';
 import {
   type Action,
   type ClientCommand,
@@ -14,8 +16,11 @@ import type { Command } from '../../src/cli/command.ts';
 
 const INTRODUCTION = `# The command line
 
-Generated from the commands by \`npm run generate\`. In a checkout the command is \`npx svc\`. This page describes the commands that
-are clients of a service, on this machine or another. \`svc help\` also lists those that run and operate a service.
+Generated from the commands by \`npm run generate\`; \`svc help COMMAND\` prints the same. In a checkout,
+\`export PATH=$PWD/node_modules/.bin:$PATH\` provides \`svc\`.
+
+Most commands are clients of a service, on this machine or another. \`serve\`, \`install\`, \`history\`, \`backup\`, \`restore\`,
+\`record\`, \`audit verify\` and \`admin\` work on the service's own machine, as its user or root, through its data folder.
 
 ## Address and identity
 
@@ -62,36 +67,77 @@ was created, and what to do: revoke it, then create or rotate again.
 
 /** The whole page. @param commands all commands of the program, in order */
 export function cliPage(commands: readonly Command[]): string {
-  const sections = commands.filter(isClientCommand).map(sectionOf);
+  const sections = commands.map((command) => {
+    if (command.name === 'admin') return adminSection(command);
+    return isClientCommand(command) ? clientSection(command) : operatorSection(command);
+  });
   const shared = ['## Options of every command', '', ...optionRows(sharedOptions), ''];
   return [INTRODUCTION, ...shared, ...sections].join('\n');
 }
 
-function sectionOf({ name, summary, actions, isSingle }: ClientCommand): string {
+function clientSection(command: ClientCommand): string {
+  const { name, summary, actions, isSingle } = command;
   const lines = [`## svc ${name}`, '', ...(isSingle ? [] : [`${summary}.`, ''])];
   for (const action of actions) {
-    const command = isSingle ? name : `${name} ${action.name}`;
-    lines.push(...actionLines(command, action));
+    const words = isSingle ? name : `${name} ${action.name}`;
+    lines.push(...actionLines(words, action));
   }
+  // Its other half works on the data folder, and has a help text of its own.
+  if (name === 'audit') lines.push(...block(command.help()));
   return lines.join('\n');
 }
 
 function actionLines(command: string, action: Action): string[] {
   const { summary, options = [], notes } = action;
   return [
-    `**\`${usageOf(command, action)}\`** ${summary}.`,
+    ...block(usageOf(command, action)),
+    `${summary}.`,
     '',
     ...(options.length > 0 ? [...optionRows(options), ''] : []),
-    ...(notes
-      ? [
-          notes
-            .trim()
-            .replaceAll(/\n(?! )/g, ' ')
-            .replaceAll('\n', '\n\n'),
-          '',
-        ]
-      : []),
+    ...(notes ? noteLines(notes) : []),
   ];
+}
+
+/** Paragraphs on one line each; indented lines become a block to copy. */
+function noteLines(notes: string): string[] {
+  return notes
+    .trim()
+    .split(/\n{2,}/)
+    .flatMap((paragraph) =>
+      paragraph.startsWith('  ')
+        ? block(paragraph.replaceAll(/^ {2}/gm, ''))
+        : [paragraph.replaceAll(/\s*\n\s*/g, ' '), ''],
+    );
+}
+
+function adminSection({ summary, name }: Command): string {
+  const lines = [
+    `## svc ${name}`,
+    '',
+    `${summary}. The service must be running: each act asks it over the socket in its data folder.`,
+    'Changes also take `--request-id`: the same command with the same id is executed once.',
+    'Exit codes: 0 done, 1 refused or no service runs, 2 invalid command line.',
+    '',
+  ];
+  return [...lines, ...actions.flatMap(actLines)].join('\n');
+}
+
+function actLines(act: AdminAction): string[] {
+  const usage = usageOfAction({ ...act, options: [] });
+  return [...block(usage), `${act.summary}.`, '', ...optionRows(optionsOf(act)), ''];
+}
+
+/** A command of the service's own machine, with its help; the settings have a page. */
+function operatorSection({ name, summary, help }: Command): string {
+  const text =
+    name === 'serve'
+      ? ['Its flags are the settings: [configuration.md](configuration.md).', '']
+      : block(help());
+  return [`## svc ${name}`, '', `${summary}.`, '', ...text].join('\n');
+}
+
+function block(text: string): string[] {
+  return ['```text', text.trimEnd(), '```', ''];
 }
 
 function optionRows(options: readonly Option[]): string[] {

@@ -23,7 +23,14 @@ import { projectFacts } from '../identity/api/project-messages.ts';
 import type { LeakReports } from '../identity/auth/leaked-keys.ts';
 import { linkAddress } from '../platform/mail/letters.ts';
 import type { AdminRoutes } from './admin-server.ts';
-import { type Body, changeOf, type OperatorChange, operatorOf, text } from './operator.ts';
+import {
+  type Body,
+  changeOf,
+  type OperatorChange,
+  operatorOf,
+  optionalText,
+  text,
+} from './operator.ts';
 
 export const IDENTITY_PATHS = {
   createProject: '/v1/projects/create',
@@ -217,7 +224,9 @@ async function loginLink(
   body: Body,
   { by, request }: OperatorChange,
 ): Promise<MadeLink> {
-  const person = personOf(deps, body);
+  const who = optionalText(body, 'person') ?? '';
+  const isOfProject = who === '' || who.startsWith('projects/');
+  const person = isOfProject ? onlyOwner(deps, who) : personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
   return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
@@ -316,6 +325,29 @@ export function revokeInDraft(draft: Draft, id: string, by: Actor) {
   } as const;
   const { changed, instance } = draft.send('credential', id, event);
   return { isNew: changed, state: String(instance.value) };
+}
+
+/**
+ * The one person who owns the project and may sign in. Throws NOT_FOUND, INVALID_FIELD.
+ * @param project `projects/<id>`; '' = any project
+ */
+function onlyOwner({ host, members }: IdentityRouteDeps, project: string): string {
+  const people = [...itemsOf(1_000, (page) => host.view(SYSTEM_PROJECT).instances('person', page))];
+  const owners = people.filter(
+    ({ instance, value }) =>
+      value === 'active' &&
+      members
+        .placesOf(instance)
+        .some(
+          (place) => place.role === 'OWNER' && ['', `projects/${place.project}`].includes(project),
+        ),
+  );
+  const [owner, ...others] = owners;
+  if (owner !== undefined && others.length === 0) return owner.instance;
+  const hint = '"svc admin people list" shows the people';
+  const what = project || 'a project';
+  if (owner === undefined) throw new Refusal('NOT_FOUND', `No active person owns ${what}: ${hint}`);
+  throw invalidField('person', `${owners.length} people own ${what}. Name one of them: ${hint}`);
 }
 
 /** By verified address, `people/<id>` or id. Throws NOT_FOUND. */

@@ -109,7 +109,8 @@ async function perform(
   return EXIT_FAULT;
 }
 
-function optionsOf({ options = [], isChange }: AdminAction): Option[] {
+/** Options of an action, with those that all actions share. */
+export function optionsOf({ options = [], isChange }: AdminAction): Option[] {
   return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
@@ -158,7 +159,8 @@ function reportFault(act: AdminAction, error: unknown, { stderr }: Surroundings)
   return EXIT_FAULT;
 }
 
-function usageOf({ name, positionals = [], options = [] }: AdminAction): string {
+/** One line: `svc admin people list`. */
+export function usageOf({ name, positionals = [], options = [] }: AdminAction): string {
   const places = positionals.map((place) => (place.optional ? `[${place.name}]` : place.name));
   const flags = options.map(
     (option) => `--${option.name}${option.takes ? ` ${option.takes}` : ''}`,
@@ -286,8 +288,9 @@ const identityActions: readonly AdminAction[] = [
   },
   {
     name: 'login-link',
-    summary: 'Create a one-time sign-in link for a person, and print it',
-    positionals: [PERSON],
+    summary:
+      'Create a one-time sign-in link for a person, or for the only owner of projects/ID or of all projects',
+    positionals: [{ name: 'EMAIL|PERSON|PROJECT', optional: true }],
     isChange: true,
     ifLost: () => ANOTHER_LINK,
     path: IDENTITY_PATHS.loginLink,
@@ -391,7 +394,8 @@ function peopleTable(people: readonly ListedPerson[]): string {
   );
 }
 
-const actions: readonly AdminAction[] = [
+/** All actions, in the order of the help. */
+export const actions: readonly AdminAction[] = [
   ...identityActions,
   ...collectorActions,
   ...auditActions,

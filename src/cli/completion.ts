@@ -41,9 +41,11 @@ export function createCompletionCommand(
       { name: 'PREFIX', optional: true },
     ],
     options: [projectOption],
-    notes: `bash: source <(svc completion bash)
-zsh:  source <(svc completion zsh)
-fish: svc completion fish | source
+    notes: `Add the line of your shell to its start file:
+
+  source <(svc completion bash)     # bash
+  source <(svc completion zsh)      # zsh
+  svc completion fish | source      # fish
 
 The script runs "svc completion names KIND PREFIX" to complete names of rules, VMs, destinations and others.`,
     async run(context) {

@@ -24,8 +24,11 @@ export interface EndedDeliveriesDeps {
  */
 export function countEndedDeliveries(deps: EndedDeliveriesDeps): () => void {
   const { host, ownership, metrics, kinds } = deps;
-  const help = 'Ended deliveries; failed and expired ones reached no recipient';
-  const ended = metrics.counter('svc_deliveries_ended_total', help, ['kind', 'outcome']);
+  const ended = metrics.counter(
+    'svc_deliveries_ended_total',
+    'Ended deliveries; failed and expired ones reached no recipient',
+    ['kind', 'outcome'],
+  );
   for (const kind of kinds) for (const outcome of OUTCOMES) ended.inc({ kind, outcome }, 0);
   return host.onApplied(({ commit: { decisions, project } }) => {
     if (!ownership.owns(project)) return;

@@ -161,13 +161,17 @@ export function addHealthGauges(metrics: Pick<Metrics, 'gauge'>, health: Pick<He
   metrics.gauge('svc_ready', '1 = the service is ready, as in /readyz', [], (gauge) =>
     gauge.set(health.report().ready ? 1 : 0),
   );
-  const help = 'Worst state of each kind of part: 0 = ready, 1 = degraded, 2 = not ready';
-  metrics.gauge('svc_part_state', help, ['part'], (gauge) => {
-    gauge.reset();
-    for (const { name: part, state } of publicReport(health.report()).parts) {
-      gauge.set({ part }, SEVERITY[state]);
-    }
-  });
+  metrics.gauge(
+    'svc_part_state',
+    'Worst state of each kind of part: 0 = ready, 1 = degraded, 2 = not ready',
+    ['part'],
+    (gauge) => {
+      gauge.reset();
+      for (const { name: part, state } of publicReport(health.report()).parts) {
+        gauge.set({ part }, SEVERITY[state]);
+      }
+    },
+  );
 }
 
 function stoppingPart(reason: string): PartReport {

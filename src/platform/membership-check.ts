@@ -24,14 +24,18 @@ export function watchMembership(
 ): void {
   health.watch({ kind: 'cluster' }, membershipCheck(member, clock));
   if (member.isAlone) return;
-  const help = 'Members of the cluster, as this one sees them; ended members count for an hour';
-  metrics.gauge('svc_members', help, ['status'], (gauge) => {
-    const members = Map.groupBy(member.members(), ({ status }) => status);
-    for (const status of STATUSES) gauge.set({ status }, members.get(status)?.length ?? 0);
-  });
+  metrics.gauge(
+    'svc_members',
+    'Members of the cluster, as this one sees them; ended members count for an hour',
+    ['status'],
+    (gauge) => {
+      const members = Map.groupBy(member.members(), ({ status }) => status);
+      for (const status of STATUSES) gauge.set({ status }, members.get(status)?.length ?? 0);
+    },
+  );
   metrics.gauge(
     'svc_shares_owned',
-    `Shares of the projects that this member owns now, of ${SHARES.length} in the cluster`,
+    'Shares of the projects that this member owns now',
     [],
     (gauge) => gauge.set(ownedShares(member)),
   );

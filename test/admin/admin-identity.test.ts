@@ -54,6 +54,21 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
   t.equal(world.people.personByEmail('bob@x.org'), undefined, 'a failed command creates no person');
 });
 
+t.test('login-link without a person makes a link for the only owner', async (t) => {
+  const { world, admin, asJson, use } = await startAdmin(t);
+  t.match(await admin('login-link'), { code: 1, stderr: /No active person owns a project/ });
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+  await admin('project', 'create', 'shop', '--owner', 'ann@x.org');
+  await world.person('cy@x.org');
+  const ann = world.people.personByEmail('ann@x.org');
+  t.equal((await use((await asJson('login-link')).link)).person, ann);
+  await admin('project', 'create', 'lab', '--owner', 'bob@x.org');
+  t.match(await admin('login-link'), { code: 1, stderr: /2 people own a project\. Name one/ });
+  t.equal((await use((await asJson('login-link', 'projects/web')).link)).person, ann);
+  await admin('people', 'disable', 'bob@x.org');
+  t.equal((await use((await asJson('login-link')).link)).person, ann, 'bob may not sign in');
+});
+
 t.test('an invitation of the operator creates an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');

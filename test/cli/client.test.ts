@@ -251,7 +251,7 @@ t.test('hints follow the metadata of a refusal, not only its reason', (t) => {
   t.equal(hintOf('CREDENTIAL_REVOKED', {}, ofTheAction), 'Ask for another link');
   t.match(
     hintOf('NOT_FOUND'),
-    /has no resource of that name/,
+    /has no resource with that name/,
     'otherwise the explanation of the catalogue',
   );
   t.end();

@@ -248,7 +248,7 @@ t.test(
       [['--version'], 0, 'stdout', /^svc \d+\.\d+\.\d+ \(node 2\d/],
       [['sevre'], 2, 'stderr', /"sevre" is not a command: did you mean "svc serve"\?/],
       [['help', 'xyz'], 2, 'stderr', /"svc help" lists the commands/],
-      [['serve', '--listn', ':1'], 2, 'stderr', /does not start:\n {2}--listn is not a flag/],
+      [['serve', '--listn', ':1'], 2, 'stderr', /failed to start:\n {2}--listn is not a flag/],
     ];
     for (const [argv, code, stream, expected] of cases) {
       const { out, given } = surroundings();
@@ -359,10 +359,10 @@ t.test(
       [
         new FolderLocked('The folder is in use'),
         1,
-        /does not start:\n {2}The folder is in use\n$/,
+        /failed to start:\n {2}The folder is in use\n$/,
         /at /,
       ],
-      [new ConfigError(['One', 'Two']), 2, /does not start:\n {2}One\n {2}Two\n$/, /at /],
+      [new ConfigError(['One', 'Two']), 2, /failed to start:\n {2}One\n {2}Two\n$/, /at /],
       [
         new TypeError('x is undefined'),
         1,

@@ -224,7 +224,7 @@ t.test(
         row: 1,
         reason: 'LIMIT_EXCEEDED',
         field: `rows[1].values[${accepted}]`,
-        message: /more than 163840 bytes/,
+        message: /exceed 163840 bytes/,
         rowRefused: false,
       });
     }

@@ -99,11 +99,7 @@ export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | u
     reason,
     metadata,
     message: error.rawMessage,
-    hint:
-      hints[reason] ??
-      hintFrom(reason, metadata, error.rawMessage) ??
-      HINTS[reason] ??
-      explanationOf(reason),
+    hint: hints[reason] ?? hintFrom(reason, metadata) ?? HINTS[reason] ?? explanationOf(reason),
     exitCode: EXIT_OF[error.code] ?? EXIT_FAULT,
   };
 }
@@ -111,12 +107,10 @@ export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | u
 /** A hint from the metadata of a refusal, more specific than its reason. */
 function hintFrom(
   reason: string,
-  { role, capability, correlation, metricId }: Readonly<Record<string, string>>,
-  message: string,
+  { role, capability, correlation, metricId, known }: Readonly<Record<string, string>>,
 ): string | undefined {
   if (reason === 'UNKNOWN_METRIC') {
-    const known = /known: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
-    const closest = closestName(metricId ?? '', known);
+    const closest = closestName(metricId ?? '', known?.split(', ') ?? []);
     return closest && `Did you mean ${JSON.stringify(closest)}?`;
   }
   if (reason === 'EXCHANGE_DENIED' && correlation) {

@@ -22,7 +22,7 @@ import { EXIT_OK } from '../command.ts';
 const BROWSER_WAIT_MS = 5 * 60_000;
 
 const ANOTHER_LINK =
-  'A link works once and expires soon. Request another one, or sign in without --link';
+  'A link works once and expires soon. Run "svc admin login-link" on the service\'s machine for another one, or sign in without --link';
 
 export const loginCommand = single({
   name: 'login',
@@ -67,14 +67,16 @@ async function givenLink({ input, ports }: ActionContext): Promise<Link | undefi
   const given = input.text('link');
   if (given === undefined) return undefined;
   const text = (given === '-' ? await ports.readInput() : given).trim();
-  const token = /svc_(link|inv)_[0-9A-Za-z_]+/.exec(text)?.[0] ?? '';
+  // Words around it are ignored: "svc admin login-link" prints a sentence before the address.
+  const [address = '', token = ''] =
+    /(?:https?:\/\/\S*)?(svc_(?:link|inv)_[0-9A-Za-z_]+)/.exec(text) ?? [];
   if (parseSecret('link', token) === undefined && parseSecret('inv', token) === undefined) {
     throw new UsageError(
       'The link is not valid: its checksum is wrong',
       'Check that it was copied completely, including the part after #',
     );
   }
-  return { token, origin: URL.canParse(text) ? new URL(text).origin : undefined };
+  return { token, origin: URL.canParse(address) ? new URL(address).origin : undefined };
 }
 
 function endpointOf({ input, environment, ports }: ActionContext, link: Link | undefined): string {

@@ -113,13 +113,16 @@ function countThreads(
   pools: Readonly<Record<'query' | 'list', QueryThreads>>,
   metrics: Metrics,
 ): void {
-  const help =
-    'Events of the query threads: queries by outcome, crashed threads, and threads that were ended because a query did not stop';
-  metrics.gauge('svc_query_threads', help, ['pool', 'kind'], (gauge) => {
-    for (const [pool, { counts }] of Object.entries(pools)) {
-      for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
-    }
-  });
+  metrics.gauge(
+    'svc_query_threads',
+    'Events of the query threads: queries by outcome, crashed threads, and threads that were ended because a query did not stop',
+    ['pool', 'kind'],
+    (gauge) => {
+      for (const [pool, { counts }] of Object.entries(pools)) {
+        for (const [kind, count] of Object.entries(counts)) gauge.set({ pool, kind }, count);
+      }
+    },
+  );
 }
 
 /** Maximum number of data centers of one deployment; more would be a fault elsewhere. */

@@ -379,7 +379,7 @@ function asUnavailable(error: unknown): unknown {
   if (forbidden) {
     const message =
       `The NATS user may not ${forbidden.operation} ${forbidden.subject}: give it the permissions ` +
-      'listed in docs/streams.md';
+      'listed in docs/operations/cluster.md';
     return new StreamMisconfigured(message, { cause: error });
   }
   if (error instanceof JetStreamApiError) {

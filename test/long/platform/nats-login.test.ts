@@ -328,40 +328,44 @@ t.test('a user without permissions is told which are missing', needs(newest), as
   });
 });
 
-t.test('the permissions listed in docs/streams.md are sufficient', needs(newest), async (t) => {
-  const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
-  const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
-  const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
-  const url = server.url.replace('://', `://svc:${encoded}@`);
-  const stream = await open(t, settingsOf('', url, {}));
-  const own = { ...spec, subjects: ['svc.log.>'] };
-  await stream.ensure(own);
-  const append = { stream: 'LOG', subject: 'svc.log.a', data: new Uint8Array(1) };
-  t.match(await stream.append(append), { kind: 'appended' });
-  const got: number[] = [];
-  const from = { sequence: 1 };
-  for await (const { sequence } of stream.read({ stream: 'LOG', from, untilEnd: true })) {
-    got.push(sequence);
-  }
-  const consumer = await stream.consume({
-    stream: 'LOG',
-    durable: 'd',
-    ackWaitMs: 5_000,
-    maxAckPending: 1,
-  });
-  for await (const delivery of consumer) {
-    await delivery.ack();
-    break;
-  }
-  await stream.truncate({ stream: 'LOG', belowSequence: 2 });
-  t.same(got, [1]);
-});
+t.test(
+  'the permissions listed in docs/operations/cluster.md are sufficient',
+  needs(newest),
+  async (t) => {
+    const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
+    const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
+    const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
+    const server = await startNatsServer({
+      program: componentPath(newest),
+      folder: dataFolder(t),
+      settings,
+    });
+    t.teardown(() => server.kill());
+    const url = server.url.replace('://', `://svc:${encoded}@`);
+    const stream = await open(t, settingsOf('', url, {}));
+    const own = { ...spec, subjects: ['svc.log.>'] };
+    await stream.ensure(own);
+    const append = { stream: 'LOG', subject: 'svc.log.a', data: new Uint8Array(1) };
+    t.match(await stream.append(append), { kind: 'appended' });
+    const got: number[] = [];
+    const from = { sequence: 1 };
+    for await (const { sequence } of stream.read({ stream: 'LOG', from, untilEnd: true })) {
+      got.push(sequence);
+    }
+    const consumer = await stream.consume({
+      stream: 'LOG',
+      durable: 'd',
+      ackWaitMs: 5_000,
+      maxAckPending: 1,
+    });
+    for await (const delivery of consumer) {
+      await delivery.ack();
+      break;
+    }
+    await stream.truncate({ stream: 'LOG', belowSequence: 2 });
+    t.same(got, [1]);
+  },
+);
 
 t.test('a changed password needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);

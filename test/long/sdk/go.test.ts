@@ -77,7 +77,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     const settings = { SVC_ENDPOINT: gateway.url, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
     const printed = (await linesOf(program('rules'), settings)).join('\n');
     for (const line of [
-      /^memory of One 2e\+09$/m,
+      /^memory of One 2000000000$/m,
       /^quality (LIVE|PARTIAL) series 1$/m,
       /^VMs with memory 1$/m,
       /^shards 1$/m,

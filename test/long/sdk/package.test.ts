@@ -189,7 +189,7 @@ t.test('the programs of the guide work as described', async (t) => {
     /^would have fired 0 times$/m,
     /^looked at 1 series, nothing known of 0$/m,
     /^would have sent 0 notifications$/m,
-    /^saved version 1n (in force|not in force yet)$/m,
+    /^saved version 1 (in force|not in force yet)$/m,
     /^the latest version is 1$/m,
   ]) {
     t.match(printed, line);

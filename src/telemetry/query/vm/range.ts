@@ -78,10 +78,10 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
   }
   for (const metricId of metricIds) {
     if (metricCatalogue.has(metricId)) continue;
-    const ids = [...metricCatalogue.keys()].join(', ');
+    const known = [...metricCatalogue.keys()].join(', ');
     const seen = metricId.slice(0, 100);
-    const message = `There is no metric "${seen}"; known metrics: ${ids}`;
-    throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, field: 'metricIds' });
+    const message = `There is no metric "${seen}". Known metrics: ${known}`;
+    throw new Refusal('UNKNOWN_METRIC', message, { metricId: seen, known, field: 'metricIds' });
   }
   return [...new Set(metricIds)];
 }
