@@ -24,7 +24,7 @@ export interface CommitBodies {
 export interface StepCheck {
   readonly steps: number;
   readonly decidedAgain: number;
-  /** A sentence about the fault; undefined if there is none. */
+  /** A sentence about the fault; undefined if absent. */
   readonly fault: string | undefined;
 }
 

@@ -270,7 +270,7 @@ export interface NoticeReader {
   readonly isOwner: boolean;
 }
 
-/** The part of the notice that the reader may see; undefined if there is none. */
+/** The part of the notice that the reader may see; undefined if absent. */
 export function shownTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
   const former = notice.formerOwners?.find(({ member }) => member === reader.member);
   const untilMs = reader.isOwner ? Number.POSITIVE_INFINITY : (former?.untilMs ?? 0);

@@ -75,7 +75,7 @@ export function emailKey(email: string): string {
 }
 
 /**
- * Id of the person linked with an account at an identity provider; undefined if there is none yet.
+ * Id of the person linked with an account at an identity provider; undefined if absent yet.
  */
 export function personByIdentity(
   view: Records,
@@ -102,7 +102,7 @@ export function claimantsOf(view: Records, email: string): readonly string[] {
   return typeof body?.person === 'string' ? [body.person, ...others] : [];
 }
 
-/** The address that a person claims; undefined if there is none, or it is verified. */
+/** The address that a person claims; undefined if absent, or it is verified. */
 export function claimOf(view: Records, person: string): string | undefined {
   const email = view.record(CLAIM_OF, person)?.body.email;
   return typeof email === 'string' ? email : undefined;

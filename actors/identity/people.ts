@@ -100,7 +100,7 @@ async function setDisabled(
   return answer.sessions;
 }
 
-/** A person in the projection; undefined if there is none. */
+/** A person in the projection; undefined if absent. */
 export function personOf(host: Pick<Host, 'view'>, person: string): PersonContext | undefined {
   const row = host.view(SYSTEM_PROJECT).instance('person', person);
   return row?.context;

@@ -67,7 +67,7 @@ export interface VmSourcesDeps {
    */
   readonly machine?: string;
   /**
-   * undefined if there is none. If it throws, for example because history is damaged, the row
+   * undefined if absent. If it throws, for example because history is damaged, the row
    * counts as unknown and no source as silent. Absent: it is never known.
    */
   readonly newest?: (project: string, vm: string) => NewestReport | undefined;

@@ -42,7 +42,7 @@ export function text(body: Body, field: string): string {
   throw invalidField(field, `${field} is missing`);
 }
 
-/** Trimmed; undefined if there is none. */
+/** Trimmed; undefined if absent. */
 export function optionalText(body: Body, field: string): string | undefined {
   const value = body[field];
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;

@@ -1,5 +1,5 @@
 /**
- * `svc admin`: what the operator of a service does outside its API, over the socket in its data
+ * `svc admin`: the operator's work outside the API, over the socket in its data
  * folder: projects and their first owners, people, sessions, and keys in an emergency. Each action
  * is one row of `acts`.
  */

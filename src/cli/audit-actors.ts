@@ -45,7 +45,7 @@ export async function actorsCalled(api: Api, project: string, given: string): Pr
 }
 
 /**
- * Full name of the matching resource; undefined if there is none, or if the caller may not list
+ * Full name of the matching resource; undefined if absent, or if the caller may not list
  * them.
  */
 async function known(api: Api, project: string, collection: NamedCollection, given: string) {

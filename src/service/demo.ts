@@ -93,7 +93,7 @@ const collectorKey: NewCredential = {
 /** demo.json as this start leaves it. */
 export interface PreparedDemo {
   readonly path: string;
-  /** Sign-in link for the first owner; undefined if there is none. */
+  /** Sign-in link for the first owner; undefined if absent. */
   readonly signInUrl: string | undefined;
 }
 

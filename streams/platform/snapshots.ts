@@ -113,7 +113,7 @@ export async function writeSnapshot(
   return manifest;
 }
 
-/** The newest complete snapshot; undefined if there is none, or no such stream. */
+/** The newest complete snapshot; undefined if absent, or no such stream. */
 export async function newestSnapshot(stream: Stream): Promise<SnapshotManifest | undefined> {
   const found = await latestMessage(stream);
   // Written by the code above, in this or another version.

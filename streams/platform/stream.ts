@@ -183,7 +183,7 @@ export interface Stream {
    * stream.
    */
   ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState>;
-  /** Compares an existing stream as `ensure` does; undefined if there is none. Creates nothing. */
+  /** Compares an existing stream as `ensure` does; undefined if absent. Creates nothing. */
   compare(spec: StreamSpec): Promise<StreamState | undefined>;
   state(stream: string): Promise<StreamState>;
   /**

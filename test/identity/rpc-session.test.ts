@@ -7,7 +7,7 @@ import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/api-in-process.
 const HOUR_MS = 3_600_000;
 const PROJECT = { projectName: 'projects/demo' };
 
-/** The secret in an answer's Set-Cookie; undefined if there is none. */
+/** The secret in an answer's Set-Cookie; undefined if absent. */
 function newSecret({
   headers,
 }: {

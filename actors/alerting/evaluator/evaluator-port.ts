@@ -24,7 +24,7 @@ export interface EvaluatorView {
    * them, sorted by VM, rule, labels and revision.
    */
   instances(project: string, page?: InstancePage): readonly SoftInstance[];
-  /** The instance of an active rule for a series of a VM; undefined if there is none. */
+  /** The instance of an active rule for a series of a VM; undefined if absent. */
   instance(series: SeriesOfRule): InspectedInstance | undefined;
   /**
    * Number of the project's instances that are evaluated, and of each rule's instances that are

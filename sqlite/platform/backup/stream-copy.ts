@@ -27,7 +27,7 @@ export interface StreamCopyOptions {
 }
 
 /**
- * Copies a stream; undefined if there is none. On disk once the file is synced. Throws what the
+ * Copies a stream; undefined if absent. On disk once the file is synced. Throws what the
  * stream and SQLite throw, or the reason of `signal`.
  */
 export async function copyStream(options: StreamCopyOptions): Promise<StreamState | undefined> {

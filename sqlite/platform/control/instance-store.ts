@@ -177,7 +177,7 @@ export function openInstanceStore(
 
 /**
  * Identity of the stream that the projection in this file was made from, without changing the file;
- * undefined if there is none yet. Throws what SQLite throws.
+ * undefined if absent yet. Throws what SQLite throws.
  */
 export function boundStream(path: string): string | undefined {
   if (!existsSync(path)) return undefined;

@@ -32,7 +32,7 @@ export interface SecretStoreOptions extends SealOptions {
 export interface SecretStore {
   /** Seals `value` under (id, purpose), replacing the existing value. */
   put(id: string, purpose: string, value: Uint8Array): Promise<void>;
-  /** The value; undefined if there is none. Throws `SealBroken` if it cannot be opened. */
+  /** The value; undefined if absent. Throws `SealBroken` if it cannot be opened. */
   get(id: string, purpose: string): Uint8Array | undefined;
   /**
    * Replaces the value by the result of `change`; undefined = unchanged. `change` is called again

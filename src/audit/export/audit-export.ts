@@ -242,7 +242,7 @@ export class AuditExport {
     };
   }
 
-  /** The current problem, for the operator; undefined if there is none. */
+  /** The current problem, for the operator; undefined if absent. */
   #problem(): string | undefined {
     if (this.#fault !== undefined) return `cannot accept records (${this.#fault})`;
     const writingMs = this.#options.clock.elapsed() - (this.#writingSinceMs ?? Infinity);

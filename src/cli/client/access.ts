@@ -13,7 +13,7 @@ import type { ClientPorts, Surroundings } from '../command.ts';
 import { EXIT_DENIED, Fault, UsageError } from './faults.ts';
 import { readSession, type StoredSession, sessionPath, writeSession } from './session-file.ts';
 
-/** Who may make a call: any caller with a credential, only people, or anonymous callers. */
+/** Callers that may make a call: any caller with a credential, only people, or anonymous callers. */
 export type Caller = 'any' | 'person' | 'nobody';
 
 export interface Access {

@@ -44,7 +44,7 @@ export interface ActionContext {
   /** True for one JSON document on standard output, for programs. */
   readonly json: boolean;
   readonly timeoutMs: number;
-  /** The terminal of standard output; undefined if there is none. */
+  /** The terminal of standard output; undefined if absent. */
   readonly screen: Screen | undefined;
   readonly print: (text: string) => void;
   /** Prints a line for people to standard error, in addition to the result. */

@@ -236,7 +236,7 @@ export function wordsFor(collection: NamedCollection): Pick<Kind, 'one' | 'many'
 
 /**
  * The single match: by id, then by exact name, then ignoring case, then by the beginning of the id
- * as shown on terminals. Undefined if there is none. Throws `UsageError` with the candidates if
+ * as shown on terminals. Undefined if absent. Throws `UsageError` with the candidates if
  * there are several.
  */
 export function meantBy(

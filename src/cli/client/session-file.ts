@@ -28,7 +28,7 @@ export function sessionPath(environment: Surroundings['environment'], homeFolder
   return join(base, 'svc', 'session.json');
 }
 
-/** The stored session; undefined if there is none. Throws `Fault` if it must not be used. */
+/** The stored session; undefined if absent. Throws `Fault` if it must not be used. */
 export function readSession(path: string): StoredSession | undefined {
   const problem = protectionProblem(path);
   if (problem === 'missing') return undefined;

@@ -37,7 +37,7 @@ export interface HistoryData {
   readonly stepSeconds: number;
   readonly columns: readonly HistoryColumn[];
   readonly gaps: readonly HistoryGap[];
-  /** Newest value in the range; undefined if there is none. */
+  /** Newest value in the range; undefined if absent. */
   readonly last: { readonly timeUnix: number; readonly value: number } | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface PlotOptions {
   readonly formatTime: (unix: number, isDay: boolean) => string;
   /** Called with the range selected by dragging, Unix seconds. If absent, selection is disabled. */
   readonly onSelect?: (startUnix: number, endUnix: number) => void;
-  /** Position of the time under the pointer; undefined if there is none. */
+  /** Position of the time under the pointer; undefined if absent. */
   readonly onPoint: (at: number | undefined) => void;
   /** Horizontal limits, such as a rule's threshold. */
   readonly limits?: readonly number[];

@@ -19,7 +19,7 @@ export interface WindowInput {
   readonly condition: Condition;
   readonly samples: readonly Sample[];
   readonly gaps: readonly Gap[];
-  /** First breaching observation of the run; undefined if there was none. */
+  /** First breaching observation of the run; undefined if absent. */
   readonly startedMs?: number | undefined;
   /** Observation that completed the sustained duration. */
   readonly firedMs?: number | undefined;

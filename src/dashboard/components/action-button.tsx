@@ -7,7 +7,7 @@ import { useId } from 'preact/hooks';
 import { mayDo, type Role } from '../data/projects.ts';
 import { texts } from '../messages/en.ts';
 
-/** What the button does, and why it may be disabled. */
+/** Effect of the button, and why it may be disabled. */
 export interface ActionButtonProps {
   readonly children: ComponentChildren;
   readonly onPress: () => void;

@@ -6,7 +6,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { mayDo } from '../data/projects.ts';
 import { matchPath } from '../router/match.ts';
 
-/** Path of the page of a resource, by name; undefined if there is none for this role. */
+/** Path of the page of a resource, by name; undefined if absent for this role. */
 export function pathOfResource(name: string): string | undefined {
   const path = `/${name}`;
   const match = matchPath(path);

@@ -16,7 +16,7 @@ export interface Loaded<T> {
   readonly isLoading: boolean;
   /** Why the latest attempt failed; undefined after a response. */
   readonly error: RpcError | undefined;
-  /** Time of the next automatic attempt; undefined if there is none. */
+  /** Time of the next automatic attempt; undefined if absent. */
   readonly retryMs: number | undefined;
 }
 

@@ -52,7 +52,7 @@ export const noDashboard: Readonly<Record<NoDashboard, string>> = {
   UNREADABLE: 'The dashboard cannot be read',
 };
 
-/** What the operator must do about it. */
+/** Step that the operator must take. */
 export const BUILD_IT = 'Run "npm run dashboard" in the project folder and restart the service';
 
 /**

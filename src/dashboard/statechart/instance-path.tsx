@@ -12,7 +12,7 @@ import { Statechart } from './statechart.tsx';
 import { texts } from './texts.ts';
 
 export interface PathStep extends Step {
-  /** Time of the deciding observation, Unix ms; undefined if there was none. */
+  /** Time of the deciding observation, Unix ms; undefined if absent. */
   readonly observedMs?: number | undefined;
   /** Time of the commit, Unix ms; undefined if it is not recorded. */
   readonly decidedMs?: number | undefined;

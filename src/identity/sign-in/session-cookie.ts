@@ -28,7 +28,7 @@ export function keepsCookies(origin: string): boolean {
 }
 
 /**
- * The value in a Cookie header, unchanged; undefined if there is none. Throws MALFORMED_CREDENTIAL
+ * The value in a Cookie header, unchanged; undefined if absent. Throws MALFORMED_CREDENTIAL
  * if the header has the name more than once.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {

@@ -24,7 +24,7 @@ export function mayHoldNull(plain: Uint8Array): boolean {
   return Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength).includes('null');
 }
 
-/** Path of the first such null in the JSON of a message; undefined if there is none. */
+/** Path of the first such null in the JSON of a message; undefined if absent. */
 export function nullIn(message: DescMessage, json: unknown, prefix = ''): string | undefined {
   if (!isObject(json)) return undefined;
   for (const [key, value] of Object.entries(json)) {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { PlacementsState } from '../../../actors/telemetry/collectors/fleet/placements.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
 
-/** undefined if there is none, or it is damaged. Then every domain is new where it is mapped. */
+/** undefined if absent, or it is damaged. Then every domain is new where it is mapped. */
 export function readPlacements(path: string): PlacementsState | undefined {
   try {
     // Only `writePlacements` writes it.

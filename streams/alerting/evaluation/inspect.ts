@@ -56,7 +56,7 @@ export function inspect(state: EvaluationState, project: string): SoftInstance[]
   return found;
 }
 
-/** The instance of an active rule for a series of a VM; undefined if there is none. */
+/** The instance of an active rule for a series of a VM; undefined if absent. */
 export function inspectOne(
   state: EvaluationState,
   { project, rule, vm, labels }: SeriesOfRule,

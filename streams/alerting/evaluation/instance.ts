@@ -446,7 +446,7 @@ export function pastEvents({ pastRuns }: Instance, afterMs: number): readonly Ru
   return pastRuns?.events({ afterMs, beforeMs: Number.POSITIVE_INFINITY }) ?? [];
 }
 
-/** Start of the current run; undefined if there is none. */
+/** Start of the current run; undefined if absent. */
 function runStart({ current, rule, buffer }: Instance, nowMs: number): number | undefined {
   // A firing of the past that is not reported yet. Fresh data decides whether it still fires.
   if (current.firing) return current.startedMs;

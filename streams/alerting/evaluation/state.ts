@@ -145,7 +145,7 @@ export interface EvaluationState {
   retired: Map<string, Map<string, RetiredVm>>;
   /** Facts of VMs, by project. */
   facts: Map<string, FactsByVm>;
-  /** As of the last liveness report, by data center; undefined if there was none yet. */
+  /** As of the last liveness report, by data center; undefined if absent yet. */
   outages: ReadonlyMap<string, Outage> | undefined;
   /** Time in which no one listened, for telemetry rules. */
   blind: Stretch | undefined;

@@ -139,7 +139,7 @@ export function decodeCommit(bytes: Uint8Array): EncodedCommit {
   return { commit: { ...fields, decisions }, header: text, hash, bytes };
 }
 
-/** Bytes of one decision as committed; undefined if there is none at that place. */
+/** Bytes of one decision as committed; undefined if absent at that place. */
 export function decisionLine(bytes: Uint8Array, place: number): string | undefined {
   return linesOf(bytes)[place + 1]?.toString();
 }

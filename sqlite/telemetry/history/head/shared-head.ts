@@ -166,7 +166,7 @@ export class SharedHead {
     return end <= this.cells.length;
   }
 
-  /** The text with this id at this cell; undefined if there is none. */
+  /** The text with this id at this cell; undefined if absent. */
   text(id: number, start: number): string | undefined {
     if (id === 0) return '';
     const known = this.#texts.get(id);

@@ -1,5 +1,5 @@
 /**
- * What an owner can change about a connection: name and permissions, the emergency stop, and
+ * Changes that an owner can make to a connection: name and permissions, the emergency stop, and
  * deletion.
  */
 import { type Signal, useSignal } from '@preact/signals';

@@ -116,7 +116,7 @@ function Since({ incident }: { readonly incident: Incident }): VNode {
   );
 }
 
-/** Who acknowledged the incident, and whether notifications are sent. */
+/** Person who acknowledged the incident, and whether notifications are sent. */
 function Attention({ incident, people }: IncidentFactsProps): VNode {
   const { acknowledged } = incident;
   const untilMs = snoozedUntilMs(incident, nowMs.value);

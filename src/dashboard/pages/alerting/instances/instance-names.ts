@@ -23,7 +23,7 @@ export function hrefOf(projectName: string, instance: AlertInstance): string {
   return `/${projectName}/alertInstances/${NAMELESS}?${parameters}`;
 }
 
-/** The instance named by the address; undefined if there is none. */
+/** The instance named by the address; undefined if absent. */
 export function instanceIn(
   projectName: string,
   id: string,

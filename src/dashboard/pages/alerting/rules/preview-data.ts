@@ -67,7 +67,7 @@ export function shownWindow({ startUnixMs, endUnixMs, instances }: Preview): Win
   return { startMs: firstMs.length > 0 ? Math.min(...firstMs) : startMs, endMs };
 }
 
-/** Start of the first segment with data, Unix ms; undefined if there is none. */
+/** Start of the first segment with data, Unix ms; undefined if absent. */
 export function firstKnownMs({ segments }: PreviewedInstance): number | undefined {
   const first = segments.find(({ dataState }) => dataState !== 'MISSING');
   return first && Number(first.startUnixMs);
