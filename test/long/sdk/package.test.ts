@@ -161,7 +161,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
   const [kind, name, setting, ...others] = findings.match(/^\S.*$/gm)?.sort() ?? [];
   t.match(kind, /^wrong-kind.ts.*TS2322: Type 'string' is not assignable to type 'number'/);
   t.match(name, /^wrong-name.ts.*TS2339: Property 'things' does not exist/, 'types of messages');
-  t.match(setting, /^wrong-setting.ts.*TS2322: .*"libvrit"/);
+  t.match(setting, /^wrong-setting.ts.*TS2820: .*"libvrit"/);
   t.same(others, [], 'a program for that target has no findings');
 
   const svc = join(project.packageFolder, 'bin/svc.js');
