@@ -14,7 +14,7 @@ import type { NextTurn } from './turns.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Maximum duration of one file. */
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 900_000;
 /** Time to find the hanging test before it is killed. */
 const LAST_WORDS_MS = 5_000;
 
@@ -41,7 +41,7 @@ export class TestProcess {
       env: {
         ...process.env,
         NODE_COMPILE_CACHE: join(ROOT, '.tap/compiled'),
-        TAP_TIMEOUT: '240',
+        TAP_TIMEOUT: '600',
       },
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
       // A group of its own, so that everything that it has started can be killed with it.

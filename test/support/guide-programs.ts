@@ -66,7 +66,7 @@ export async function buildGoPrograms(
   await run(go, ['build', '-o', built, './...'], {
     cwd: folder,
     env: { ...env },
-    timeout: 90_000,
+    timeout: 300_000,
     killSignal: 'SIGKILL',
   });
   return (name) => ({ file: join(built, name), args: [], folder });
@@ -79,7 +79,7 @@ export async function linesOf(
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
     cwd: folder,
-    timeout: 120_000,
+    timeout: 300_000,
     killSignal: 'SIGKILL',
     env: { PATH: process.env.PATH ?? '', ...env },
   });

@@ -123,7 +123,7 @@ export async function runToEnd(
   const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...compiled, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 120_000,
+    timeout: 300_000,
     killSignal: 'SIGKILL',
   });
   let [text, stdout] = ['', ''];

@@ -138,7 +138,7 @@ async function runScript(
   const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', file], {
     cwd: folder,
     env: { ...base, ...env },
-    timeout: 120_000,
+    timeout: 300_000,
     killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
   });

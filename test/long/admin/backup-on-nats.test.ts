@@ -17,7 +17,7 @@ import { dataFolder, type Program, runInProcess, until } from '../../support/pro
 import { startReceiver } from '../../support/receiver.ts';
 import { startService } from '../../support/service-in-process.ts';
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 const vms = Array.from({ length: 6 }, (_, i) => `vm-${i}`);
 

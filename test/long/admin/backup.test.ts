@@ -26,7 +26,7 @@ import {
 import { startService } from '../../support/service-in-process.ts';
 import { checkStored, startStorm } from '../../support/write-storm.ts';
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);

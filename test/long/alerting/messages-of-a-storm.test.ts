@@ -152,7 +152,7 @@ function each(messages: number, single: number) {
 t.test(
   'HOOK-28: a rule firing on 200 VMs sends one message per destination and group',
   async (t) => {
-    t.setTimeout(240_000);
+    t.setTimeout(840_000);
     const world = await startWorld(t);
     const { owner, clock, gathering } = world;
     const wait = { groupWaitSeconds: WAIT_SECONDS };

@@ -74,7 +74,7 @@ t.test('systemd reports no errors in a unit, and a low exposure', needs('systemd
     const analyze = (...words: string[]) =>
       spawnSync(componentPath('systemd-analyze'), [...words, path], {
         encoding: 'utf8',
-        timeout: 120_000,
+        timeout: 300_000,
       });
     const { stdout, stderr } = analyze('verify');
     t.equal(stdout + stderr, '', kind);
@@ -96,7 +96,7 @@ t.test('systemd reports no errors in the unit of a nats-server', needs('systemd-
   writeFileSync(path, text);
   const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
     encoding: 'utf8',
-    timeout: 120_000,
+    timeout: 300_000,
   });
   t.equal(stdout + stderr, '');
   t.end();

@@ -19,7 +19,7 @@ const VMS = 501;
 const HOUR_MS = 3_600_000;
 
 t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, service] = await Promise.all([

@@ -21,7 +21,7 @@ const recordings = fileURLToPath(
 // Each test has a program of its own, which mostly waits.
 t.jobs = 2;
 // Spread into each test, because the runner writes into its options.
-const atOnce = { buffered: true, timeout: 240_000 };
+const atOnce = { buffered: true, timeout: 840_000 };
 
 type Env = Readonly<Record<string, string>>;
 
@@ -30,7 +30,7 @@ function svc(args: readonly string[], env: Env, input = ''): string {
   return execFileSync(process.execPath, [program, ...args], {
     input,
     encoding: 'utf8',
-    timeout: 120_000,
+    timeout: 300_000,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', ...env },
   });

@@ -48,7 +48,7 @@ const PAGE_MS = 240_000;
 /** Characters shown from the end of a failed page. */
 const SHOWN_CHARS = 2_000;
 
-t.setTimeout(290_000);
+t.setTimeout(840_000);
 
 interface Block {
   readonly code: string;

@@ -31,8 +31,8 @@ import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 // Each test has a program of its own, which mostly waits.
 t.jobs = 3;
-t.setTimeout(240_000);
-const atOnce = { buffered: true, timeout: 240_000 };
+t.setTimeout(840_000);
+const atOnce = { buffered: true, timeout: 840_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 

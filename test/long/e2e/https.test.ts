@@ -38,7 +38,7 @@ const PROJECT = 'projects/demo';
 const bin = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const pagePath = fileURLToPath(new URL(`../../../docs/${PAGE}`, import.meta.url));
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 for (const version of ['nginx 1.22.1', 'nginx 1.26.3'] as const) {
   t.test(
@@ -178,7 +178,7 @@ function makeAuthority(folder: string): void {
     `subjectAltName=DNS:${HOST}`,
     `subjectAltName=DNS:${HOST},DNS:localhost`,
   );
-  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 120_000 });
+  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 300_000 });
 }
 
 /**
@@ -404,7 +404,7 @@ async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
 async function svc(args: readonly string[], env: Readonly<Record<string, string>>, input = '') {
   const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env.PATH, ...env },
-    timeout: 120_000,
+    timeout: 300_000,
     killSignal: 'SIGKILL',
   });
   child.stdin.end(input);

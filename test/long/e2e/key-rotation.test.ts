@@ -22,7 +22,7 @@ import { type Prometheus, startPrometheus } from '../../support/prometheus.ts';
 const execute = promisify(execFile);
 const bin = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 t.test(
   'a key is replaced without a gap',
@@ -175,7 +175,7 @@ async function rotate(world: CliWorld, { folder, key, pid }: Rotated): Promise<v
     .replace('systemctl reload prometheus', `kill -HUP ${pid}`);
   await execute('bash', ['-euc', pasted], {
     env: { PATH: process.env.PATH, HOME: world.homeOf('owner'), SVC_ENDPOINT: world.endpoint, key },
-    timeout: 120_000,
+    timeout: 300_000,
   });
 }
 

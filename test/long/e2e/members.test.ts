@@ -27,7 +27,7 @@ import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
 const REVOCATIONS = 20;
-t.setTimeout(1_200_000);
+t.setTimeout(840_000);
 
 const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> = {
   'nothing happens': untilWebhook,

@@ -11,11 +11,11 @@ import { startReceiver } from '../../support/receiver.ts';
 
 const [IDLE, BUSY] = [5, 95];
 
-t.setTimeout(200_000);
+t.setTimeout(840_000);
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(`the whole path runs on ${version}`, needs(version), async (t) => {
-    t.setTimeout(100_000);
+    t.setTimeout(840_000);
     const server = await startNatsServer({
       program: componentPath(version),
       folder: dataFolder(t),

@@ -131,7 +131,7 @@ t.test(
   'API-04: Prometheus scrapes exactly the written samples',
   needs('prometheus 3.5.3'),
   async (t) => {
-    t.setTimeout(240_000);
+    t.setTimeout(840_000);
     const program = await startProgram(t, dataFolder(t), settings);
     const folder = dataFolder(t);
     const keyFile = join(folder, 'vm-monitoring.key');
@@ -307,7 +307,7 @@ t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
   const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
-    timeout: 120_000,
+    timeout: 300_000,
   });
   t.match(String(printed), /SUCCESS/);
   t.end();

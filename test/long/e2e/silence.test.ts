@@ -6,7 +6,7 @@ import t from 'tap';
 import { needs } from '../../support/components.ts';
 import { startScenario, untilSilenceNoticed } from '../../support/member-scenario.ts';
 
-t.setTimeout(280_000);
+t.setTimeout(840_000);
 
 t.test(
   'a silence is noticed while its owner is cut off',

@@ -10,7 +10,7 @@ import { dataFolder, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
 t.test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   const lab = await openVmLab(t);
   await lab.start('web1');
   const receiver = await startReceiver(t);

@@ -62,7 +62,7 @@ async function tickAll(boxes: Locator): Promise<void> {
 }
 
 t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());

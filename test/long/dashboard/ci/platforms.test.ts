@@ -31,7 +31,7 @@ const SOURCES = {
 } as const;
 
 t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const issuers = await Promise.all(
     KINDS.map((kind) =>

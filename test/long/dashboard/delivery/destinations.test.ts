@@ -22,7 +22,7 @@ const ALERTS = '/svc.monitoring.v1.AlertService';
 const CHAT_SECRET = 'T024BE7LD/B024BE7LH/aSecretOfTheChannel';
 
 t.test('destinations', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, mail, receiver, bad] = await Promise.all([

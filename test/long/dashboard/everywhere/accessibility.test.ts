@@ -29,7 +29,7 @@ const VIEWS: Look['views'] = [
 ];
 
 t.test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   const pages = await startEveryPage(t);
   await t.test('has no axe-core violations in any theme and width', async (t) => {
     await pages.lookAt(t, await looksOf(pages));

@@ -15,7 +15,7 @@ t.test(
   'DASH-11: every page works for each role without a rejection',
   needs('chromium'),
   async (t) => {
-    t.setTimeout(240_000);
+    t.setTimeout(840_000);
     const pages = await startEveryPage(t);
     // Two at a time.
     t.jobs = 2;

@@ -16,7 +16,7 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const PROJECTS = 'project.v1.ProjectService';
 
 t.test('access to a project', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, program] = await Promise.all([

@@ -12,7 +12,7 @@ import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 t.test('keys', needs('chromium'), async (t) => {
-  t.setTimeout(240_000);
+  t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('keys')]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;

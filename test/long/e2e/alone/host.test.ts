@@ -7,11 +7,11 @@ import { e2eSettings, loadThisHost, observedVm, walkAlert } from '../../../e2e/p
 import { dataFolder, startProgram } from '../../../support/program.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 t.test(
   'a stranger sees readings, saves a rule, loads the CPU and gets a signed webhook',
-  { timeout: 100_000 },
+  { timeout: 300_000 },
   async (t) => {
     const folder = dataFolder(t);
     const receiver = await startReceiver(t);

@@ -63,7 +63,7 @@ async function cpuRise(source: Source, lab: VmLab): Promise<{ idle: number; busy
   return { idle, busy: await share() };
 }
 
-t.setTimeout(240_000);
+t.setTimeout(840_000);
 
 t.test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
   const lab = await openVmLab(t);
