@@ -62,7 +62,7 @@ t.test('a file that fails outside its tests is named, and the others run', async
       /signal: SIGKILL/,
     ],
     'sets an exit code': [`${PASSES} process.exitCode = 3;`, /exitCode: 3/],
-    'changes the environment': [`${PASSES} process.env.LEFT = '1';`, /left changed: \$LEFT;/],
+    'changes the environment': [`${PASSES} process.env.LEFT = '1';`, /changed \$LEFT:/],
     'throws when its tests are over': [
       `${PASSES} t.teardown(() => setTimeout(() => { throw new Error('late'); }, 50));`,
       /exitCode: 1/,
