@@ -178,7 +178,7 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
     const text = readFileSync(path, 'utf8');
     const manifest = JSON.parse(text);
     const cases = [
-      [{ ...manifest, format: 2 }, /has format 2, this program reads up to 1/],
+      [{ ...manifest, format: 2 }, /has format 2, but this program reads up to 1/],
       [{ ...manifest, commitFormat: 9 }, /newer than this program \(commits of format 9\)/],
       [
         { ...manifest, machineVersions: { ...manifest.machineVersions, delivery: 99 } },
@@ -210,7 +210,7 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
     const found = join(root, 'found');
     mkdirSync(found);
     writeFileSync(join(found, 'notes.txt'), 'mine');
-    t.match(await restore('found'), { code: 1, text: /notes\.txt is in it/ });
+    t.match(await restore('found'), { code: 1, text: /it contains notes\.txt/ });
     t.same(readdirSync(found), ['notes.txt']);
   });
 
@@ -235,14 +235,14 @@ t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
 
   await t.test('a backup without a service, or into a non-empty folder, is rejected', async (t) => {
     const none = await runInProcess(['backup', join(root, 'more'), '--data', join(root, 'none')]);
-    t.match(none, { code: 1, text: /No service runs on/ });
+    t.match(none, { code: 1, text: /No service is running on/ });
     t.match(await into(data), { code: 1, text: /Name a folder that is empty or does not exist/ });
-    t.match(await into(backup), { code: 1, text: /holds a backup already/ });
+    t.match(await into(backup), { code: 1, text: /contains a backup already/ });
     writeFileSync(join(root, 'file'), '');
     t.match(await into(join(root, 'file')), { code: 1, text: /was not made \((EEXIST|ENOTDIR)/ });
     // A place where even root cannot create a folder.
     const denied = await into('/sys/kernel/svc-backup');
-    t.match(denied, { code: 1, text: /the service writes it, as its own user.*below its data/ });
+    t.match(denied, { code: 1, text: /the service writes it as its own user.*below its data/ });
     const below = await into(join(data, 'backups', 'one'));
     t.equal(below.code, 0, below.text);
   });

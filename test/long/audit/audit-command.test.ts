@@ -169,7 +169,7 @@ const tamperings: readonly Tampering[] = [
     file: 'control.db',
     change: (database) =>
       database.exec(`DELETE FROM transitions WHERE id / 1024 = ${sequenceOfThird}`),
-    detail: /Audit shows 0 transitions/,
+    detail: /The audit log has 0 transitions/,
   },
   {
     name: 'a removed commit',
@@ -270,7 +270,7 @@ t.test('DUR-17: a row without a commit is found', async (t) => {
   t.match(text, /alpha .* BROKEN: not attributable to a commit\n/);
   t.match(
     text,
-    /alpha: not attributable to a commit: The row of credential planted comes from no commit/,
+    /alpha: not attributable to a commit: The row of credential planted belongs to no commit/,
   );
   t.match(text, /beta .* holds\n/);
   const elsewhere = changed(t, sound, {

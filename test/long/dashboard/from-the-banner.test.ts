@@ -239,7 +239,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       t.equal(await memory.locator('.gaps li').count(), 2, 'before the lone reading, and after it');
       t.match(
         await memory.innerText(),
-        /No reading (?:\w+ \d+, )?[\d:]+ \S+ to (?:\w+ \d+, )?[\d:]+ \S+: nothing came/,
+        /No reading (?:\w+ \d+, )?[\d:]+ \S+ to (?:\w+ \d+, )?[\d:]+ \S+: its source sent no samples/,
       );
       await memory.getByRole('button', { name: 'Show as table' }).click();
       const values = await memory.locator('tbody td.right').allInnerTexts();

@@ -102,13 +102,13 @@ t.test(
       const login = await svc(['login', '--link', '-'], trusting, linkToken(program));
       t.equal(login.code, 0, login.said);
       const read = await svc(['alerts', 'list'], trusting);
-      t.match(read, { code: 0, said: /no alert rules/ });
+      t.match(read, { code: 0, said: /No alert rules/ });
       const ofSystem = await svc(['alerts', 'list'], {
         ...bare,
         NODE_USE_SYSTEM_CA: '1',
         SSL_CERT_FILE: ca,
       });
-      t.match(ofSystem, { code: 0, said: /no alert rules/ });
+      t.match(ofSystem, { code: 0, said: /No alert rules/ });
     });
 
     await t.test('without the authority the command line suggests the fix, once', async (t) => {
@@ -140,7 +140,7 @@ t.test(
       process.kill(program.pid, 'SIGHUP');
       await until(
         'the certificate is reloaded',
-        () => /read again/.test(program.log()) || undefined,
+        () => /was reloaded/.test(program.log()) || undefined,
       );
       t.ok(await isTrusted(port, readFileSync(ca)));
       t.notOk(await isTrusted(port, old));

@@ -117,7 +117,7 @@ t.test(
     const rpc = JSON.parse(run(codeBlock('reading.md', '# QueryVMMonitoring')));
     t.match(rpc, { stepSeconds: 60, quality: { state: /LIVE|PARTIAL/ } });
 
-    const expressions = column('| what | expression |', 1);
+    const expressions = column('| quantity | expression |', 1);
     t.ok(expressions.length >= 11, 'the table of expressions is found');
     const id = name.split('/').at(-1) ?? '';
     for (const query of expressions) await findsTheVm(t, program, query, id);

@@ -349,7 +349,7 @@ for (const version of VERSIONS) {
       const small = { program, folder: `${folder}/b`, settings: 'max_payload: 64KB' };
       for (const [options, sentence] of [
         [plain, /has no JetStream: add jetstream/],
-        [small, /takes 65536 bytes a message: set max_payload/],
+        [small, /accepts 65536 bytes per message: set max_payload/],
       ] as const) {
         const server = await startNatsServer(options);
         t.teardown(() => server.kill());

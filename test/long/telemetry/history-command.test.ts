@@ -99,7 +99,7 @@ t.test(
     t.equal(damaged.code, 1);
     t.match(damaged.stdout, '1 chunk is damaged:');
     const line = new RegExp(
-      `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* checksum differs$`,
+      `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* its checksum does not match$`,
       'm',
     );
     t.match(damaged.stdout, line);

@@ -58,7 +58,7 @@ t.test(
       await facts.getByText('97 %').waitFor();
       const words = await facts.innerText();
       for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago', 'Not snoozed']) {
-        t.ok(words.includes(said), `the first screen shows ${said}`);
+        t.ok(words.includes(said), `the first screen says ${said}`);
       }
       for (const said of ['then wait.', 'team=shop']) t.ok(words.includes(said), said);
       const link = facts.getByRole('link', { name: runbookUrl });
@@ -96,12 +96,12 @@ t.test(
       await dialog.getByRole('button', { name: '4 h' }).tap();
       await end.waitFor();
       const [snoozed] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
-      t.ok(snoozed?.snoozedUntilUnix, 'the service has the snooze');
+      t.ok(snoozed?.snoozedUntilUnix, 'the service has it');
       t.same(phone.problems, []);
     });
 
     await t.test(
-      'the list follows changes by others; new incidents wait behind a button',
+      'the list shows what others did; new incidents wait behind a button',
       async (t) => {
         const { page } = owner;
         await page.goto('/projects/demo/incidents');
@@ -109,7 +109,7 @@ t.test(
         const acknowledged = row(page, MARKUP);
         await acknowledged.getByText(`Acknowledged by ${await ownersName(data)}`).waitFor();
         await acknowledged.getByText(/Snoozed until .*\d\d:\d\d/).waitFor();
-        t.ok((await row(page, MARKUP).count()) > 0, 'markup is shown as text');
+        t.ok((await row(page, MARKUP).count()) > 0, 'markup stays text');
         await watched(page);
         await writeReadings(program, [breach('vm-3')]);
         await page.getByRole('button', { name: '1 new' }).click();
@@ -121,7 +121,7 @@ t.test(
       },
     );
 
-    await t.test('filters are in the address, and the service applies them', async (t) => {
+    await t.test('filters are in the address, and the service decides what matches', async (t) => {
       const { page } = owner;
       await page.getByLabel('Attention').selectOption({ label: 'Unacknowledged' });
       await row(page, 'Acknowledged').first().waitFor({ state: 'detached' });
@@ -252,7 +252,7 @@ t.test(
         /shop-1 Yes shop-2 Yes/,
       );
       await page.getByText('Accepted', { exact: true }).first().waitFor();
-      t.equal(receiver.received.length, 1, 'it is a single message');
+      t.equal(receiver.received.length, 1, 'and it is one message');
       await table.getByRole('link', { name: 'shop-1' }).click();
       await page.getByRole('heading', { level: 1, name: 'Shop' }).waitFor();
       t.same(owner.problems, []);
@@ -306,11 +306,7 @@ t.test(
         }
         t.match(await said(), /: 97 %/, 'the readings');
         await readings.press('Home');
-        t.match(
-          await history.locator('output').innerText(),
-          /no reading/i,
-          'an absent value is not zero',
-        );
+        t.match(await history.locator('output').innerText(), /no reading/i, 'absent is not zero');
         const [at] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
         const startUnix = Number(at?.startedUnix);
         await page.goto(`/${first}?from=${startUnix - 7_200}&to=${startUnix - 3_600}`);
@@ -548,7 +544,7 @@ async function signedIn(
   await phone.page.goto(link.href);
   await phone.page.getByRole('button', { name: 'Sign in' }).click();
   await phone.page.waitForURL(`${baseUrl}/${incident}`);
-  t.pass('the sign-in ends at the incident');
+  t.pass('and ends at the incident');
   const owner = await chromium.visitor(baseUrl);
   await owner.page.context().addCookies(await phone.page.context().cookies());
   return { owner, phone };

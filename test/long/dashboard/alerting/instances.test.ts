@@ -43,7 +43,10 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       );
       const reason = page.locator('.summary');
       await reason.getByText('readings breached 3 times, for at most 5 min').waitFor();
-      t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
+      t.match(
+        await reason.innerText(),
+        /requires 10 min without a gap.*gap longer than 1 min 30 s/,
+      );
       const runs = page.getByRole('table', { name: 'Runs of breaching readings' });
       t.same(await lastCells(runs), [
         'a reading no longer breached',
@@ -82,12 +85,13 @@ t.test('an alert instance', needs('chromium'), async (t) => {
       await says('Data missing');
       t.ok((await currentStates(page)).includes('alertInstance.sustaining.missing'));
       const atGap = await chart.locator('.window-at').getAttribute('x1');
-      t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves as well');
+      t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves with it');
       t.equal(
         await page.locator('.statechart.recomputed').count(),
         1,
         'recomputed steps are dashed',
       );
+      t.equal(new URL(page.url()).searchParams.get('step'), '4', 'a sent link shows the same step');
     },
   );
 });

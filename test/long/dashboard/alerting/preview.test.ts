@@ -54,7 +54,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     const counts = preview.getByText(/^\d+ evaluated of \d+ expected$/);
     const [evaluated, expected] = (await counts.innerText()).match(/\d+/g) ?? [];
     t.ok(Number(evaluated) > 100, `${evaluated} of two VMs over an hour`);
-    t.ok(Number(evaluated) < Number(expected), `${evaluated} of ${expected}: a gap is reported`);
+    t.ok(Number(evaluated) < Number(expected), `${evaluated} of ${expected}: a gap is known`);
     await preview.getByText(/^\d+ expected readings are missing\.$/).waitFor();
     t.same(problems, []);
   });
@@ -129,7 +129,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       t.equal(await line.getAttribute('aria-valuetext'), '90 %');
       await page.keyboard.press('ArrowDown');
       await page.locator('[role=slider][aria-valuenow="89"]').waitFor();
-      t.equal(await threshold.inputValue(), '89', 'a key moves it by one step');
+      t.equal(await threshold.inputValue(), '89', 'a key moves it a step');
       await page.keyboard.press('PageUp');
       await page.locator('[role=slider][aria-valuenow="99"]').waitFor();
       const box = await line.boundingBox();
@@ -159,7 +159,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await page.getByText('This preview matches the rule as shown here.').waitFor();
     await page
       .getByRole('button', {
-        name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+        name: 'Save the rule',
       })
       .click();
     await page.getByText('Version 1 is applied.').waitFor();

@@ -60,7 +60,7 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
       const [firing = '', recovery = ''] = await rows.allInnerTexts();
       for (const word of ['Firing', MARKUP, 'Accepted', 'Pager']) t.ok(firing.includes(word), word);
       t.ok(recovery.includes('Recovery'));
-      t.equal(await replay.locator('b').count(), 0, 'markup is shown as text');
+      t.equal(await replay.locator('b').count(), 0, 'markup stays text');
       await rows.first().getByRole('button', { name: 'Show' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText('"type": "incident.firing"').waitFor();
@@ -77,7 +77,7 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
       await page.getByRole('tab', { name: 'Simulated notifications' }).click();
       t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
       const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
-      t.same(again, [], 'it does not request it again');
+      t.same(again, [], 'nor asks for it again');
     },
   );
 

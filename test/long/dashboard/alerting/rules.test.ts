@@ -75,7 +75,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await press(
         page,
         page.getByRole('button', {
-          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+          name: 'Save the rule',
         }),
         'Enter',
       );
@@ -96,7 +96,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
         ...RUNBOOK,
       });
       t.equal(rule?.name, `projects/rules/alertRules/${page.url().split('/').at(-1)}`);
-      t.equal(await page.locator('main b').count(), 0, 'markup is shown as text');
+      t.equal(await page.locator('main b').count(), 0, 'markup stays text');
       t.same(problems, []);
     },
   );
@@ -189,7 +189,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.getByText('Version 7 is not applied yet. Version 6 was the last one').waitFor();
     await page.getByText('Being applied').waitFor();
     await page.getByText('Version 7 is applied.').waitFor();
-    t.equal(answers, 3, 'once a second, and no longer than needed');
+    t.equal(answers, 3, 'each second, and no longer than needed');
     await page.unroute('**/GetAlertRule');
     t.same(problems, []);
   });
@@ -226,7 +226,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
     await row.getByText('Active').waitFor();
     const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)');
-    t.notMatch(kept, 'planMaintenance', 'no draft remains');
+    t.notMatch(kept, 'planMaintenance', 'no draft is left');
     await row
       .getByText('in 4 h')
       .or(row.getByText(/in 3 h/))
@@ -327,7 +327,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.goto('/projects/rules/alertRules/new?template=telemetry-unavailable');
     await page
       .getByRole('button', {
-        name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+        name: 'Save the rule',
       })
       .click();
     await page.getByText('The outcome of the change is unknown').waitFor();
@@ -359,7 +359,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await name.fill('Saved once');
       await page
         .getByRole('button', {
-          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+          name: 'Save the rule',
         })
         .click();
       await page.getByText('The outcome of the change is unknown').waitFor();
@@ -367,7 +367,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
       await page
         .getByRole('button', {
-          name: 'Changing the condition or the VMs retires what is firing now. No recovery is reported.',
+          name: 'Save the rule',
         })
         .click();
       await page.getByText('This rule has already been saved').waitFor();

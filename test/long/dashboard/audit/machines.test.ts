@@ -73,11 +73,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     await page.keyboard.press('ArrowDown');
     await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
     await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
-    t.equal(
-      await page.locator('[data-state][tabindex="0"]').count(),
-      1,
-      'exactly one state is in the tab order',
-    );
+    t.equal(await page.locator('[data-state][tabindex="0"]').count(), 1, 'one is in the tab order');
     const width = await page.locator('.statechart-frame svg').getAttribute('width');
     await page.setViewportSize({ width: 1900, height: 800 });
     await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
@@ -106,17 +102,10 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
       await steps.nth(i).click();
       await page.locator(`.step-list li:nth-child(${i + 1}) [aria-current="step"]`).waitFor();
       t.same(await currentOn(page), [...toStates].sort(), `step ${i + 1}`);
-      t.ok(
-        (await page.locator('.statechart svg .arrow.taken').count()) > 0,
-        'an arrow is marked too',
-      );
+      t.ok((await page.locator('.statechart svg .arrow.taken').count()) > 0, 'and an arrow');
     }
     t.match(page.url(), /[?&]step=/);
-    t.equal(
-      await page.locator('h1 b, h1 img').count(),
-      0,
-      'markup in the name of a VM is shown as text',
-    );
+    t.equal(await page.locator('h1 b, h1 img').count(), 0, 'markup in the name of a VM is text');
     await page.getByRole('button', { name: 'Recomputed' }).click();
     await page.locator('.statechart.recomputed').waitFor();
     t.same(problems, []);
@@ -132,7 +121,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.match(download.suggestedFilename(), /^alertInstance-[\w-]+\.svg$/);
     const text = readFileSync(await download.path(), 'utf8');
     t.notMatch(text, /<style|<script|<foreignObject|<image|<a /);
-    t.match(text, /fill="#dbe8fb"/, 'an attribute marks the current state');
+    t.match(text, /fill="#dbe8fb"/, 'the current state is marked by an attribute');
     const alone = await chromium.visitor('file://');
     const file = join(dataFolder(t), 'drawing.svg');
     await download.saveAs(file);
@@ -147,7 +136,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     );
     t.same([...ofThePage], [], 'nothing from the page');
     const title = await alone.page.evaluate('document.querySelector("svg > title").textContent');
-    t.ok(String(title).includes(MARKUP), 'it shows markup as text too');
+    t.ok(String(title).includes(MARKUP), 'markup is text in it too');
   });
 
   await t.test('on a phone the machine is a tree of states', async (t) => {
@@ -206,7 +195,7 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     t.ok((await page.locator('*').count()) <= 1_500, `${await page.locator('*').count()} elements`);
     await page.evaluate('window.scrollTo(0, document.body.scrollHeight)');
     await page.locator(`tr[aria-rowindex="${VMS * RULES + 1}"]`).waitFor();
-    t.ok((await page.locator('*').count()) <= 1_500, 'also at the end');
+    t.ok((await page.locator('*').count()) <= 1_500, 'at the end too');
   });
 });
 

@@ -22,7 +22,7 @@ const LIST = `/${PROJECT}/ciConnections`;
 /** Claims of the connected workflow. */
 const OPEN = { ref_protected: 'false', repository_visibility: 'public', enterprise_id: '7' };
 const BY_HAND = { ...OPEN, event_name: 'workflow_dispatch' };
-/** Unapproved claims: one has another value, one is missing. */
+/** Not approved: one claim has another value, one is missing. */
 const OTHER = { ref: 'refs/heads/secret-plan', enterprise_id: undefined };
 
 /** Everything that a page could have kept: storage, address, document. */
@@ -223,7 +223,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   });
 
   await t.test(
-    'DASH-18: a start with a lost answer is one verification without its code',
+    'DASH-18: a start whose answer was lost is one verification without its code',
     async (t) => {
       // Everything reaches the service, but no response returns.
       await page.route(
@@ -260,7 +260,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       const token = (await exchange(trust)).accessToken;
       t.equal(await reads(token), 200);
       t.equal((await exchange(trust, { ...BY_HAND, ...OTHER })).status, 403);
-      await until('the rejection is recorded', async () => {
+      await until('the refusal is noted', async () => {
         const { recentRefusals } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
         return (recentRefusals as unknown[]).length > 0 || undefined;
       });

@@ -68,7 +68,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   };
 
   for (const [i, kind] of KINDS.entries()) {
-    await t.test(`${kind} is connected, from its own step to the first exchange`, async (t) => {
+    await t.test(`${kind}: from its own step to the first exchange`, async (t) => {
       const mint = () => issuers[i]?.mint({ aud: `${origin}/${PROJECT}` });
       await start(page, `Deploy by ${kind}`, kind);
       const code = await storeCode(page);
@@ -101,7 +101,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
   await t.test('DASH-18: an expired verification is marked and leads to another', async (t) => {
     await start(page, 'Too late', 'gitlab');
     await storeCode(page);
-    // The state after half an hour.
+    // As it is after half an hour.
     await page.route('**/GetCiVerification', async (route) => {
       const response = await route.fetch();
       const json = { ...(await response.json()), state: 'EXPIRED' };
@@ -112,7 +112,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
     t.equal(
       await main.getByRole('button', { name: /Reject/ }).count(),
       0,
-      'there is nothing left to end',
+      'nothing is left to end',
     );
     t.notMatch(await main.innerText(), /Valid for/);
     await page.unroute('**/GetCiVerification');

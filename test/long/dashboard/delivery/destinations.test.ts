@@ -191,14 +191,14 @@ t.test('destinations', needs('chromium'), async (t) => {
     await begin('Slack', 'Team');
     await main.getByLabel('URL').fill(`https://example.com/${CHAT_SECRET}`);
     await press('Create');
-    await shows('It was not created');
+    await shows('The destination was not created');
     await shows(/A Slack URL belongs to an app's incoming webhook/);
     await main.getByLabel('URL').fill(`${bad.origin}/${CHAT_SECRET}`);
     t.notOk((await stored(page)).includes(CHAT_SECRET), 'the URL is in no draft');
     await press('Create');
     await heading('Team');
     await shows(`${new URL(bad.origin).host} …nnel`);
-    t.notOk((await page.content()).includes(CHAT_SECRET), 'the URL is not on the page');
+    t.notOk((await page.content()).includes(CHAT_SECRET), 'nor on the page');
     expected(/status of 400|^400 for .*CreateDestination/);
   });
 
@@ -269,7 +269,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await confirm('Cancel');
     t.equal(await stored(page), '[{},{}]');
     await press('Edit');
-    t.equal(await dialog.getByLabel('Name').inputValue(), 'Pager', 'Cancel discards it');
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Pager', 'and Cancel does not');
     await dialog.getByLabel('Name').fill('Night pager');
     await dialog.getByLabel('URL').fill(`${bad.origin}/500`);
     await dialog

@@ -75,9 +75,7 @@ async function looksOf({ examplesOf, busy }: EveryPage): Promise<Look[]> {
     return [
       { name: page, path, views: VIEWS },
       ...(segments === 4 ? [{ name: `${page} without data`, path: empty, views: VIEWS }] : []),
-      ...(segments === 5
-        ? [{ name: `${page} of a missing resource`, path: empty, views: VIEWS }]
-        : []),
+      ...(segments === 5 ? [{ name: `${page} that is not there`, path: empty, views: VIEWS }] : []),
     ];
   });
 }

@@ -12,7 +12,7 @@ import { startEveryPage } from '../../../support/every-page.ts';
 const ROLES: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
 
 t.test(
-  'DASH-11: every page works for each role without a rejection',
+  'DASH-11: every page works for each role without a refusal',
   needs('chromium'),
   async (t) => {
     t.setTimeout(840_000);

@@ -45,8 +45,8 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     'DASH-17: a reached limit is a lasting notice that links to the limits',
     async (t) => {
       await page.goto(`/${projectName}`);
-      await main.getByText(/A limit of this project is reached: Alert instances/).waitFor();
-      await main.getByText(/Not all instances of this rule are evaluated/).waitFor();
+      await main.getByText(/The project has reached a limit: Alert instances/).waitFor();
+      await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
       await main.getByRole('link', { name: 'All notices' }).click();
       const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
       await notice.getByText('Ongoing').waitFor();
