@@ -60,7 +60,7 @@ const badQueries: readonly BadQuery[] = [
     change: { metricIds: ['cpu_utilization_pct', 'cpu'] },
     reason: 'UNKNOWN_METRIC',
     field: 'metricIds',
-    message: /"cpu"; known metrics: cpu_utilization_pct, memory_used_bytes/,
+    message: /"cpu"\. Known metrics: cpu_utilization_pct, memory_used_bytes/,
   },
   { name: 'no step', change: { stepSeconds: 0 }, field: 'stepSeconds', message: /0: .* 30/ },
   { name: 'a step of 29 s', change: { stepSeconds: 29 }, field: 'stepSeconds', message: /29/ },
