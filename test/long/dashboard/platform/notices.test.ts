@@ -46,7 +46,7 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     async (t) => {
       await page.goto(`/${projectName}`);
       await main.getByText(/The project has reached a limit: Alert instances/).waitFor();
-      await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
+      await main.getByText(/Not all instances of this rule are evaluated/).waitFor();
       await main.getByRole('link', { name: 'All notices' }).click();
       const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
       await notice.getByText('Ongoing').waitFor();
