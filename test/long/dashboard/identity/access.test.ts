@@ -103,20 +103,21 @@ t.test('access to a project', needs('chromium'), async (t) => {
       await main.getByRole('row', { name: /grace@example\.com/ }).waitFor();
       await main.getByRole('button', { name: 'Actions for grace' }).click();
       t.same(await reader.page.getByRole('menuitem').allInnerTexts(), [
-        ...['My keys', 'Leave the project'],
+        'My keys',
+        'Leave the project',
       ]);
       t.same(reader.problems, []);
     },
   );
 
   await t.test(
-    'DASH-14: the only owner can neither leave nor be demoted, and reads why',
+    'DASH-14: the only owner can neither leave nor be demoted, and is told why',
     async (t) => {
       await open();
       const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});
       await act(String(displayName), 'Leave the project');
       await dialog.getByRole('button', { name: 'Leave' }).click();
-      await dialog.getByText('make somebody else an OWNER first').waitFor();
+      await dialog.getByText('Make another member an OWNER first').waitFor();
       t.equal(visitor.problems.splice(0).filter((problem) => !/400|412/.test(problem)).length, 0);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
     },
@@ -144,7 +145,12 @@ t.test('access to a project', needs('chromium'), async (t) => {
   await walk(t, 'DASH-23: a user ends one session', visitor, async (t) => {
     const { name } = await owner.call(`${PROJECTS}/GetSelf`, {});
     const made = await runInProcess([
-      ...['admin', 'login-link', String(name), '--json', '--data', folder],
+      'admin',
+      'login-link',
+      String(name),
+      '--json',
+      '--data',
+      folder,
     ]);
     const elsewhere = await signInBy(JSON.parse(made.stdout).link, FIREFOX);
     await page.goto('/account');
@@ -154,7 +160,7 @@ t.test('access to a project', needs('chromium'), async (t) => {
     await dialog.getByText('signed out at its next request').waitFor();
     await dialog.getByRole('button', { name: 'End' }).click();
     await sessions.getByText('Firefox, Linux').waitFor({ state: 'detached' });
-    t.equal(await sessions.getByRole('row').count(), 2, 'the head, and this browser');
+    t.equal(await sessions.getByRole('row').count(), 2, 'the heading and this browser');
     await t.rejects(elsewhere.call(`${PROJECTS}/GetSelf`, {}), /answered 401/);
     t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other session stays valid');
   });

@@ -237,7 +237,7 @@ t.test('keys', needs('chromium'), async (t) => {
   });
 
   await t.test(
-    'DASH-22: keys of all service accounts are one list, the first to expire first',
+    'DASH-22: keys of all service accounts are one list, ordered by expiry',
     async (t) => {
       const { page } = visitor;
       await page.goto(`/${projectName}/serviceAccounts`);
@@ -293,7 +293,7 @@ async function storedSecret(t: Test, page: Visitor['page'], name: string): Promi
   t.match(secret, /^svc_[ps]k_/);
   // Chromium lets a page refuse only the first one.
   for (let i = 0; i < 3; i += 1) await page.keyboard.press('Escape');
-  t.equal(await region.locator('output').innerText(), secret, 'no Escape closes it');
+  t.equal(await region.locator('output').innerText(), secret, 'Escape does not close it');
   await region.getByRole('button', { name: 'I have stored it' }).click();
   await region.waitFor({ state: 'hidden' });
   const stores = await page.evaluate(

@@ -74,12 +74,12 @@ t.test(
       await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     };
 
-    await t.test('by a mailed link', async (t) => {
+    await t.test('sign-in by a mailed link ends at the incident', async (t) => {
       const page = await signedOut();
       await page.getByLabel('Email address').fill(EMAIL);
       await page.getByRole('button', { name: 'Send me a link' }).click();
-      await page.getByRole('heading', { name: 'Look at your mail' }).waitFor();
-      // Other mails arrive too: owners are notified of events in the project.
+      await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
+      // Others come too: owners are told of what happens in the project.
       mailedLink = await until('the link is there', () => {
         const letters = mail.mails.slice(taken).map(bodyOf);
         return letters.flatMap((body) => /http:\S+svc_link\S+/.exec(body) ?? []).at(-1);
@@ -87,14 +87,14 @@ t.test(
       await page.goto(mailedLink);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await endsAtIncident(page);
-      t.pass('it ends at the incident, at its step');
+      t.pass('the sign-in ends at the incident, at its step');
     });
 
-    await t.test('at the identity provider', async (t) => {
+    await t.test('sign-in at the identity provider ends at the incident', async (t) => {
       const page = await signedOut();
       await atProvider(page);
       await endsAtIncident(page);
-      t.ok(provider.hasSeenSecret(), 'the provider was asked');
+      t.ok(provider.hasSeenSecret(), 'the provider was used');
     });
 
     await t.test('after a cancelled sign-in at the provider and a new attempt', async (t) => {
