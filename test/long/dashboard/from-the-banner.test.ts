@@ -195,7 +195,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       await page.keyboard.press('/');
       await page.keyboard.type('machine 49');
       await page.waitForURL(/search=machine/);
-      await main.getByText('7 in all').waitFor();
+      await main.getByText('7 in total').waitFor();
       t.equal(await table.getAttribute('aria-rowcount'), '8');
       await page.goto('/projects/demo/vms?state=STOPPED');
       await main.getByText('No VMs match these filters').waitFor();
@@ -277,7 +277,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     t.match(await main.locator('figure').first().innerText(), /no reading .*Last reading 1?\d/);
     await open('/projects/demo/vms?state=UNKNOWN&search=stale', 'VMs');
     await main.getByText(/last seen running, 2\d min ago/).waitFor();
-    t.match(await text(), '1 in all', 'MEAS-10: the filter finds it as unknown');
+    t.match(await text(), '1 in total', 'MEAS-10: the filter finds it as unknown');
     await open('/projects/demo/vms?state=RUNNING&search=stale', 'VMs');
     await main.getByText('No VMs match these filters').waitFor();
     t.same(problems, []);
