@@ -93,7 +93,7 @@ export const actionPredicates: Readonly<
     edited: 'changed the CI connection',
     disabled: ({ what, fields }) => `disabled the CI connection ${what}${because(fields.reason)}`,
     enabled: 'enabled the CI connection',
-    accountDisabled: 'disabled the service account of the CI connection',
+    accountDisabled: 'disabled the service account and ended the tokens of the CI connection',
     tokensEnded: 'ended the tokens of the CI connection',
     deleted: 'deleted the CI connection',
   },
