@@ -15,6 +15,7 @@ import {
   type MadeLink,
   type ReportedLeaks,
   type RevokedKey,
+  type UnlinkedPerson,
 } from '../admin/identity-routes.ts';
 import {
   type AdminAction,
@@ -324,6 +325,19 @@ const identityActions: readonly AdminAction[] = [
     path: IDENTITY_PATHS.enablePerson,
     ask: personIn,
     render: (answer) => personText('may sign in', answer as ChangedPerson),
+  },
+  {
+    name: 'people unlink',
+    summary: 'Unlink the accounts of a person at the identity provider',
+    positionals: [PERSON],
+    isChange: true,
+    path: IDENTITY_PATHS.unlinkAccounts,
+    ask: personIn,
+    render(answer) {
+      const { displayName, person, accounts } = answer as UnlinkedPerson;
+      const unlinked = accounts === 1 ? '1 account unlinked' : `${accounts} accounts unlinked`;
+      return `${printable(displayName)} (people/${person}): ${unlinked}; the next sign-in with a verified address links one again\n`;
+    },
   },
   {
     name: 'sessions end',

@@ -127,6 +127,10 @@ t.test('people are listed, locked out, readmitted, and signed out', async (t) =>
   await world.signedIn(ann);
   const ended = await admin('sessions', 'end', `people/${ann}`);
   t.match(ended, { code: 0, stdout: /is signed out; 2 sessions ended$/m });
+  t.match(await admin('people', 'unlink', 'ann@x.org'), {
+    code: 0,
+    stdout: /: 0 accounts unlinked; the next sign-in with a verified address links one again$/m,
+  });
   const reasons = world.host
     .view(SYSTEM_PROJECT)
     .transitions({ limit: 100, machine: 'session' })
