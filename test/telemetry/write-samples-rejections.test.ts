@@ -49,6 +49,14 @@ const causes: Readonly<Record<string, Cause>> = {
     field: 'vmName',
     isRow: true,
   },
+  // Browsers resolve them away in the address of the VM's page.
+  'a VM with the id .': { row: { vmName: '.' }, reason: 'BAD_VM_NAME', field: 'vmName', isRow: true },
+  'a VM with the id ..': {
+    row: { vmName: 'projects/demo/vms/..' },
+    reason: 'BAD_VM_NAME',
+    field: 'vmName',
+    isRow: true,
+  },
   'a VM whose id is too long': {
     row: { vmName: 'x'.repeat(129) },
     reason: 'BAD_VM_NAME',
