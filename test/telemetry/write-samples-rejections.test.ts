@@ -124,6 +124,16 @@ const causes: Readonly<Record<string, Cause>> = {
     reason: 'NOT_FINITE',
     field: 'values[1]',
   },
+  'a value that no reading reaches': {
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: 1e308 }),
+    reason: 'TOO_LARGE',
+    field: 'values[1]',
+  },
+  'a value that no reading reaches, below zero': {
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: -1e20 }),
+    reason: 'TOO_LARGE',
+    field: 'values[1]',
+  },
   'a value that is not an object': { row: valued(7), reason: 'UNREADABLE', field: 'values[1]' },
   'a value with an unknown field': {
     row: valued({ series: CPU, label: {}, value: 1 }),
