@@ -885,11 +885,14 @@ PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{
 kind:match[1]??"",id:match[2]??""}}function checksum(body){return base62(BigInt((0,import_node_zlib.crc32)(body)),CHECKSUM_CHARS)}function base62(value,width){let text2="";for(let rest=value;text2.length<width;rest/=62n)text2=BASE62.charAt(Number(rest%
-62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function processSurroundings(){return{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{
+62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function processSurroundings(){return{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{
 process.stderr.write(text2)},log:standardErrorLines(),isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.
 isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)
-process.on(signal,listener);return()=>{for(let signal of signals)process.off(signal,listener)}},exitNow:code2=>process.exit(
-code2)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
+process.on(signal,listener);return()=>{for(let signal of signals)process.off(signal,listener)}},onReaderGone:watchOutput(),
+exitNow:code2=>process.exit(code2)}}function watchOutput(){let listeners=[];return process.stdout.on("error",error2=>{if(error2.
+code==="EPIPE"){for(let listener of listeners)listener();return}process.stderr.write(`Standard output could not be writt\
+en: ${error2.message}
+`),process.exit(1)}),process.stderr.on("error",()=>{}),listener=>{listeners.push(listener)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
 this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
 this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
 ms,end):void 0;this.#ends.add(end),signal?.addEventListener("abort",end,{once:!0})})}wake(){for(let end of[...this.#ends])
@@ -2480,7 +2483,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
