@@ -23,7 +23,8 @@ import type { EvaluationRule, LogEntry, RetiredVm } from '../../streams/telemetr
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { ReplayNode } from './node.ts';
-import { type Recording, UnreadableRecording } from './recordings.ts';
+import { UnreadableRecording } from './csv.ts';
+import type { Recording } from './recordings.ts';
 import { evaluatorMs, LIVE_INTERVAL_MS, logOf, type Pace, paceOf } from './replay-log.ts';
 import { incidentsOf, type ReplayedDelivery, type ReplayedIncident } from './replayed.ts';
 import { UnusableRules } from './rules-file.ts';
