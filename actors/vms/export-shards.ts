@@ -70,7 +70,8 @@ export class ShardPlaces {
       const next = this.#retired.next();
       if (next.done) return undefined;
       const body = this.#draft.record('vm', next.value)?.body;
-      if (body?.retiredMs === undefined || this.#draft.at - body.retiredMs <= RETENTION_MS) continue;
+      if (body?.retiredMs === undefined || this.#draft.at - body.retiredMs <= RETENTION_MS)
+        continue;
       const { exportShard, ...rest } = body;
       if (exportShard === undefined) continue;
       this.#draft.putRecord({ kind: 'vm', id: next.value, body: rest });

@@ -353,12 +353,12 @@ export const agentCommand: ClientCommand = {
   // Its `run` is a service.
   outlivesReader: true,
   ...family(
-  'agent',
-  'Monitor this VM from inside the guest',
-  [enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+    'agent',
+    'Monitor this VM from inside the guest',
+    [enrolAction, installAction, runAction, statusAction, unenrolAction],
+    `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor
 can see, and nothing else. Enrol the VM in its project first: the answer has the token.
 `,
-),
+  ),
 };

@@ -400,10 +400,10 @@ export const collectCommand: ClientCommand = {
   // Its `run` is a service.
   outlivesReader: true,
   ...family(
-  'collect',
-  'Collect from many libvirt hosts into many projects',
-  [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+    'collect',
+    'Collect from many libvirt hosts into many projects',
+    [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
+    `
 A mapping says which libvirts are read, and which domain belongs to which project:
   source qemu+ssh://monitor@host-a/system
   uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
@@ -411,5 +411,5 @@ A mapping says which libvirts are read, and which domain belongs to which projec
   metadata urn:svc:project
 The first rule that fits decides. docs/operations/collect.md has all of it.
 `,
-),
+  ),
 };

@@ -9,7 +9,11 @@ import { gunzipSync } from 'node:zlib';
 import { parseTrace } from '../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow } from '../../actors/telemetry/collectors/collector.ts';
 import { messageOf } from '../../actors/telemetry/ingest/rejections.ts';
-import { keyProblem, NearestSeries, valueProblem } from '../../actors/telemetry/ingest/series-form.ts';
+import {
+  keyProblem,
+  NearestSeries,
+  valueProblem,
+} from '../../actors/telemetry/ingest/series-form.ts';
 import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { type CsvOptions, parseCsv, UnreadableRecording } from './csv.ts';

@@ -20,7 +20,6 @@ import { asConnectError } from '../platform/api/error-mapping.ts';
 import { checkNulls } from '../platform/api/json-nulls.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
 import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
-import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';

@@ -158,7 +158,10 @@ t.test('a wrong issuer is named in the error, as far as it is safe to print', as
   const hostile = await messageFor(`${url}/a\n\u001b[31m"b`);
   t.match(hostile, `"${url}/a??[31m?b"`);
   t.notMatch(hostile, 'SVC_CI_ISSUERS');
-  t.match(await messageFor('https://user:secret@host.example'), /issuer is "https:\/\/\[redacted\]@/);
+  t.match(
+    await messageFor('https://user:secret@host.example'),
+    /issuer is "https:\/\/\[redacted\]@/,
+  );
   t.ok((await messageFor('x'.repeat(900))).length < 400, 'a long one is cut');
 });
 

@@ -59,10 +59,13 @@ async function exitsOf(change: Partial<Command>, code: number): Promise<number[]
   return exits;
 }
 
-t.test('services outlive the reader of their output, and a failure keeps its exit code', async (t) => {
-  t.same(await exitsOf({}, 3), [0, 3]);
-  t.same(await exitsOf({ outlivesReader: true }, 0), []);
-  for (const command of [serveCommand, agentCommand, collectCommand]) {
-    t.equal(command.outlivesReader, true, command.name);
-  }
-});
+t.test(
+  'services outlive the reader of their output, and a failure keeps its exit code',
+  async (t) => {
+    t.same(await exitsOf({}, 3), [0, 3]);
+    t.same(await exitsOf({ outlivesReader: true }, 0), []);
+    for (const command of [serveCommand, agentCommand, collectCommand]) {
+      t.equal(command.outlivesReader, true, command.name);
+    }
+  },
+);

@@ -44,7 +44,10 @@ t.test('SRC-10: svc samples write --csv stores readings once, at their own times
   t.match(await write('--csv', file), { code: 2, stderr: /readings\.csv, line 2: no VM/ });
   t.match(await write('--csv', join(folder, 'none.csv')), { code: 1, stderr: /could not be read/ });
   writeFileSync(file, 'time,vm,state\n1,x,asleep');
-  t.match(await write('--csv', file), { code: 2, stderr: /line 2, column 3: "asleep" is not a state/ });
+  t.match(await write('--csv', file), {
+    code: 2,
+    stderr: /line 2, column 3: "asleep" is not a state/,
+  });
   const reader = { env: { ...env, SVC_API_KEY: demo.apiKey }, input: lines.join('\n') };
   t.match(await svc(['samples', 'write', '--csv', '-'], reader), { code: 3, stderr: /collector/ });
 });

@@ -94,7 +94,10 @@ t.test('Failures other than refusals', (t) => {
     new HistoryError('CLOSED', 'The scraper disconnected'),
     new Error('The page could not be read', { cause: ended.reason }),
   ];
-  t.same(ends.map(endedErrorOf), ends.map(() => Code.Canceled));
+  t.same(
+    ends.map(endedErrorOf),
+    ends.map(() => Code.Canceled),
+  );
   t.equal(logged.length, 3, 'a call that its client ended is not a fault');
   t.equal(endedErrorOf(new TypeError('a fault meanwhile')), Code.Internal);
   t.equal(logged.length, 4, 'a fault is one, whoever has left');

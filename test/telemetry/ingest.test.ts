@@ -86,7 +86,11 @@ t.test('API-20: a reading beyond 64 bits is rejected, other series are not bound
   const world = await openAlertingWorld(t);
   const free = 'svc_vm_memory_free_bytes';
   const series = [CPU, free, 'own_total'];
-  const row = (values: number[], at = 0) => ({ ...cpuRow('vm-1', START_MS + at, 0), series, values });
+  const row = (values: number[], at = 0) => ({
+    ...cpuRow('vm-1', START_MS + at, 0),
+    series,
+    values,
+  });
   const { rejected } = await write(world, [
     row([2 ** 64, -(2 ** 64), 1e308], -30_000),
     row([2 ** 64 + 4096, 1e308, -1e308]),

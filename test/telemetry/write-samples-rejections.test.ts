@@ -50,7 +50,12 @@ const causes: Readonly<Record<string, Cause>> = {
     isRow: true,
   },
   // Browsers resolve them away in the address of the VM's page.
-  'a VM with the id .': { row: { vmName: '.' }, reason: 'BAD_VM_NAME', field: 'vmName', isRow: true },
+  'a VM with the id .': {
+    row: { vmName: '.' },
+    reason: 'BAD_VM_NAME',
+    field: 'vmName',
+    isRow: true,
+  },
   'a VM with the id ..': {
     row: { vmName: 'projects/demo/vms/..' },
     reason: 'BAD_VM_NAME',

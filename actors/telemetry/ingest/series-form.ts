@@ -6,7 +6,10 @@
  * observe. A misspelt one would be stored and never read, and one that the service derives would
  * contradict the API. Only the service writes `ALERTS...`. Other names are free.
  */
-import { READING_MAX, seriesCatalogue } from '../../../streams/telemetry/metrics/series-catalogue.ts';
+import {
+  READING_MAX,
+  seriesCatalogue,
+} from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import {
   hasPlainValues,
   isFreeLabelName,

@@ -2,13 +2,7 @@
  * Claim map of GitLab CI/CD (docs.gitlab.com, "ID token authentication"). The pipeline of a merge
  * request may run a fork's code inside the target project; only `pipeline_source` reveals it.
  */
-import {
-  type ClaimMap,
-  foldName,
-  isBelow,
-  type ReadClaim,
-  type Review,
-} from '../claim-map.ts';
+import { type ClaimMap, foldName, isBelow, type ReadClaim, type Review } from '../claim-map.ts';
 
 const SOURCES = ['push', 'web', 'schedule'];
 

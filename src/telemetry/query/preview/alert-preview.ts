@@ -147,8 +147,8 @@ function checkSize(vms: number, { fromMs, toMs }: AlertPreviewRequest): void {
   const secondsMax = Math.floor(PREVIEW_SAMPLES_MAX / vms) * (SAMPLING_INTERVAL_MS / 1000);
   const vmsMax = Math.floor(PREVIEW_SAMPLES_MAX / perVm);
   const message =
-    `${vms} VMs have ${samples} samples in ${seconds} seconds; a preview reads at most ` +
-    `${PREVIEW_SAMPLES_MAX}. Choose a history of at most ${secondsMax} seconds ` +
+    `${vms} VMs have ${samples} samples in ${seconds} seconds; at most ${PREVIEW_SAMPLES_MAX} ` +
+    `can be previewed. Choose a history of at most ${secondsMax} seconds ` +
     `(${Math.floor(secondsMax / 3600)} hours) for these VMs, or at most ${vmsMax} VMs for this history`;
   throw new Refusal('TOO_MANY_POINTS', message, {
     points: String(samples),
