@@ -9,7 +9,10 @@ import type { HistoryError } from '../../../sqlite/telemetry/history/history-err
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { ReadPool } from '../../../sqlite/telemetry/history/store/read-pool.ts';
 import { type History, openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
-import { SupervisedThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import {
+  SupervisedThread,
+  type ThreadWorker,
+} from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 
@@ -185,7 +188,8 @@ t.test('a thread that is still starting is not replaced for a cancelled call', a
     entry: badThread,
     name: 'test thread',
     data: undefined,
-    startWorker: () => worker,
+    // It has the overloads that a supervisor calls.
+    startWorker: () => worker as unknown as ThreadWorker,
     hardStop: { clock, afterMs: 2000 },
     onEnd: ({ kind }) => ends.push(kind),
   });
