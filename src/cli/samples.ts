@@ -135,7 +135,7 @@ function* batchesOf(rows: readonly CsvRow[]): Generator<readonly CsvRow[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Of the rows alone: the same rows on other lines are the same batch. */
+/** Hash of the rows without their lines, so that moved rows are the same batch. */
 function batchIdOf(rows: readonly CsvRow[]): string {
   const text = JSON.stringify(rows.map(({ row }) => row));
   return `csv-${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
