@@ -103,11 +103,26 @@ async function perform(
   const answer = await ask(folder, act.path, body);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));
-  else if (!isLost) stdout(act.render(answer));
+  else if (!isLost) printAnswer(act, answer, { stdout, stderr });
   if (!isLost) return EXIT_OK;
-  const hint = act.ifLost?.(answer) ?? '';
+  const hint = act.secret?.ifLost(answer) ?? '';
   stderr(`The secret was in an earlier response and cannot be shown again.\n${hint}\n`);
   return EXIT_FAULT;
+}
+
+/** A secret is alone on standard output; the sentence about it is on standard error. */
+function printAnswer(
+  act: AdminAction,
+  answer: unknown,
+  { stdout, stderr }: Pick<Surroundings, 'stdout' | 'stderr'>,
+): void {
+  const text = act.render(answer);
+  if (!act.secret) {
+    stdout(text);
+    return;
+  }
+  stderr(text);
+  stdout(`${act.secret.of(answer)}\n`);
 }
 
 /** Options of an action, with those that all actions share. */
@@ -206,7 +221,10 @@ const roleOption: Option = {
   help: 'Role of the member: VIEWER reads, EDITOR also changes alerts, OWNER also manages members and keys',
 };
 
-const ANOTHER_LINK = 'Run the same command with a new request id to create another link';
+const linkSecret: AdminAction['secret'] = {
+  of: (answer) => (answer as MadeLink).link,
+  ifLost: () => 'Run the same command with a new request id to create another link',
+};
 
 const PERSON = { name: 'EMAIL|PERSON' } as const;
 
@@ -278,7 +296,7 @@ const identityActions: readonly AdminAction[] = [
     positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
     options: [roleOption],
     isChange: true,
-    ifLost: () => ANOTHER_LINK,
+    secret: linkSecret,
     path: IDENTITY_PATHS.invite,
     ask: (input) => ({
       project: input.positional(0).replace(/^projects\//, ''),
@@ -293,7 +311,7 @@ const identityActions: readonly AdminAction[] = [
       'Create a one-time sign-in link for a person, or for the only owner of projects/ID or of all projects',
     positionals: [{ name: 'EMAIL|PERSON|PROJECT', optional: true }],
     isChange: true,
-    ifLost: () => ANOTHER_LINK,
+    secret: linkSecret,
     path: IDENTITY_PATHS.loginLink,
     ask: personIn,
     render: (answer) => linkText('sign-in link', answer as MadeLink),
@@ -367,10 +385,10 @@ function personIn(input: Parameters<AdminAction['ask']>[0]): { readonly person: 
   return { person: input.positional(0) };
 }
 
-/** The link is on its own line, so that it can be copied whole. */
-function linkText(what: string, { link, whom, expiresMs }: MadeLink): string {
+/** The sentence before the link. */
+function linkText(what: string, { whom, expiresMs }: MadeLink): string {
   const until = localTime(Math.floor(expiresMs / 1000));
-  return `${what} for ${printable(whom)}; it works once, until ${until}, and cannot be shown again:\n${link}\n`;
+  return `${what} for ${printable(whom)}; it works once, until ${until}, and cannot be shown again:\n`;
 }
 
 function personText(now: string, { displayName, person, sessions }: ChangedPerson): string {

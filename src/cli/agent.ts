@@ -23,7 +23,7 @@ import {
 } from '../vms/agent/enrolment-file.ts';
 import { type BufferStats, RowBuffer } from '../vms/agent/row-buffer.ts';
 import { type AgentStatus, readStatus, statusPath } from '../vms/agent/status-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { Fault, NoAnswer, UsageError } from './client/faults.ts';
 import { facts, json, localTime } from './client/output.ts';
@@ -349,12 +349,16 @@ function enrolledText(
   ]);
 }
 
-export const agentCommand = family(
-  'agent',
-  'Monitor this VM from inside the guest',
-  [enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+export const agentCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'agent',
+    'Monitor this VM from inside the guest',
+    [enrolAction, installAction, runAction, statusAction, unenrolAction],
+    `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor
 can see, and nothing else. Enrol the VM in its project first: the answer has the token.
 `,
-);
+  ),
+};

@@ -26,7 +26,7 @@ import {
   startCollect,
 } from '../vms/collect/collect.ts';
 import { readMapping } from '../vms/collect/mapping-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { EXIT_DENIED, Fault, UsageError } from './client/faults.ts';
 import { facts, json, localTime, table } from './client/output.ts';
@@ -396,11 +396,14 @@ const unenrolAction: Action = {
   },
 };
 
-export const collectCommand = family(
-  'collect',
-  'Collect from many libvirt hosts into many projects',
-  [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+export const collectCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'collect',
+    'Collect from many libvirt hosts into many projects',
+    [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
+    `
 A mapping says which libvirts are read, and which domain belongs to which project:
   source qemu+ssh://monitor@host-a/system
   uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
@@ -408,4 +411,5 @@ A mapping says which libvirts are read, and which domain belongs to which projec
   metadata urn:svc:project
 The first rule that fits decides. docs/operations/collect.md has all of it.
 `,
-);
+  ),
+};

@@ -75,6 +75,11 @@ export function Drawing(props: DrawingProps): VNode {
           <Label key={keyOf(arrow)} arrow={arrow} taken={taken} />
         ))}
         {states.map((state) => current.has(state.id) && <NowTag key={state.id} state={state} />)}
+        {states.map(
+          (state) =>
+            visited.has(state.id) &&
+            !active.has(state.id) && <PassedTag key={state.id} state={state} />,
+        )}
       </g>
     </g>
   );
@@ -132,15 +137,6 @@ function StateBox({ state, isActive, isVisited, dashes, taken }: StateBoxProps):
           rx={5}
           fill="none"
           stroke={SOFT}
-        />
-      )}
-      {isVisited && !isActive && (
-        <path
-          class="tick"
-          d={`M${x + 5} ${y + 17}l3 3.5 5-8`}
-          fill="none"
-          stroke={MARK}
-          stroke-width={2}
         />
       )}
       <text
@@ -269,6 +265,27 @@ function NowTag({ state: { box } }: { readonly state: LayoutState }): VNode | nu
       >
         {texts.now}
       </text>
+    </g>
+  );
+}
+
+/** Radius of the mark of an earlier state, px. */
+const PASSED_RADIUS = 8;
+
+/** On the corner of the border, where the state has no text, however long its name is. */
+function PassedTag({ state: { box } }: { readonly state: LayoutState }): VNode | null {
+  if (box === undefined) return null;
+  const { x, y } = box;
+  return (
+    <g class="passed-tag">
+      <circle class="paper" cx={x} cy={y} r={PASSED_RADIUS} fill={PAPER} stroke={MARK} />
+      <path
+        class="tick"
+        d={`M${x - 4} ${y}l3 3.5 5-8`}
+        fill="none"
+        stroke={MARK}
+        stroke-width={2}
+      />
     </g>
   );
 }

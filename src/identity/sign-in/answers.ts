@@ -9,7 +9,7 @@ import { UnknownAccount } from '../../../actors/identity/people-sign-in.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { httpStatusOf } from '../../platform/errors.ts';
-import { sendRefusal } from '../../platform/http/fallbacks.ts';
+import { CLIENT_GONE, sendRefusal } from '../../platform/http/fallbacks.ts';
 import type { Log } from '../../platform/log.ts';
 import { type ProviderFault, SignInFailed } from './identity-provider.ts';
 import { type Page, sentencePage } from './pages.ts';
@@ -81,6 +81,8 @@ export function sendErrors(
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
       return answerRefusal(request, reply, { refusal, status });
     }
+    // The browser disconnected, which is not a fault.
+    if (reply.raw.destroyed) return reply.code(CLIENT_GONE).send();
     recordRefused('failed');
     log.error({ err: error, requestId: request.id, part }, 'A page request failed');
     const sentence = `The service failed. Its log has the cause under request id ${request.id}`;
