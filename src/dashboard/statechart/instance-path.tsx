@@ -5,9 +5,10 @@
 import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { type Layout, NOTHING_MARKED } from '../../audit/drawing/picture.ts';
 import { Icon } from '../components/icon.tsx';
 import { Time } from '../components/time.tsx';
-import { eventName, type Layout, markingsOf, NOTHING_MARKED, type Step } from './marking.ts';
+import { eventName, markingsOf, type Step } from './marking.ts';
 import { Statechart } from './statechart.tsx';
 import { texts } from './texts.ts';
 
