@@ -2,8 +2,8 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { ActDialog, type DialogFrame } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CheckField, FieldGroup, SelectField, TextField } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { Time } from '../../components/time.tsx';
@@ -54,9 +54,7 @@ function DaysField(props: { value: string; onInput: (value: string) => void }): 
   );
 }
 
-interface KeyDialogProps {
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
+interface KeyDialogProps extends DialogFrame {
   /** Called after a key was created or has ended. */
   readonly onChanged: () => void;
 }
@@ -252,35 +250,25 @@ export interface RevokeKeyProps extends KeyDialogProps {
 }
 
 export function RevokeKey(props: RevokeKeyProps): VNode {
-  const { of: key, isForeign, isOpen, onClose, onChanged } = props;
-  const revoke = useMutation('AutomationService', 'revokeKey');
-  const reason = useSignal('');
+  const { of: key, isForeign, onChanged, isOpen, onClose } = props;
+  const { name, displayName } = key;
+  const { title, action, done, reason, reasonHelp, effect, foreign } = texts.revoke;
   return (
-    <ConfirmDialog
-      title={texts.revoke.title(key.displayName)}
+    <ActDialog
       isOpen={isOpen}
       onClose={onClose}
-      action={texts.revoke.action}
+      method={['AutomationService', 'revokeKey']}
+      title={title(displayName)}
+      action={action}
       needs="VIEWER"
-      mutation={revoke}
-      request={() => ({ name: key.name, reason: reason.peek().trim() })}
-      onSaved={() => {
-        toast(texts.revoke.done(key.displayName));
-        onChanged();
-      }}
+      reason={{ of: name, label: reason, help: reasonHelp, maxLength: NAME_CHARS_MAX }}
+      request={(reason) => ({ name, reason })}
+      done={done(displayName)}
+      onSaved={onChanged}
     >
       <p>
-        {texts.revoke.effect} {isForeign && texts.revoke.foreign}
+        {effect} {isForeign && foreign}
       </p>
-      <TextField
-        label={texts.revoke.reason}
-        help={texts.revoke.reasonHelp}
-        value={reason.value}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(value) => {
-          reason.value = value;
-        }}
-      />
-    </ConfirmDialog>
+    </ActDialog>
   );
 }

@@ -1,11 +1,11 @@
 /** Notifications of an incident: its deliveries with their outcomes. */
+
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
-import { DataView } from '../../../components/data-view.tsx';
 import { DestinationLink } from '../../../components/destination-link.tsx';
-import { ListFoot } from '../../../components/list-foot.tsx';
+import { ListTable } from '../../../components/list-table.tsx';
 import { ResourceLink } from '../../../components/resource-link.tsx';
-import { type Column, Table } from '../../../components/table.tsx';
+import type { Column } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
 import { useDestinationTitles } from '../../../data/catalogue.ts';
@@ -30,9 +30,11 @@ export function IncidentDeliveries(props: {
   return (
     <section aria-label={texts.deliveries.title}>
       <h2>{texts.deliveries.title}</h2>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items }) => items.length === 0}
+        label={texts.deliveries.label}
+        columns={deliveryColumns(titles)}
+        keyOf={({ name }) => name}
         empty={
           <>
             <p>{texts.deliveries.none}</p>
@@ -40,19 +42,8 @@ export function IncidentDeliveries(props: {
           </>
         }
       >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.deliveries.label}
-              columns={deliveryColumns(titles)}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-            />
-            {listing.nextPageToken !== '' && <ListFoot of={list} />}
-            <p class="weak">{texts.deliveries.sentMeaning}</p>
-          </>
-        )}
-      </DataView>
+        <p class="weak">{texts.deliveries.sentMeaning}</p>
+      </ListTable>
     </section>
   );
 }
