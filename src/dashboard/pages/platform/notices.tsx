@@ -3,7 +3,7 @@
  * continue.
  */
 import type { ComponentChildren, VNode } from 'preact';
-import { shownText } from './notice-text.ts';
+import { shownText } from '../../../delivery/api/notice-text.ts';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';

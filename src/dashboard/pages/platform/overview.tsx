@@ -1,6 +1,6 @@
 /** The overview of a project: counts, worst incidents, silent data centers and first steps. */
 import type { VNode } from 'preact';
-import { shownText } from './notice-text.ts';
+import { shownText } from '../../../delivery/api/notice-text.ts';
 import { DataView } from '../../components/data-view.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
 import { Age, ageText, msOf } from '../../components/time.tsx';
