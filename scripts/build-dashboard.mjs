@@ -112,7 +112,11 @@ const foundationFirst = {
 };
 
 /** Files outside of the dashboard that the service and the browser run. */
-const SHARED = ['src/audit/drawing/picture.ts', 'src/delivery/api/notice-text.ts'];
+const SHARED = [
+  'src/audit/drawing/picture.ts',
+  'src/delivery/api/notice-text.ts',
+  'src/delivery/notify/kind-words.ts',
+];
 
 /**
  * Types vanish in the build, so what is left was imported as a value. The server's code stays on

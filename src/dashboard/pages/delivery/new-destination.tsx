@@ -17,7 +17,7 @@ import { pageTitles } from '../../layout/texts.ts';
 import { navigate, query } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
-import { texts as all, kindHelp, kindNames, urlHelp } from './destination-texts.ts';
+import { texts as all, kinds } from './destination-texts.ts';
 import { KINDS, type Kind, titleOf } from './destination-words.ts';
 import { GroupWaitField } from './group-wait.tsx';
 import { RecipientsField } from './recipients.tsx';
@@ -35,9 +35,7 @@ export function Page({ parameters }: PageProps): VNode {
       <p class="above-title">
         <a href={pathOf('destinations', { project })}>{pageTitles.destinations}</a>
       </p>
-      <h1>
-        {kind === undefined ? pageTitles.newDestination : texts.title(kindNames[kind] ?? kind)}
-      </h1>
+      <h1>{kind === undefined ? pageTitles.newDestination : texts.title(kinds[kind].title)}</h1>
       {kind === undefined ? (
         <Kinds project={project} />
       ) : (
@@ -57,9 +55,9 @@ function Kinds({ project }: { readonly project: string }): VNode {
         {KINDS.map((kind) => (
           <li key={kind}>
             <a href={`${pathOf('newDestination', { project })}?kind=${kind}`}>
-              <strong>{kindNames[kind]}</strong>
+              <strong>{kinds[kind].title}</strong>
               <span class="weak">
-                {kind === 'email' && hasNoMail ? texts.noMail : kindHelp[kind]}
+                {kind === 'email' && hasNoMail ? texts.noMail : kinds[kind].help}
               </span>
             </a>
           </li>
@@ -119,7 +117,7 @@ function Create({ kind, project }: CreateProps): VNode {
       ) : (
         <TextField
           label={texts.url}
-          help={urlHelp[kind]}
+          help={kinds[kind].urlHelp}
           value={fields.url}
           inputMode="url"
           maxLength={URL_CHARS_MAX}
