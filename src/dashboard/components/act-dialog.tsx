@@ -5,14 +5,12 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { useDraft } from '../data/draft.ts';
-import { useMutation } from '../data/mutation.ts';
+import { useForm } from '../data/form.ts';
 import type { Role } from '../data/projects.ts';
 import type { RpcError } from '../data/rpc-error.ts';
 import type { MutationName, RequestOf, ResponseOf, ServiceName } from '../data/rpc-types.ts';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { TextField } from './fields.tsx';
-import { toast } from './toasts.tsx';
 
 /** Whether a dialog is open, and how it closes. */
 export interface DialogFrame {
@@ -50,9 +48,11 @@ export interface ActDialogProps<S extends ServiceName, N extends MutationName<S>
 export function ActDialog<S extends ServiceName, N extends MutationName<S>>(
   props: ActDialogProps<S, N>,
 ): VNode {
-  const { method, reason, request, done, onSaved, onRefused, children, ...dialog } = props;
-  const mutation = useMutation(...method);
-  const draft = useDraft(`${method[1]} ${reason?.of}`, { reason: '' });
+  const { method, reason, request, onRefused, children, ...dialog } = props;
+  const { mutation, draft, fields, type } = useForm(...method, {
+    key: `${method[1]} ${reason?.of}`,
+    initial: { reason: '' },
+  });
   const state = mutation.state.value;
   useEffect(() => {
     if (state.kind === 'refused') onRefused?.(state.error);
@@ -62,12 +62,8 @@ export function ActDialog<S extends ServiceName, N extends MutationName<S>>(
     <ConfirmDialog
       {...dialog}
       mutation={mutation}
+      draft={draft}
       request={() => request(draft.value.peek().reason.trim())}
-      onSaved={(response) => {
-        draft.discard();
-        toast(done);
-        onSaved(response);
-      }}
     >
       {children}
       {reason && (
@@ -75,11 +71,8 @@ export function ActDialog<S extends ServiceName, N extends MutationName<S>>(
           label={reason.label}
           help={reason.help}
           maxLength={reason.maxLength}
-          value={draft.value.value.reason}
-          onInput={(text) => {
-            draft.value.value = { reason: text };
-            mutation.reset();
-          }}
+          value={fields.reason}
+          onInput={(text) => type({ reason: text })}
         />
       )}
     </ConfirmDialog>

@@ -8,7 +8,6 @@ import { ActDialog, type DialogFrame, useDialogs } from '../../components/act-di
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import { useMutation } from '../../data/mutation.ts';
 import { idOf } from '../../data/names.ts';
 import { navigate } from '../../router/location.ts';
@@ -133,10 +132,8 @@ function Edit(props: ActionsProps & Pick<DialogFrame, 'onClose'>): VNode {
         // meantime.
         ...(isChanged && { capabilities: { values: [...chosen.value] } }),
       })}
-      onSaved={() => {
-        toast(texts.saved);
-        onChanged();
-      }}
+      done={texts.saved}
+      onSaved={onChanged}
     >
       <p>{texts.editHelp}</p>
       <TextField

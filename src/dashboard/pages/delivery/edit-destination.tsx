@@ -3,13 +3,11 @@
  * kind is fixed.
  */
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
+import type { DialogFrame } from '../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import type { Destination } from '../../data/catalogue.ts';
-import { typing, useDraft } from '../../data/draft.ts';
-import { useMutation } from '../../data/mutation.ts';
+import { useForm } from '../../data/form.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
 import { texts as all } from './destination-texts.ts';
 import { kindOf, sendsToText, titleOf } from './destination-words.ts';
@@ -31,42 +29,38 @@ interface Fields {
 type Typed = Partial<Fields>;
 const NOTHING_TYPED: Typed = {};
 
-export interface EditDestinationProps {
+export interface EditDestinationProps extends DialogFrame {
   readonly destination: Destination;
-  readonly isOpen: boolean;
   /** Called if earlier input was restored. */
   readonly onRestored: () => void;
-  readonly onClose: () => void;
   readonly onSaved: (destination: Destination) => void;
 }
 
 export function EditDestination(props: EditDestinationProps): VNode {
-  const { destination, isOpen, onRestored, onClose, onSaved } = props;
+  const { destination, onRestored, onSaved, ...frame } = props;
   const { name, email } = destination;
-  const draft = useDraft(`editDestination ${name}`, NOTHING_TYPED, ['url']);
-  const update = useMutation('AlertService', 'updateDestination');
-  useEffect(() => {
-    if (draft.isTyped()) onRestored();
-  }, [draft]);
-  const fields = fieldsOf(destination, draft.value.value);
-  const type = typing(draft, update);
+  const form = useForm('AlertService', 'updateDestination', {
+    key: `editDestination ${name}`,
+    initial: NOTHING_TYPED,
+    secrets: ['url'],
+    onRestored,
+  });
+  const { mutation, draft, type } = form;
+  const fields = fieldsOf(destination, form.fields);
   const urlHelp = kindOf(destination) === 'webhook' ? texts.urlHelp : texts.chatUrlHelp;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.title(titleOf(destination))}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
       blocked={blockedBy(destination, fields)}
-      mutation={update}
+      mutation={mutation}
       draft={draft}
       request={() => requestOf(destination, fieldsOf(destination, draft.value.peek()))}
-      onSaved={(saved) => {
-        toast(all.one.saved);
-        onSaved(saved);
-      }}
+      done={all.one.saved}
+      onSaved={onSaved}
     >
       <TextField
         label={all.create.name}

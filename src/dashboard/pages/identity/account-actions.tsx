@@ -5,11 +5,9 @@ import { ActDialog, type DialogFrame, useDialogs } from '../../components/act-di
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CheckField, FieldGroup, SelectField, TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import { read } from '../../data/call.ts';
-import { typing, useDraft } from '../../data/draft.ts';
+import { useForm } from '../../data/form.ts';
 import { useLoaded } from '../../data/loaded.ts';
-import { useMutation } from '../../data/mutation.ts';
 import { navigate } from '../../router/location.ts';
 import { texts as all, capabilityText } from './access-texts.ts';
 import type { Account } from './use-service-accounts.ts';
@@ -60,41 +58,35 @@ interface CreateDraft {
 
 /** Opens the page of the new account, where its keys are created. */
 export function CreateAccount(props: DialogFrame & { readonly projectName: string }): VNode {
-  const { projectName, isOpen, onClose } = props;
-  const create = useMutation('AutomationService', 'createServiceAccount');
+  const { projectName, ...frame } = props;
   const loaded = useLoaded(`templates ${projectName}`, (options) =>
     read('AutomationService', 'listPermissionTemplates', { projectName }, options),
   );
   const templates = loaded.state.value.value?.templates ?? [];
-  const draft = useDraft<CreateDraft>(`account ${projectName}`, {
-    displayName: '',
-    template: '',
-    capabilities: [],
-  });
-  const { displayName, capabilities } = draft.value.value;
-  const template = draft.value.value.template || (templates[0]?.template ?? OWN_CHOICE);
-  const type = typing(draft, create);
+  const initial: CreateDraft = { displayName: '', template: '', capabilities: [] };
+  const key = `account ${projectName}`;
+  const form = useForm('AutomationService', 'createServiceAccount', { key, initial });
+  const { type, fields, mutation, draft } = form;
+  const { displayName, capabilities } = fields;
+  const template = fields.template || (templates[0]?.template ?? OWN_CHOICE);
   const isOwn = template === OWN_CHOICE;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.create}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.create}
       needs="OWNER"
       look="main"
       blocked={blockedText(displayName, isOwn && capabilities.length === 0)}
-      mutation={create}
+      mutation={mutation}
+      draft={draft}
       request={() => ({
         projectName,
         displayName: displayName.trim(),
         ...(isOwn ? { capabilities: [...capabilities] } : { template }),
       })}
-      onSaved={({ name }) => {
-        draft.discard();
-        toast(texts.created(displayName));
-        navigate(`/${name}`);
-      }}
+      done={texts.created(displayName)}
+      onSaved={({ name }) => navigate(`/${name}`)}
     >
       <NameField value={displayName} onInput={(value) => type({ displayName: value })} />
       <SelectField
@@ -134,13 +126,11 @@ interface EditProps extends DialogFrame {
 
 function EditAccount({ account, isOpen, onClose, onSaved }: EditProps): VNode {
   const { name } = account;
-  const update = useMutation('AutomationService', 'updateServiceAccount');
-  const draft = useDraft(`edit ${name}`, {
-    displayName: account.displayName,
-    capabilities: account.capabilities,
+  const { type, fields, mutation, draft } = useForm('AutomationService', 'updateServiceAccount', {
+    key: `edit ${name}`,
+    initial: { displayName: account.displayName, capabilities: account.capabilities },
   });
-  const { displayName, capabilities } = draft.value.value;
-  const type = typing(draft, update);
+  const { displayName, capabilities } = fields;
   const close = (): void => {
     draft.discard();
     onClose();
@@ -154,16 +144,14 @@ function EditAccount({ account, isOpen, onClose, onSaved }: EditProps): VNode {
       needs="OWNER"
       look="main"
       blocked={blockedText(displayName, false)}
-      mutation={update}
+      mutation={mutation}
       request={() => ({
         name,
         displayName: displayName.trim(),
         capabilities: { values: [...capabilities] },
       })}
-      onSaved={(saved) => {
-        toast(texts.saved);
-        onSaved(saved);
-      }}
+      done={texts.saved}
+      onSaved={onSaved}
     >
       <NameField value={displayName} onInput={(value) => type({ displayName: value })} />
       <CapabilityFields

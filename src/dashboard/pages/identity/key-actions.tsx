@@ -9,7 +9,7 @@ import { MutationStatus } from '../../components/mutation-status.tsx';
 import { Time } from '../../components/time.tsx';
 import { toast } from '../../components/toasts.tsx';
 import { nowMs } from '../../data/clock.ts';
-import { typing, useDraft } from '../../data/draft.ts';
+import { useForm } from '../../data/form.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { texts as all, capabilityText } from './access-texts.ts';
@@ -68,24 +68,15 @@ export interface CreateKeyProps extends KeyDialogProps {
   readonly like: Key | undefined;
 }
 
-interface CreateDraft {
-  readonly displayName: string;
-  readonly capabilities: readonly string[];
-  readonly days: string;
-}
-
 export function CreateKey(props: CreateKeyProps): VNode {
   const { parent, granted, like, isOpen, onClose, onChanged } = props;
-  const create = useMutation('AutomationService', 'createKey');
-  const draft = useDraft<CreateDraft>(`key ${parent}`, {
-    displayName: '',
-    capabilities: granted.slice(0, 1),
-    days: String(DAYS_DEFAULT),
+  const { mutation, draft, fields, type } = useForm('AutomationService', 'createKey', {
+    key: `key ${parent}`,
+    initial: { displayName: '', capabilities: granted.slice(0, 1), days: String(DAYS_DEFAULT) },
   });
-  const { displayName, days } = draft.value.value;
+  const { displayName, days } = fields;
   // Permissions may have been revoked since they were typed.
-  const capabilities = draft.value.value.capabilities.filter((one) => granted.includes(one));
-  const type = typing(draft, create);
+  const capabilities = fields.capabilities.filter((one) => granted.includes(one));
   useEffect(() => {
     if (like) type({ displayName: like.displayName, capabilities: like.capabilities });
   }, [like]);
@@ -96,7 +87,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
       onClose={onClose}
       action={texts.create}
       blocked={blockedText(displayName, capabilities, days)}
-      mutation={create}
+      mutation={mutation}
       request={() => ({
         parent,
         displayName: displayName.trim(),
@@ -104,7 +95,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
         lifetimeSeconds: secondsOf(days),
       })}
       onMade={onChanged}
-      {...secretParts(() => create.reset(), onChanged)}
+      {...secretParts(() => mutation.reset(), onChanged)}
       onStored={draft.discard}
     >
       <TextField

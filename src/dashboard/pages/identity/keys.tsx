@@ -8,6 +8,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { useChosen } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge, StateBadge, type Tone } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
 import { ListTable } from '../../components/list-table.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
@@ -119,12 +120,7 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
     },
     { key: 'may', title: texts.may, phone: 'second', cell: (key) => <May {...key} /> },
     { key: 'end', title: texts.end, phone: 'labelled', cell: (key) => <End of={key} /> },
-    {
-      key: 'used',
-      title: texts.lastUsed,
-      phone: 'hide',
-      cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
-    },
+    ageColumn('used', texts.lastUsed, ({ lastUsedUnix }) => lastUsedUnix, { phone: 'hide' }),
     ...(actions
       ? [{ key: 'acts', title: all.actions, align: 'right' as const, cell: actions }]
       : []),

@@ -9,12 +9,13 @@ import {
 } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { ListTable } from '../../components/list-table.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf, Time } from '../../components/time.tsx';
+import { msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { type ListLoader, pagesOf, useListing } from '../../data/listing.ts';
 import { mayDo, project } from '../../data/projects.ts';
@@ -130,12 +131,7 @@ function columnsFor(own: string | undefined, open: (act: Action) => void): Colum
       cell: (member) => <Address {...member} />,
     },
     { key: 'role', title: texts.role, cell: ({ role }) => role },
-    {
-      key: 'since',
-      title: members.since,
-      phone: 'hide',
-      cell: ({ joinedUnix }) => <Age ms={msOf(joinedUnix)} />,
-    },
+    ageColumn('since', members.since, ({ joinedUnix }) => joinedUnix, { phone: 'hide' }),
     {
       key: 'acts',
       title: texts.actions,

@@ -1,10 +1,11 @@
 /** The user's sessions, and ending one of them. */
+
 import type { VNode } from 'preact';
 import { ActDialog, useChosen } from '../../components/act-dialog.tsx';
 import { Badge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
@@ -69,18 +70,8 @@ function columnsFor(end: (session: Session) => void): Column<Session>[] {
       phone: 'second',
       cell: ({ signInMethod }) => methods[signInMethod] ?? signInMethod,
     },
-    {
-      key: 'created',
-      title: texts.created,
-      phone: 'hide',
-      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
-    },
-    {
-      key: 'used',
-      title: texts.used,
-      phone: 'second',
-      cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
-    },
+    ageColumn('created', texts.created, ({ createdUnix }) => createdUnix, { phone: 'hide' }),
+    ageColumn('used', texts.used, ({ lastUsedUnix }) => lastUsedUnix, { phone: 'second' }),
     {
       key: 'end',
       title: texts.actions,

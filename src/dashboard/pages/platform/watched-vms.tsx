@@ -2,12 +2,14 @@
  * The first few VMs with their readings. A new VM has its memory reading at once, and CPU with the
  * second reading; the page announces when, and reloads at that moment.
  */
+
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { StateBadge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
+import { msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import type { Vm } from '../../data/catalogue.ts';
 import { serverClock } from '../../data/clock.ts';
@@ -138,11 +140,8 @@ const columns: readonly Column<Watched>[] = [
     phone: 'hide',
     cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
   },
-  {
-    key: 'observed',
-    title: vmTexts.observed,
+  ageColumn('observed', vmTexts.observed, ({ telemetry }) => telemetry?.lastObservedUnix, {
     align: 'right',
     phone: 'hide',
-    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
-  },
+  }),
 ];

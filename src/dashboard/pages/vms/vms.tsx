@@ -1,11 +1,12 @@
 /** The project's VMs with their newest readings, filtered by the service. */
+
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { Filters, SearchField, SelectFilter } from '../../components/filters.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import type { Vm } from '../../data/catalogue.ts';
 import { type Listing, loadPages } from '../../data/listing.ts';
@@ -169,14 +170,11 @@ const columns: readonly Column<Vm>[] = [
     phone: 'hide',
     cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
   },
-  {
-    key: 'observed',
-    title: texts.observed,
+  ageColumn('observed', texts.observed, ({ telemetry }) => telemetry?.lastObservedUnix, {
     align: 'right',
     phone: 'hide',
     isSortable: true,
-    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
-  },
+  }),
   {
     key: 'datacenter',
     title: texts.datacenter,

@@ -2,11 +2,11 @@
 
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
+import { ageColumn } from '../../../components/columns.tsx';
 import { DestinationLink } from '../../../components/destination-link.tsx';
 import { ListTable } from '../../../components/list-table.tsx';
 import { ResourceLink } from '../../../components/resource-link.tsx';
 import type { Column } from '../../../components/table.tsx';
-import { Age, msOf } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
 import { useDestinationTitles } from '../../../data/catalogue.ts';
 import { type ListLoader, type ListSize, useListing } from '../../../data/listing.ts';
@@ -124,11 +124,6 @@ export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly C
       phone: 'second',
       cell: ({ attempts }) => attempts.length,
     },
-    {
-      key: 'when',
-      title: texts.deliveries.when,
-      phone: 'second',
-      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
-    },
+    ageColumn('when', texts.deliveries.when, ({ createdUnix }) => createdUnix, { phone: 'second' }),
   ];
 }

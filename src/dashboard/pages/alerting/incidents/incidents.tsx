@@ -7,10 +7,10 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { StateBadge } from '../../../components/badges.tsx';
+import { ageColumn, stateColumn } from '../../../components/columns.tsx';
 import { NewRows } from '../../../components/list-foot.tsx';
 import { ListTable } from '../../../components/list-table.tsx';
 import type { Column } from '../../../components/table.tsx';
-import { Age, msOf } from '../../../components/time.tsx';
 import { unitOf, useMetrics, useVms } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
 import { shownOf } from '../../../data/loaded.ts';
@@ -88,11 +88,7 @@ function columnsOf(
 ): readonly Column<Incident>[] {
   return [
     { key: 'what', title: texts.list.what, width: 'grow', cell: titleOf },
-    {
-      key: 'severity',
-      title: texts.list.severity,
-      cell: ({ severity }) => <StateBadge value={severity} />,
-    },
+    stateColumn('severity', texts.list.severity, ({ severity }) => severity),
     {
       key: 'where',
       title: texts.list.where,
@@ -106,12 +102,7 @@ function columnsOf(
       phone: 'second',
       cell: (incident) => <Value incident={incident} unit={unitFor(incident.metricId)} />,
     },
-    {
-      key: 'since',
-      title: texts.list.since,
-      phone: 'second',
-      cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
-    },
+    ageColumn('since', texts.list.since, ({ startedUnix }) => startedUnix, { phone: 'second' }),
     {
       key: 'state',
       title: texts.list.state,
