@@ -5,18 +5,15 @@
 import type { VNode } from 'preact';
 import type { DialogFrame } from '../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { TextField } from '../../components/fields.tsx';
 import type { Destination } from '../../data/catalogue.ts';
 import { useForm } from '../../data/form.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
+import { DestinationFields } from './destination-fields.tsx';
 import { texts as all } from './destination-texts.ts';
 import { kindOf, sendsToText, titleOf } from './destination-words.ts';
 import { GroupWaitField } from './group-wait.tsx';
-import { RecipientsField } from './recipients.tsx';
 
 const texts = all.edit;
-const NAME_CHARS_MAX = 200;
-const URL_CHARS_MAX = 2_048;
 
 interface Fields {
   readonly displayName: string;
@@ -62,29 +59,14 @@ export function EditDestination(props: EditDestinationProps): VNode {
       done={all.one.saved}
       onSaved={onSaved}
     >
-      <TextField
-        label={all.create.name}
-        value={fields.displayName}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(displayName) => type({ displayName })}
+      <DestinationFields
+        projectName={name.split('/').slice(0, 2).join('/')}
+        isMail={email !== undefined}
+        fields={fields}
+        type={type}
+        urlHelp={urlHelp(sendsToText(destination))}
+        recipientsHelp={texts.recipientsHelp}
       />
-      {email ? (
-        <RecipientsField
-          projectName={name.split('/').slice(0, 2).join('/')}
-          chosen={fields.recipients}
-          help={texts.recipientsHelp}
-          onChange={(recipients) => type({ recipients })}
-        />
-      ) : (
-        <TextField
-          label={all.create.url}
-          help={urlHelp(sendsToText(destination))}
-          value={fields.url}
-          inputMode="url"
-          maxLength={URL_CHARS_MAX}
-          onInput={(url) => type({ url })}
-        />
-      )}
       <GroupWaitField
         seconds={fields.groupWaitSeconds}
         onChange={(seconds) => {

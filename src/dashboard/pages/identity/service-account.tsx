@@ -12,6 +12,7 @@ import { type Loader, useLoaded } from '../../data/loaded.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { navigate } from '../../router/location.ts';
 import { pathIfAny, pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
@@ -34,9 +35,7 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(value?.displayName);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('serviceAccounts', { project })}>{pageTitles.serviceAccounts}</a>
-      </p>
+      <AboveTitle list="serviceAccounts" project={project} />
       <h1 class="name">{value?.displayName || pageTitles.serviceAccount}</h1>
       <DataView of={account} lines={8}>
         {(value) => <Shown account={value} loader={account} project={project} />}

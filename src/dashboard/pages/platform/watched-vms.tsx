@@ -5,8 +5,6 @@
 
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { StateBadge } from '../../components/badges.tsx';
-import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { msOf } from '../../components/time.tsx';
@@ -16,8 +14,7 @@ import { serverClock } from '../../data/clock.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pathOf } from '../../router/match.ts';
-import { Reading, VmState } from '../vms/readings.tsx';
-import { texts as vmTexts } from '../vms/texts.ts';
+import { Reading, vmColumns } from '../vms/readings.tsx';
 import { texts } from './texts.ts';
 
 const POLL_SECONDS = 15;
@@ -108,40 +105,18 @@ async function secondReadingMs(
   return count <= 1 ? observedMs + service.samplingIntervalSeconds * 1_000 : undefined;
 }
 
+const { name, state, memory, cpu, telemetry, observed } = vmColumns;
+
 const columns: readonly Column<Watched>[] = [
+  name,
+  state,
+  memory,
   {
-    key: 'name',
-    title: vmTexts.name,
-    width: 'grow',
-    cell: ({ displayName, name }) => displayName || idOf(name),
-  },
-  { key: 'state', title: vmTexts.state, cell: (vm) => <VmState vm={vm} /> },
-  {
-    key: 'memory',
-    title: vmTexts.memory,
-    align: 'right',
-    phone: 'second',
-    cell: ({ memoryUsedBytes, state }) => (
-      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
-    ),
-  },
-  {
-    key: 'cpu',
-    title: vmTexts.cpu,
-    align: 'right',
-    phone: 'second',
+    ...cpu,
     cell: ({ cpuUtilizationPct, secondMs, state }) => (
       <Reading value={cpuUtilizationPct} unit="percent" secondMs={secondMs} state={state} />
     ),
   },
-  {
-    key: 'telemetry',
-    title: vmTexts.telemetry,
-    phone: 'hide',
-    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
-  },
-  ageColumn('observed', vmTexts.observed, ({ telemetry }) => telemetry?.lastObservedUnix, {
-    align: 'right',
-    phone: 'hide',
-  }),
+  telemetry,
+  observed,
 ];

@@ -8,7 +8,7 @@ import { parseRange } from '../../../charts/range.ts';
 import { TimeSlider } from '../../../charts/time-slider.tsx';
 import { WindowChart } from '../../../charts/window-chart.tsx';
 import type { Axis } from '../../../charts/window-data.ts';
-import { StateBadge } from '../../../components/badges.tsx';
+import { InstanceBadges } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
 import { type Column, Table } from '../../../components/table.tsx';
@@ -227,12 +227,7 @@ const segmentColumns: readonly Column<Segment>[] = [
   {
     key: 'state',
     title: texts.state,
-    cell: ({ state, dataState }) => (
-      <span class="badges">
-        <StateBadge value={state} />
-        {dataState === 'MISSING' && <StateBadge value="MISSING" />}
-      </span>
-    ),
+    cell: (one) => <InstanceBadges {...one} />,
   },
   {
     key: 'from',
