@@ -6,9 +6,9 @@
  */
 
 /** Font size of the names of states, px. */
-export const NAME_SIZE = 14;
+const NAME_SIZE = 14;
 /** Font size of the labels of arrows, px. */
-export const LABEL_SIZE = 11.5;
+const LABEL_SIZE = 11.5;
 /** Height of a line of events, px. */
 export const LINE = 16;
 /** Height of a state's header with its name, px. */
