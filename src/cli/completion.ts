@@ -80,9 +80,11 @@ function isShell(name: string): name is keyof typeof SCRIPTS {
 
 /**
  * The hidden `svc __complete -- WORD…`: candidates for the last word, which may be ''.
- * @param commands all commands of the program
+ * @param commands the command of a name, or all commands of the program; loading all takes longer
  */
-export function createCompleteCommand(commands: () => Promise<readonly Command[]>): Command {
+export function createCompleteCommand(
+  commands: (name: string | undefined) => Promise<readonly Command[]>,
+): Command {
   return {
     name: '__complete',
     summary: 'Print candidates for the last word of a command line',
@@ -90,7 +92,8 @@ export function createCompleteCommand(commands: () => Promise<readonly Command[]
     async run([, ...typed], surroundings) {
       const words = typed.map(unquoted);
       const last = words.at(-1) ?? '';
-      const all = await commands();
+      const [first = ''] = words;
+      const all = await commands(words.length > 1 && first !== 'help' ? first : undefined);
       const kind = kindAt(all, words);
       if (kind !== undefined) {
         const args = ['project', 'endpoint'].flatMap((name) => givenOption(words, `--${name}`));

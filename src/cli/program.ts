@@ -145,7 +145,10 @@ function withoutDashes(argument: string, place: number): string {
 async function find(name: string): Promise<Command | undefined> {
   // Hidden: only the scripts of `svc completion` call it.
   if (name === '__complete') {
-    return (await import('./completion.ts')).createCompleteCommand(allCommands);
+    return (await import('./completion.ts')).createCompleteCommand(async (only) => {
+      const command = only === undefined ? undefined : await find(only);
+      return command ? [command] : allCommands();
+    });
   }
   return Object.hasOwn(COMMANDS, name) ? COMMANDS[name]?.() : undefined;
 }
