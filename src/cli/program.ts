@@ -83,7 +83,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   replay: async () => (await import('./replay.ts')).replayCommand,
   record: async () => (await import('./record.ts')).recordCommand,
   auth: async () => (await import('./ci/auth.ts')).authCommand,
-  completion: async () => (await import('./completion.ts')).createCompletionCommand(allCommands),
+  completion: async () => (await import('./completion.ts')).completionCommand,
   version: async () => versionCommand,
   help: async () => helpCommand,
 };
@@ -148,6 +148,13 @@ function withoutDashes(argument: string, place: number): string {
 }
 
 async function find(name: string): Promise<Command | undefined> {
+  // Hidden: only the scripts of `svc completion` call it.
+  if (name === '__complete') {
+    return (await import('./completion.ts')).createCompleteCommand(async (only) => {
+      const command = only === undefined ? undefined : await find(only);
+      return command ? [command] : allCommands();
+    });
+  }
   return Object.hasOwn(COMMANDS, name) ? COMMANDS[name]?.() : undefined;
 }
 

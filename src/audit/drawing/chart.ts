@@ -1,6 +1,6 @@
 /**
- * A statechart prepared for drawing: states as a tree, arrows as a flat list. Both writers
- * (Mermaid, SVG) and the tables of the generated documentation read only this and nothing of
+ * A statechart prepared for drawing: states as a tree, arrows as a flat list. The pictures,
+ * the Mermaid text and the tables of the generated documentation read only this and nothing of
  * xstate, so that all of them show the same states, events and sentences.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
