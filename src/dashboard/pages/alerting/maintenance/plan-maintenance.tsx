@@ -9,9 +9,9 @@ import { serverClock } from '../../../data/clock.ts';
 import { typing, useDraft } from '../../../data/draft.ts';
 import { useMutation } from '../../../data/mutation.ts';
 import { idOf, unixOf } from '../../../data/names.ts';
-import { preferences } from '../../../data/preferences.ts';
+import { format, preferences } from '../../../data/preferences.ts';
 import { texts as common } from '../../../messages/en.ts';
-import { parseTimeField } from '../../../messages/format.ts';
+import { formatTime, parseTimeField, readTimeField } from '../../../messages/format.ts';
 import { coveredText, type Scope } from './maintenance.ts';
 import { texts as all } from './maintenance-texts.ts';
 
@@ -57,6 +57,8 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
   const type = typing(draft, create);
   const vmProblem = problemOfVm(fields.vm, vms);
   const isUtc = preferences.zone.value === 'utc';
+  const timeProblem = problemOf(fromOf(fields, isUtc)) ?? problemOf(untilOf(fields, isUtc));
+  const noUntil = untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined;
   return (
     <ConfirmDialog
       title={texts.title}
@@ -65,7 +67,7 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
       action={texts.action}
       needs="EDITOR"
       look="main"
-      blocked={vmProblem ?? (untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined)}
+      blocked={vmProblem ?? timeProblem ?? noUntil}
       mutation={create}
       draft={draft}
       request={() => requestOf(projectName, draft.value.peek(), vms)}
@@ -132,6 +134,7 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
       <DateTime
         label={texts.from}
         help={texts.fromHelp(zone)}
+        read={fromOf(fields, isUtc)}
         value={fields.from}
         onInput={(from) => onChange({ from })}
       />
@@ -145,6 +148,7 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
         <DateTime
           label={texts.until}
           help={texts.untilHelp(zone)}
+          read={untilOf(fields, isUtc)}
           value={fields.until}
           onInput={(until) => onChange({ until })}
         />
@@ -156,13 +160,21 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
 interface DateTimeProps {
   readonly label: string;
   readonly help: string;
+  /** The moment that is typed, displayed with its zone; undefined if the field is empty. */
+  readonly read: ReturnType<typeof readTimeField>;
   readonly value: string;
   readonly onInput: (value: string) => void;
 }
 
-function DateTime({ label, help, value, onInput }: DateTimeProps): VNode {
+function DateTime({ label, help, read, value, onInput }: DateTimeProps): VNode {
+  const isMoment = read !== undefined && 'ms' in read;
+  const moment = isMoment ? formatTime(read.ms, serverClock.now(), format.value) : undefined;
   return (
-    <Field label={label} help={help}>
+    <Field
+      label={label}
+      help={moment === undefined ? help : `${help} (${moment})`}
+      problem={problemOf(read)}
+    >
       {(attributes) => (
         <input
           type="datetime-local"
@@ -188,16 +200,32 @@ function scopeOf({ ruleName, vm }: Fields, vms: readonly Vm[]): Scope {
   return { ruleName, vmName: text === '' ? '' : (vmsCalled(vms, text)[0]?.name ?? text) };
 }
 
+function problemOf(read: ReturnType<typeof readTimeField>): string | undefined {
+  return read && 'problem' in read ? read.problem : undefined;
+}
+
+function fromOf({ from }: Fields, isUtc: boolean) {
+  return readTimeField(from, isUtc, serverClock.now());
+}
+
+/** The end as typed; undefined if a duration is chosen instead. */
+function untilOf({ from, length, until }: Fields, isUtc: boolean) {
+  const nowMs = serverClock.now();
+  const fromMs = parseTimeField(from, isUtc, nowMs) ?? nowMs;
+  return length === 'time' ? readTimeField(until, isUtc, fromMs) : undefined;
+}
+
 /** Unix ms; undefined until an end is chosen. */
 function untilMsOf(fields: Fields, isUtc: boolean): number | undefined {
-  if (fields.length === 'time') return parseTimeField(fields.until, isUtc);
-  const fromMs = parseTimeField(fields.from, isUtc) ?? serverClock.now();
-  return fromMs + Number(fields.length) * HOUR_MS;
+  const nowMs = serverClock.now();
+  const fromMs = fields.from === '' ? nowMs : parseTimeField(fields.from, isUtc, nowMs);
+  if (fields.length === 'time') return parseTimeField(fields.until, isUtc, fromMs);
+  return fromMs === undefined ? undefined : fromMs + Number(fields.length) * HOUR_MS;
 }
 
 function requestOf(projectName: string, fields: Fields, vms: readonly Vm[]) {
   const isUtc = preferences.zone.peek() === 'utc';
-  const fromMs = parseTimeField(fields.from, isUtc);
+  const fromMs = parseTimeField(fields.from, isUtc, serverClock.now());
   const untilMs = untilMsOf(fields, isUtc);
   return {
     projectName,
