@@ -30,6 +30,7 @@ import {
   isBeforeRetirement,
   type LayoutPlan,
   type Route,
+  rebaseFacts,
   recordObserved,
   recordUnevaluated,
   type WatchedProject,
@@ -91,11 +92,12 @@ export function observeBatch(state: EvaluationState, batch: SampleBatch): Change
     const named = batch.vms[batch.vm[i] ?? 0];
     const project = state.projects.get(named?.project ?? '');
     if (!project) continue;
-    if (isBeforeRetirement(project, named?.vm ?? '', batch.observedMs[i] ?? 0)) {
+    const times = { observedMs: batch.observedMs[i] ?? 0, receivedMs: batch.receivedMs };
+    if (isBeforeRetirement(state, project, named?.vm ?? '', times)) {
       state.counters.tooLate++;
       continue;
     }
-    if ((batch.observedMs[i] ?? 0) > batch.receivedMs + FUTURE_MS) {
+    if (times.observedMs > times.receivedMs + FUTURE_MS) {
       state.counters.future++;
       continue;
     }
@@ -124,6 +126,7 @@ function foldRow(context: RowContext, i: number): void {
   const routes = routesOf(project, vm, plan);
   const observedMs = batch.observedMs[i] ?? 0;
   const power = powerIn(batch, i);
+  if (rebaseFacts(vm.facts, batch.receivedMs)) state.counters.rebased++;
   const away = isAway(vm.facts, observedMs, power);
   recordObserved(vm.facts, observedMs, power);
   if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);

@@ -7,7 +7,12 @@
  *     rows  [ base | ................ lateness window ................ newest ]
  *             ^ settled through here                current through here ^
  */
-import { GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from '../../telemetry/entry.ts';
+import {
+  FUTURE_MS,
+  GAP_TOLERANCE_MS,
+  LATENESS_MS,
+  type ObservedValue,
+} from '../../telemetry/entry.ts';
 import { derive, newDerived, powerOf, reportsState } from '../../telemetry/metrics/derive.ts';
 import {
   type BufferedInput,
@@ -235,8 +240,8 @@ function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: Buffe
 }
 
 /**
- * True if the source's clock went back: certainly when a later row of the same boot is observed
- * earlier. A row of another boot counts as too late, until the known boot has been silent for
+ * True if the service's clock went back since the newest row, which would be refused now; or if the
+ * source's clock did: certainly when a later row of the same boot is observed earlier. A row of another boot counts as too late, until the known boot has been silent for
  * longer than the tolerance.
  */
 function isClockBackwards(
@@ -246,6 +251,7 @@ function isClockBackwards(
   const newest = buffer.rows.at(-1)?.row;
   const { boot, sequence, observedMs } = input.row;
   if (!newest || observedMs === newest.observedMs) return false;
+  if (buffer.newestMs > receivedMs + FUTURE_MS) return true;
   if (boot === newest.boot) return sequence > newest.sequence;
   if (boot === '' || observedMs >= buffer.newestMs - LATENESS_MS) return false;
   const knownBoot = buffer.rows.some(({ row }) => row.boot === boot);
