@@ -148,6 +148,7 @@ t.test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator
 
 t.test('no time of the state lies more than a minute ahead after a tick', (t) => {
   const world = new EvaluationWorld([NOW, { ...AGE, rule: 'age' }]);
+  world.state.isLive = true;
   for (const at of seconds(3540, 3600)) {
     world.tick(at);
     world.rows([row(at, HIGH), row(at, LOW, 'vm-2')]);

@@ -246,10 +246,10 @@ t.test(
     const HOUR_MS = 3_600_000;
     /** Adds at a time relative to the start, and returns it. */
     const addAt = async (ms: number): Promise<void> => {
-    clock.jump(startMs + ms - clock.now());
-    await add(host, 'demo', `at ${ms}`);
-  };
-  await addAt(0);
+      clock.jump(startMs + ms - clock.now());
+      await add(host, 'demo', `at ${ms}`);
+    };
+    await addAt(0);
     await addAt(HOUR_MS);
     await addAt(10_000);
     await addAt(20_000);

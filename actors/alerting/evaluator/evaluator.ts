@@ -96,6 +96,7 @@ export class SamplePipeline implements EvaluatorView {
   /** Position in SAMPLES up to which history has stored everything, so that queries find it. */
   readonly stored = new AppliedPosition(0);
   #evaluator: Evaluator | undefined;
+  #rebasedBefore = 0;
   #caughtUpAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: SamplePipelineDeps) {
@@ -111,6 +112,7 @@ export class SamplePipeline implements EvaluatorView {
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
     const store = (placed: PlacedEntry) => this.#store(history, placed);
     const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
+    this.#rebasedBefore = this.rebased();
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     // Aborted meanwhile: a listener added now would never be called.
@@ -141,6 +143,11 @@ export class SamplePipeline implements EvaluatorView {
 
   quota(project: string): InstanceQuota {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
+  }
+
+  /** Times that were re-based after the clock was set back, since the start. */
+  rebased(): number {
+    return this.#rebasedBefore + (this.#evaluator?.rebased() ?? 0);
   }
 
   /** See `Evaluator.livenessReport`. */
@@ -226,6 +233,13 @@ export class Evaluator implements EvaluatorView {
     const watched = this.#states.get(partitionOf(project))?.projects.get(project);
     if (!watched) return NO_INSTANCES;
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
+  }
+
+  /** Times that lay ahead after the clock was set back, and were re-based, since the start. */
+  rebased(): number {
+    let sum = 0;
+    for (const { counters } of this.#states.values()) sum += counters.rebased;
+    return sum;
   }
 
   /** Position in SAMPLES up to which everything has been evaluated and committed. */

@@ -5,6 +5,7 @@
  *
  *     row -> refused (future, retired VM) | VM facts (power, last seen) -> routes -> series buffers
  */
+import { isAhead } from '../../platform/clock.ts';
 import { type Edge, FUTURE_MS } from '../../telemetry/entry.ts';
 import { type Derivation, metricCatalogue } from '../../telemetry/metrics/catalogue.ts';
 import {
@@ -25,6 +26,7 @@ import {
 import { createBuffer, type Placement, place, refresh } from './series-buffer.ts';
 import {
   type Changes,
+  countRebased,
   type EvaluationState,
   isAway,
   isBeforeRetirement,
@@ -126,7 +128,7 @@ function foldRow(context: RowContext, i: number): void {
   const routes = routesOf(project, vm, plan);
   const observedMs = batch.observedMs[i] ?? 0;
   const power = powerIn(batch, i);
-  if (rebaseFacts(vm.facts, batch.receivedMs)) state.counters.rebased++;
+  if (rebaseFacts(vm.facts, batch.receivedMs)) countRebased(state);
   const away = isAway(vm.facts, observedMs, power);
   recordObserved(vm.facts, observedMs, power);
   if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);
@@ -137,6 +139,7 @@ function foldRow(context: RowContext, i: number): void {
     const arrived = { row, input };
     if (!isObserved(buffer.derivation, arrived)) continue;
     if (away && !isEvaluatedAway(buffer.derivation, power)) continue;
+    if (isAhead(buffer.newestMs, batch.receivedMs)) countRebased(state);
     const placement = place(buffer, { input: arrived, receivedMs: batch.receivedMs }, touch);
     if (buffer.stale) state.stale.add(buffer);
     if (placement !== 'placed' && worst !== 'conflict') worst = placement;

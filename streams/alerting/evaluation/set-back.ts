@@ -19,7 +19,13 @@ import {
   type SeriesBuffer,
   takeOver,
 } from './instance.ts';
-import { type EvaluationState, rebaseFacts, retimeRetired, type WatchedProject } from './state.ts';
+import {
+  countRebased,
+  type EvaluationState,
+  rebaseFacts,
+  retimeRetired,
+  type WatchedProject,
+} from './state.ts';
 import { copyTimeline, type Timeline } from './timeline.ts';
 
 /** Moves the times of a state that lie ahead of a tick to the tick. */
@@ -109,8 +115,8 @@ function rebaseRule(rule: RuleInForce, atMs: number): boolean {
   return isMoved;
 }
 
-function count({ counters }: EvaluationState, isMoved: boolean): void {
-  if (isMoved) counters.rebased++;
+function count(state: EvaluationState, isMoved: boolean): void {
+  if (isMoved) countRebased(state);
 }
 
 function isAhead(timeMs: number, nowMs: number): boolean {

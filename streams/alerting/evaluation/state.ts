@@ -487,6 +487,11 @@ export function recordObserved(
   facts.power = power;
 }
 
+/** Counts a time that was moved to the present. A log that is read again counts none twice. */
+export function countRebased({ counters, isLive }: EvaluationState): void {
+  if (isLive) counters.rebased++;
+}
+
 /**
  * Moves facts that lie ahead of `nowMs` to it: the clock by which they were observed was set back,
  * and later facts would not replace them. @returns true if there were any
