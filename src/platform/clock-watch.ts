@@ -72,8 +72,8 @@ export class ClockWatch {
     const moved = Object.entries(this.#seen)
       .map(([name, count]) => [name, count - (this.#before[name] ?? 0)] as const)
       .filter(([, count]) => count > 0)
-      .map(([name, count]) => `${count} ${name}`);
-    const list = moved.length === 0 ? 'nothing' : moved.join(', ');
+      .map(([name, count]) => `${name}: ${count}`);
+    const list = moved.length === 0 ? 'nothing' : moved.join('; ');
     const reason = `The clock of this machine was set back${by}, noticed at ${time}Z. Moved to the present: ${list}. Times recorded before stay wrong. Check NTP`;
     return { state: 'degraded', reason, summary };
   }

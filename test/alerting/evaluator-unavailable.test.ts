@@ -333,3 +333,34 @@ t.test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothi
   await world.hear(14, { [PROJECT]: vms(2, 2) });
   t.match(firingOf(world), [{ vm: 'vm-1' }], 'and the other one fires in time');
 });
+
+t.test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step', async (t) => {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const first = await world.startEvaluator();
+  await world.saveRule({ sustainedSeconds: 0 });
+  await world.until('the rule is applied', () => world.rule(RULE).value === 'active');
+  const states = () =>
+    world
+      .incidents()
+      .map(({ vm, state }) => `${vm} ${state}`)
+      .sort();
+  const cpu = async (value: number, names: readonly string[]) => {
+    await world.cpu(value, names);
+    await world.pass(5_000, 5_000);
+  };
+  world.clock.jump(HOUR_MS);
+  await cpu(20, ['vm-1', 'vm-2']);
+  await cpu(95, ['vm-2']);
+  await cpu(20, ['vm-1']);
+  world.clock.jump(-HOUR_MS);
+  await cpu(95, ['vm-1', 'vm-2']);
+  const both = ['vm-1 FIRING', 'vm-2 FIRING'];
+  t.same(states(), both);
+  await first.stop();
+  await world.startEvaluator();
+  await world.pass(5_000, 5_000);
+  t.same(states(), both, 'the good samples of before are no recovery');
+  await cpu(20, ['vm-1', 'vm-2']);
+  t.same(states(), ['vm-1 RECOVERED', 'vm-2 RECOVERED']);
+});

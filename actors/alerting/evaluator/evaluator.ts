@@ -26,12 +26,13 @@ import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
-import type {
-  Edge,
-  EvaluationRule,
-  LivenessReport,
-  LogEntry,
-  RulesEntry,
+import {
+  type Edge,
+  type EvaluationRule,
+  FUTURE_MS,
+  type LivenessReport,
+  type LogEntry,
+  type RulesEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -311,6 +312,7 @@ export class Evaluator implements EvaluatorView {
     const known = { ...seed, rules, observed: [...this.#outages.lastOf(project)] };
     const state = createState(known, this.#states.get(partition));
     state.isReplaying = true;
+    state.aheadFromMs = this.#deps.clock.now() + FUTURE_MS;
     this.#states.set(partition, state);
   }
 

@@ -10,6 +10,7 @@
 
 import { endReplay } from '../../../streams/alerting/evaluation/instance.ts';
 import { recordKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
+import { rebase } from '../../../streams/alerting/evaluation/set-back.ts';
 import {
   type EvaluationState,
   type FactsByVm,
@@ -149,7 +150,10 @@ export class OutageDetector {
     for (const state of this.#states.values()) {
       state.isReplaying = false;
       state.isLive = true;
+      state.aheadFromMs = Number.POSITIVE_INFINITY;
       await this.#endReplay(state);
+      // Not later than the last entry, so that the next sample is later than any incident.
+      rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
       this.#liveness.adopt(state.outages?.values() ?? []);
       for (const project of state.projects.keys())
         recordKnownVms(state, this.#liveness.lastOf(project));

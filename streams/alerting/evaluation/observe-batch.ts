@@ -140,7 +140,9 @@ function foldRow(context: RowContext, i: number): void {
     if (!isObserved(buffer.derivation, arrived)) continue;
     if (away && !isEvaluatedAway(buffer.derivation, power)) continue;
     if (isAhead(buffer.newestMs, batch.receivedMs)) countRebased(state);
-    const placement = place(buffer, { input: arrived, receivedMs: batch.receivedMs }, touch);
+    const { aheadFromMs } = state;
+    const arrival = { input: arrived, receivedMs: batch.receivedMs, aheadFromMs };
+    const placement = place(buffer, arrival, touch);
     if (buffer.stale) state.stale.add(buffer);
     if (placement !== 'placed' && worst !== 'conflict') worst = placement;
   }

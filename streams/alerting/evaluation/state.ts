@@ -180,6 +180,12 @@ export interface EvaluationState {
    * may have been wrong, proves nothing. Set by the reader until it has read all of the log.
    */
   isReplaying: boolean;
+  /**
+   * Observations after this time, Unix ms, are from before the clock was set back: the log is read
+   * again, and its rows cannot be of the future. They do not prove that the log has passed a
+   * decision in rows. Infinity: none.
+   */
+  aheadFromMs: number;
   /** All of the log has been read, so nothing that rows have recorded can still follow in it. */
   isLive: boolean;
   /** Time of the last search for silent VMs, Unix ms. */
@@ -220,6 +226,7 @@ export function emptyState(): EvaluationState {
     isAlwaysListening: false,
     isReplaying: false,
     isLive: false,
+    aheadFromMs: Number.POSITIVE_INFINITY,
     lastSweepMs: Number.NEGATIVE_INFINITY,
   };
 }
