@@ -22,6 +22,7 @@ import type { Ownership } from '../../streams/platform/membership/membership.ts'
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from '../platform/closers.ts';
+import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
@@ -29,7 +30,6 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
-import type { Resolve } from './notify/http/guarded-agent.ts';
 import {
   createContents,
   openNotifier,
