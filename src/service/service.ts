@@ -403,7 +403,7 @@ async function openApi(options: ApiOptions) {
   const serviceInfo = serviceInfoOf(settings);
   const parts = { ...options, ...identity, projectCreation, serviceInfo };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
-  const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
+  const { addRecipientRoutes, ...delivery } = options.delivery.openDestinations({
     origin,
     mail: identity.mail,
   });
@@ -418,7 +418,7 @@ async function openApi(options: ApiOptions) {
   const rpc = {
     ...parts,
     ...keylessCi,
-    destinations,
+    ...delivery,
     anonymousLimits,
     positions,
     ...openQueries({ ...options, pendingAlerts }),
