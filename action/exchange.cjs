@@ -874,7 +874,8 @@ rangeName,rangeSubnets,subnet;defaultName==null&&(defaultName="unicast");for(ran
 hasOwnProperty.call(rangeList,rangeName)){for(rangeSubnets=rangeList[rangeName],rangeSubnets[0]&&!(rangeSubnets[0]instanceof
 Array)&&(rangeSubnets=[rangeSubnets]),i=0;i<rangeSubnets.length;i++)if(subnet=rangeSubnets[i],address.kind()===subnet[0].
 kind()&&address.match.apply(address,subnet))return rangeName}return defaultName},typeof module2<"u"&&module2.exports?module2.
-exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
+exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_node_net=require("node:net");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
+max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};var SEQUENTIAL_ATTEMPT_MS=2e3;var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
 [],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,shown=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);return`${scheme}${hidden>
 0?`${HIDDEN}@`:""}${shown}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||!URL.canParse(value))return!1;
 let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
@@ -885,11 +886,11 @@ PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{
 kind:match[1]??"",id:match[2]??""}}function checksum(body){return base62(BigInt((0,import_node_zlib.crc32)(body)),CHECKSUM_CHARS)}function base62(value,width){let text2="";for(let rest=value;text2.length<width;rest/=62n)text2=BASE62.charAt(Number(rest%
-62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function processSurroundings(){return{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{
-process.stderr.write(text2)},log:standardErrorLines(),isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.
-isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)
-process.on(signal,listener);return()=>{for(let signal of signals)process.off(signal,listener)}},exitNow:code2=>process.exit(
-code2)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
+62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function processSurroundings(){return(0,import_node_net.setDefaultAutoSelectFamilyAttemptTimeout)(SEQUENTIAL_ATTEMPT_MS),
+{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{process.stderr.write(text2)},log:standardErrorLines(),
+isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{
+let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)process.on(signal,listener);return()=>{for(let signal of signals)
+process.off(signal,listener)}},exitNow:code2=>process.exit(code2)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
 this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
 this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
 ms,end):void 0;this.#ends.add(end),signal?.addEventListener("abort",end,{once:!0})})}wake(){for(let end of[...this.#ends])
@@ -2480,7 +2481,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net2=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
@@ -2488,8 +2489,8 @@ if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not
 takes:"an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8443",parse:text2=>{let match=/^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.
 exec(text2);if(!match)throw new BadSetting("is not");let port=Number(match[3]);if(port>65535)throw new BadSetting("has a\
  port above 65535");let isShort=match[2]===""||match[2]==="localhost",host=match[1]??(isShort?"127.0.0.1":match[2]??"");
-if((0,import_node_net.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s inte\
-rfaces");if(match[1]!==void 0&&(0,import_node_net.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
+if((0,import_node_net2.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s int\
+erfaces");if(match[1]!==void 0&&(0,import_node_net2.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
 host,port}}},listenAddressOrOff={takes:`${listenAddress.takes}, or off`,parse:text2=>text2==="off"||text2==="0"?null:listenAddress.
 parse(text2)},origin={takes:"an http or https address without a path, such as https://monitoring.example.com",parse:text2=>{
 let url=parseUrl(text2);if(url.protocol!=="https:"&&url.protocol!=="http:")throw new BadSetting("is not");let rest=url.pathname.
@@ -2846,8 +2847,7 @@ overlap"};function flagHint(field,options,input){let last=field.slice(field.last
 some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Set --all-vms, or --vm NAME":`Set --${name}${choices?` to ${anyOf(
 choices)}`:""}`}function anyOf(choices){let last=choices.at(-1)??"";return choices.length===1?last:`${choices.slice(0,-1).
 join(", ")} or ${last}`}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
-import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
-max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
+import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
 homeFolder:(0,import_node_os.homedir)(),isInteractive,readInput:()=>(0,import_consumers.text)(process.stdin),ask,openBrowser,
 runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let lines=(0,import_promises.createInterface)(
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
@@ -2907,10 +2907,10 @@ ${action.summary}.
 
 ${lines.join(`
 `)}
-${notes}`}function tableLines(columns,rows){let widths=columns.map(({title},i)=>Math.max(title.length,...rows.map(row=>(row[i]??"").
-length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.padStart(
-width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows.map(line)]}function table(columns,rows,none){if(rows.length===0)return`${none}
-`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows.map(row=>row.
+${notes}`}function tableLines(columns,rows2){let widths=columns.map(({title},i)=>Math.max(title.length,...rows2.map(row=>(row[i]??
+"").length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.
+padStart(width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows2.map(line)]}function table(columns,rows2,none){if(rows2.length===0)return`${none}
+`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows2.map(row=>row.
 map(printable))).join(`
 `)}
 `}function facts(pairs){let shown=pairs.filter(([,value])=>value!==""),width=Math.max(0,...shown.map(([name])=>name.length));
@@ -3294,10 +3294,51 @@ XQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5
 uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
 udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmR\
 NYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW5\
-0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var BINARY_UNITS=["B","KiB","MiB","GiB","TiB","PiB"],DECIMAL_UNITS=["B","kB","MB","GB","TB","PB"],BINARY=BINARY_UNITS.map(
+(suffix,i)=>({size:1024**i,suffix})),DECIMAL=DECIMAL_UNITS.map((suffix,i)=>({size:1e3**i,suffix}));function exactQuantity(value,unit){let scale=exactScaleOf(value,unit);return withUnit(value/scale.size,unit,scale)}var SUFFIXES={percent:" %",operations_per_second:"/s",seconds:" s"};function withUnit(scaled,unit,{suffix}){return isOfBytes(
+unit)?`${scaled} ${suffix}${unit==="bytes"?"":"/s"}`:`${scaled}${SUFFIXES[unit]??""}`}var ONE={size:1,suffix:""};function isOfBytes(unit){
+return unit==="bytes"||unit==="bytes_per_second"}var BYTE={size:1,suffix:"B"};function exactScaleOf(value,unit){if(!isOfBytes(unit))return ONE;let fitting=[...BINARY.toReversed(),...DECIMAL.toReversed()].
+filter(({size})=>size<=Math.abs(value)&&value/size*size===value),[first=BYTE]=fitting.toSorted((a,b)=>digitsOf(value/a.size)-
+digitsOf(value/b.size));return first}function digitsOf(value){let[digits=""]=String(Math.abs(value)).split("e",1),plain=digits.
+replace(".","").replace(/^0+/,"");return digits.includes(".")?plain.length:plain.replace(/0+$/,"").length}var AGE_METRIC="telemetry_age_seconds",CPU="Average utilization of observed vCPUs, normalized to capacity. Counter reset\
+s are retained. A resize does not divide historical activity by the current vCPU count.",MEMORY="Guest-visible capacity \
+minus free memory, including cache. Not application working set, not memory pressure.",DEVICE="Observed virtual-device t\
+raffic. Not invoice-grade transfer measurements.",FILESYSTEM="Guest-agent-reported capacity and usage where available. A\
+ mount is not necessarily one attached disk. A missing reading is not 0% full.",QUALITY="Source observation time, stale \
+data and query errors are distinct from VM health. Buffered samples keep their original times.",STATE=`${QUALITY} A coar\
+ser step holds the share of its observations.`,GUEST="Reported by expanded guest monitoring, from inside the guest, wher\
+e installed.",rows=[{metricId:"cpu_utilization_pct",unit:"percent",source:"hypervisor",promqlName:"svc_vm_cpu_utilizatio\
+n_pct",limitation:CPU,derivation:{from:"utilization",gauge:"svc_vm_cpu_utilization_pct",counter:"svc_vm_cpu_seconds_tota\
+l"}},{metricId:"memory_used_bytes",unit:"bytes",source:"hypervisor",promqlName:"svc_vm_memory_used_bytes",limitation:MEMORY,
+derivation:{from:"memoryUsed",as:"bytes"}},{metricId:"memory_used_pct",unit:"percent",source:"hypervisor",promqlName:"sv\
+c_vm_memory_used_bytes",limitation:MEMORY,derivation:{from:"memoryUsed",as:"percent"}},gauge("memory_total_bytes","bytes",
+"hypervisor","svc_vm_memory_total_bytes",MEMORY),rate("disk_read_bytes_per_second","bytes_per_second","svc_vm_disk_read_\
+bytes_total"),rate("disk_write_bytes_per_second","bytes_per_second","svc_vm_disk_written_bytes_total"),rate("disk_read_o\
+ps_per_second","operations_per_second","svc_vm_disk_reads_completed_total"),rate("disk_write_ops_per_second","operations\
+_per_second","svc_vm_disk_writes_completed_total"),rate("network_receive_bytes_per_second","bytes_per_second","svc_vm_ne\
+twork_receive_bytes_total"),rate("network_transmit_bytes_per_second","bytes_per_second","svc_vm_network_transmit_bytes_t\
+otal"),{metricId:"filesystem_used_pct",unit:"percent",source:"guest",promqlName:"svc_vm_filesystem_used_bytes",limitation:FILESYSTEM,
+derivation:{from:"percentage",numerator:"svc_vm_filesystem_used_bytes",denominator:"svc_vm_filesystem_size_bytes"}},filesystem(
+"filesystem_used_bytes","svc_vm_filesystem_used_bytes","svc_vm_filesystem_size_bytes"),filesystem("filesystem_size_bytes",
+"svc_vm_filesystem_size_bytes"),{metricId:"vm_running",unit:"boolean",source:"hypervisor",promqlName:"svc_vm_running",limitation:STATE,
+derivation:{from:"running",series:"svc_vm_running"}},{metricId:"unexpected_stop",unit:"boolean",source:"hypervisor",promqlName:"\
+svc_vm_running",limitation:STATE,derivation:{from:"unexpectedStop"}},{metricId:AGE_METRIC,unit:"seconds",source:"service",
+promqlName:"svc_vm_last_observation_timestamp_seconds",limitation:QUALITY,derivation:{from:"age"}},{...gauge("load_1m","\
+load","guest","svc_vm_load1",GUEST),expanded:!0},{...gauge("memory_available_bytes","bytes","guest","svc_vm_memory_avail\
+able_bytes",GUEST),expanded:!0},{...gauge("swap_used_bytes","bytes","guest","svc_vm_swap_used_bytes",GUEST),expanded:!0},
+{...gauge("processes_running","processes","guest","svc_vm_processes_running",GUEST),expanded:!0}],metricCatalogue=new Map(
+rows.map(row=>[row.metricId,{expanded:!1,reportedByGuest:isReportedByGuest(row),...row}])),EXPANDED_SERIES=new Set(rows.
+filter(({expanded})=>expanded).map(({promqlName})=>promqlName)),EVALUATED_METRICS=new Set(metricCatalogue.keys());function isReportedByGuest({
+source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metricId==="memory_total_bytes";return source===
+"guest"||isMemory}function gauge(metricId,unit,source,series,limitation){return{metricId,unit,source,promqlName:series,limitation,
+derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
+or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
+from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
+limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
-"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${spec.threshold??
-""}${wait}`}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
+"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
+spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
+metricId)?.unit??"";return unit.startsWith("bytes")?exactQuantity(threshold,unit):String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
 pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
 OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
@@ -3480,12 +3521,12 @@ answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}
 `),context.report(`Review it within 30 minutes of the start: svc trusts review ${setupId}`),0)}var VALUE_CHARS_MAX=300;function reportRefusal(context,error2,assertion){
-let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows=rowsOf(
-decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows.
+let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows2=rowsOf(
+decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows2.
 map(({claim,value,mark})=>[claim,value,mark]);context.report(`Claims of this job:
 `),context.report(table(["claim","value",""],cells,"The token cannot be decoded"));for(let hint of hints)context.report(
 `${hint}
-`)}addToSummary(context,summaryOf(refusal,rows,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
+`)}addToSummary(context,summaryOf(refusal,rows2,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
 split(".")[1]??"","base64url").toString("utf8"),claims=JSON.parse(payload);return Object.fromEntries(Object.entries(claims).
 map(([claim,value])=>[claim,textOf(value)]))}catch{return{}}}function textOf(value){let text2=typeof value=="string"?value:
 JSON.stringify(value)??"";return text2.length>VALUE_CHARS_MAX?`${text2.slice(0,VALUE_CHARS_MAX)}…`:text2}function differencesOf({
@@ -3500,11 +3541,11 @@ REQUEST")&&hints.push(`Pull requests are always denied, from forks and from bran
 workflow_dispatch or schedule, as the trust was verified.`),metadata.cause==="IDENTITY_RENAMED"&&hints.push("The reposit\
 ory or its owner was renamed. Verify the workflow again (svc trusts verify)."),metadata.cause==="IDENTITY_MISMATCH"&&hints.
 push("Either run the job as it was verified, or verify this one (svc trusts verify)."),!environment.ACTIONS_ID_TOKEN_REQUEST_URL&&
-environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows,hints){let{reason,
+environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows2,hints){let{reason,
 message,metadata}=refusal,facts2=["cause","correlation"].flatMap(name=>{let value=metadata[name];return value===void 0?[]:
 [`- ${name}: ${code(value)}`]});return["### svc: this job was denied","",`${code(reason)}: ${code(message)}`,"",...facts2,
-"","| claim | this job | |","| --- | --- | --- |",...rows.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} |\
- ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
+"","| claim | this job | |","| --- | --- | --- |",...rows2.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} \
+| ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
 `).map(line=>`> ${line}`).join(`
 `)}
 `),""].join(`

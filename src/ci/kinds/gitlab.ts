@@ -22,6 +22,7 @@ export const gitlabClaims: ClaimMap = {
   ifPresent: ['ref_path'],
   owner: ['project_id', 'namespace_id'],
   names: ['project_path', 'namespace_path'],
+  run: 'pipeline_id',
   recorded: [
     'user_id',
     'user_login',
