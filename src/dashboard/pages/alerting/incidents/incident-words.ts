@@ -6,7 +6,8 @@ import {
   formatClock,
   formatDay,
   formatDuration,
-  formatReading,
+  formatReadingBeside,
+  formatThreshold,
   formatTimeField,
   parseTimeField,
 } from '../../../messages/format.ts';
@@ -26,11 +27,11 @@ export function titleOf({ ruleDisplayName, metricId }: Incident): string {
 
 /** The value at the last evaluation; undefined if none was observed. */
 export function valueText(
-  { value }: Pick<Incident, 'value'>,
+  { value, threshold }: Pick<Incident, 'value' | 'threshold'>,
   unit: string,
   format: Format,
 ): string | undefined {
-  return value === undefined ? undefined : formatReading(value, unit, format);
+  return value === undefined ? undefined : formatReadingBeside(value, threshold, unit, format);
 }
 
 /** `> 90 %`. */
@@ -39,7 +40,7 @@ function thresholdText(
   unit: string,
   format: Format,
 ): string {
-  return `${operatorSigns[operator] ?? operator} ${formatReading(threshold, unit, format)}`;
+  return `${operatorSigns[operator] ?? operator} ${formatThreshold(threshold, unit, format)}`;
 }
 
 /** `> 90 % for 5 min`. */
