@@ -193,6 +193,8 @@ function composed({ to, subject, text, messageId, html, headers, pictures = [] }
     subject,
     text,
     messageId,
+    // A server that offers DSN (RFC 3461) then names the mail in its reports, and returns no content.
+    dsn: { id: messageId.slice(1, -1), return: 'headers' as const, notify: 'failure' as const },
     ...(html !== undefined && { html }),
     ...(headers && { headers: { ...headers } }),
     attachments: pictures.map(({ content, ...picture }) => ({
