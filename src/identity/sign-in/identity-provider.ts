@@ -7,6 +7,7 @@
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
+import { oneLine } from '../../../actors/platform/plain-text.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { createConnector } from '../../platform/http/connector.ts';
 import { parseAddress } from '../../platform/mail/letters.ts';
@@ -254,10 +255,7 @@ function identityOf(issuer: string, subject: string, claims: Claims): VouchedIde
     email,
     // Only `true` itself counts, because the text "false" is truthy.
     isEmailVerified: email !== '' && claims.email_verified === true,
-    displayName: (name ?? subject)
-      .replaceAll(/\p{C}+/gu, ' ')
-      .trim()
-      .slice(0, NAME_CHARS_MAX),
+    displayName: oneLine(name ?? subject, NAME_CHARS_MAX),
   };
 }
 
