@@ -155,7 +155,7 @@ censor;o[k]=Redact({paths:shape[k],censor:wrappedCensor,serialize,strict,remove}
 if(Array.isArray(opts))return opts={paths:opts,censor:CENSOR},opts;let{paths,censor=CENSOR,remove}=opts;if(Array.isArray(
 paths)===!1)throw Error("pino – redact must contain an array of strings");return remove===!0&&(censor=void 0),{paths,censor,
 remove}}module2.exports=redaction}});var require_time=__commonJS({"node_modules/pino/lib/time.js"(exports2,module2){"use strict";var nullTime=()=>"",epochTime=()=>`\
-,"time":${Date.now()}`,unixTime=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
+,"time":${Date.now()}`,unixTime2=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
 toISOString()}"`,NS_PER_MS=1000000n,NS_PER_SEC=1000000000n,startWallTimeNs=BigInt(Date.now())*NS_PER_MS,startHrTime=process.
 hrtime.bigint(),isoTimeNano=()=>{let elapsedNs=process.hrtime.bigint()-startHrTime,currentTimeNs=startWallTimeNs+elapsedNs,
 secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PER_SEC,msSinceEpoch=Number(secondsSinceEpoch*
@@ -163,7 +163,7 @@ secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PE
 padStart(2,"0"),day=date.getUTCDate().toString().padStart(2,"0"),hours=date.getUTCHours().toString().padStart(2,"0"),minutes=date.
 getUTCMinutes().toString().padStart(2,"0"),seconds=date.getUTCSeconds().toString().padStart(2,"0");return`,"time":"${year}\
 -${month}-${day}T${hours}:${minutes}:${seconds}.${nanosWithinSecond.toString().padStart(9,"0")}Z"`};module2.exports={nullTime,
-epochTime,unixTime,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
+epochTime,unixTime:unixTime2,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
 ict";function tryStringify(o){try{return JSON.stringify(o)}catch{return'"[Circular]"'}}module2.exports=format;function format(f,args,opts){
 var ss=opts&&opts.stringify||tryStringify,offset=1;if(typeof f=="object"&&f!==null){var len=args.length+offset;if(len===
 1)return f;var objects=new Array(len);objects[0]=ss(f);for(var index=1;index<len;index++)objects[index]=ss(args[index]);
@@ -874,7 +874,8 @@ rangeName,rangeSubnets,subnet;defaultName==null&&(defaultName="unicast");for(ran
 hasOwnProperty.call(rangeList,rangeName)){for(rangeSubnets=rangeList[rangeName],rangeSubnets[0]&&!(rangeSubnets[0]instanceof
 Array)&&(rangeSubnets=[rangeSubnets]),i=0;i<rangeSubnets.length;i++)if(subnet=rangeSubnets[i],address.kind()===subnet[0].
 kind()&&address.match.apply(address,subnet))return rangeName}return defaultName},typeof module2<"u"&&module2.exports?module2.
-exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
+exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_node_net=require("node:net");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
+max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};var SEQUENTIAL_ATTEMPT_MS=2e3;var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
 [],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,shown=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);return`${scheme}${hidden>
 0?`${HIDDEN}@`:""}${shown}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||!URL.canParse(value))return!1;
 let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
@@ -885,13 +886,13 @@ PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{
 kind:match[1]??"",id:match[2]??""}}function checksum(body){return base62(BigInt((0,import_node_zlib.crc32)(body)),CHECKSUM_CHARS)}function base62(value,width){let text2="";for(let rest=value;text2.length<width;rest/=62n)text2=BASE62.charAt(Number(rest%
-62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function processSurroundings(){return{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{
-process.stderr.write(text2)},log:standardErrorLines(),isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.
-isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)
-process.on(signal,listener);return()=>{for(let signal of signals)process.off(signal,listener)}},onReaderGone:watchOutput(),
-exitNow:code2=>process.exit(code2)}}function watchOutput(){let listeners=[];return process.stdout.on("error",error2=>{if(error2.
-code==="EPIPE"){for(let listener of listeners)listener();return}process.stderr.write(`Standard output could not be writt\
-en: ${error2.message}
+62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function processSurroundings(){return(0,import_node_net.setDefaultAutoSelectFamilyAttemptTimeout)(SEQUENTIAL_ATTEMPT_MS),
+{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{process.stderr.write(text2)},log:standardErrorLines(),
+isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{
+let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)process.on(signal,listener);return()=>{for(let signal of signals)
+process.off(signal,listener)}},onReaderGone:watchOutput(),exitNow:code2=>process.exit(code2)}}function watchOutput(){let listeners=[];
+return process.stdout.on("error",error2=>{if(error2.code==="EPIPE"){for(let listener of listeners)listener();return}process.
+stderr.write(`Standard output could not be written: ${error2.message}
 `),process.exit(1)}),process.stderr.on("error",()=>{}),listener=>{listeners.push(listener)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
 this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
 this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
@@ -1865,51 +1866,51 @@ nZV91bml4GA4gASgDSACIAQESGQoRdmVyaWZpY2F0aW9uX25hbWUYDyABKAkSEgoKaXNzdWVyX3VybBg
 yHS5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlEh4KEWxhc3RfcmVmdXNhbF91bml4GBIgASgDSAGIAQESFwoPZGlzYWJsZWRfcmVhc29uGBMgASgJEh8\
 KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBQgASgJEiQKHHNlcnZpY2VfYWNjb3VudF9kaXNwbGF5X25hbWUYFSABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5\
 TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peEIUChJfbGFzdF9yZWZ1c2F\
-sX3VuaXgi9wIKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAs\
+sX3VuaXgihQMKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAs\
 yIy5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlLkNhdXNlEjMKBmNsYWltcxgEIAMoCzIjLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0\
-aJwoFQ2F1c2USDAoEY29kZRgBIAEoCRIQCghyZWZ1c2FscxgCIAEoBRqgAQoFQ2xhaW0SDQoFY2xhaW0YASABKAkSQgoKZGlmZmVyZW5jZRgCIAEoDjIuLnN\
-2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0uRGlmZmVyZW5jZSJECgpEaWZmZXJlbmNlEhoKFkRJRkZFUkVOQ0VfVU5TUEVDSUZJRUQQABINCgl\
-ESUZGRVJFTlQQARILCgdNSVNTSU5HEAIiVwoYTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiA\
-BKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChlMaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlEi0KC2Nvbm5lY3Rpb25zGAEgAygLMhguc3ZjLmlhbS52MS5DaUN\
-vbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiYKFkdldENpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSKbAQoZVXBkYXRlQ2lDb25\
-uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWV\
-zGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIk4KGkRpc2FibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWU\
-YASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPQoZRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJ\
-lcXVlc3RfaWQYAiABKAkiPQoZRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHAoaRGVsZXRlQ2l\
-Db25uZWN0aW9uUmVzcG9uc2UiPAoRRW5yb2xBZ2VudFJlcXVlc3QSFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEg4KBnN5c3RlbRgCIAEoCSJeChJFbnJvbEF\
-nZW50UmVzcG9uc2USFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSCwoDa2V5GAMgASgJEhQKDGV4cGlyZXNfdW5peBgEIAEoAzKiFgo\
-RQXV0b21hdGlvblNlcnZpY2USZAoPRXhjaGFuZ2VDaVRva2VuEiIuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXF1ZXN0GiMuc3ZjLmlhbS52MS5FeGN\
-oYW5nZUNpVG9rZW5SZXNwb25zZSIIirUYBAgFEAESegoXTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXMSKi5zdmMuaWFtLnYxLkxpc3RQZXJtaXNzaW9uVGVtcGx\
-hdGVzUmVxdWVzdBorLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXNwb25zZSIGirUYAggEEmcKFENyZWF0ZVNlcnZpY2VBY2NvdW50Eic\
-uc3ZjLmlhbS52MS5DcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnIKE0xpc3RTZXJ\
-2aWNlQWNjb3VudHMSJi5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0U2VydmljZUFjY291bnRzUmVzcG9\
-uc2UiCoq1GAYIBhgDIAESXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2V\
-ydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5\
-zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGlzYWJsZVNlcnZpY2V\
-BY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnY\
-xLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXRlU2VydmljZUFjY29\
-1bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXNwb25zZSIKirU\
-YBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3BvbnNlIgqKtRgGCAY\
-QARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2UiCoq1GAYIBhABGAU\
-SRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAcSUQoITGlzdEtleXMSGy5zdmM\
-uaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIKirUYBggGGAcgARI+CgZHZXRLZXkSGS5zdmMuaWFtLnYxLkd\
-ldEtleVJlcXVlc3QaDy5zdmMuaWFtLnYxLktleSIIirUYBAgGGAcSZgoPTGlzdENyZWRlbnRpYWxzEiIuc3ZjLmlhbS52MS5MaXN0Q3JlZGVudGlhbHNSZXF\
-1ZXN0GiMuc3ZjLmlhbS52MS5MaXN0Q3JlZGVudGlhbHNSZXNwb25zZSIKirUYBggGGAMgARJyChNTdGFydENpVmVyaWZpY2F0aW9uEiYuc3ZjLmlhbS52MS5\
-TdGFydENpVmVyaWZpY2F0aW9uUmVxdWVzdBonLnN2Yy5pYW0udjEuU3RhcnRDaVZlcmlmaWNhdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDEnMKFFN1Ym1pdEN\
-pVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5TdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaKC5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmV\
-zcG9uc2UiCIq1GAQIBRABEl8KEUdldENpVmVyaWZpY2F0aW9uEiQuc3ZjLmlhbS52MS5HZXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkN\
-pVmVyaWZpY2F0aW9uIgiKtRgECAYYAxJyChNMaXN0Q2lWZXJpZmljYXRpb25zEiYuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVxdWVzdBonLnN\
-2Yy5pYW0udjEuTGlzdENpVmVyaWZpY2F0aW9uc1Jlc3BvbnNlIgqKtRgGCAYYAyABEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0udjEuQXB\
-wcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F0aW9uEic\
-uc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmwKEUxpc3RDaUN\
-vbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2UiCoq\
-1GAYIBhgDIAESWQoPR2V0Q2lDb25uZWN0aW9uEiIuc3ZjLmlhbS52MS5HZXRDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24\
-iCIq1GAQIBhgDEmEKElVwZGF0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuVXBkYXRlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25\
-uZWN0aW9uIgqKtRgGCAYQARgDEmMKE0Rpc2FibGVDaUNvbm5lY3Rpb24SJi5zdmMuaWFtLnYxLkRpc2FibGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLml\
-hbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYQoSRW5hYmxlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5FbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN\
-0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSbwoSRGVsZXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5EZWxldGVDaUNvbm5lY3R\
-pb25SZXF1ZXN0GiYuc3ZjLmlhbS52MS5EZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSIKirUYBggGEAEYAxJVCgpFbnJvbEFnZW50Eh0uc3ZjLmlhbS52MS5\
-FbnJvbEFnZW50UmVxdWVzdBoeLnN2Yy5pYW0udjEuRW5yb2xBZ2VudFJlc3BvbnNlIgiKtRgECAUQAWIGcHJvdG8z",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
+SDAoEcnVucxgFIAMoCRonCgVDYXVzZRIMCgRjb2RlGAEgASgJEhAKCHJlZnVzYWxzGAIgASgFGqABCgVDbGFpbRINCgVjbGFpbRgBIAEoCRJCCgpkaWZmZXJ\
+lbmNlGAIgASgOMi4uc3ZjLmlhbS52MS5DaVJlZnVzZWRFeGNoYW5nZS5DbGFpbS5EaWZmZXJlbmNlIkQKCkRpZmZlcmVuY2USGgoWRElGRkVSRU5DRV9VTlN\
+QRUNJRklFRBAAEg0KCURJRkZFUkVOVBABEgsKB01JU1NJTkcQAiJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhE\
+KCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5\
+zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIps\
+BChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARI\
+wCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJ\
+lcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5\
+hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAE\
+oCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAI\
+gASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc19\
+1bml4GAQgASgDMpgWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5\
+zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFB\
+lcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2V\
+ydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhA\
+BGAMScAoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWN\
+lQWNjb3VudHNSZXNwb25zZSIIirUYBAgGGAMSXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN\
+2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3V\
+udFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGl\
+zYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQ\
+SJy5zdmMuaWFtLnYxLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXR\
+lU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnR\
+SZXNwb25zZSIKirUYBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3B\
+vbnNlIgqKtRgGCAYQARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2U\
+iCoq1GAYIBhABGAUSRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAcSTwoITGl\
+zdEtleXMSGy5zdmMuaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIIirUYBAgGGAcSPgoGR2V0S2V5Ehkuc3Z\
+jLmlhbS52MS5HZXRLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCIq1GAQIBhgHEmQKD0xpc3RDcmVkZW50aWFscxIiLnN2Yy5pYW0udjEuTGlzdENyZWR\
+lbnRpYWxzUmVxdWVzdBojLnN2Yy5pYW0udjEuTGlzdENyZWRlbnRpYWxzUmVzcG9uc2UiCIq1GAQIBhgDEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmM\
+uaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwo\
+UU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZml\
+jYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5\
+pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnAKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF\
+1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0\
+udjEuQXBwcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F\
+0aW9uEicuc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmoKEUx\
+pc3RDaUNvbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9\
+uc2UiCIq1GAQIBhgDElkKD0dldENpQ29ubmVjdGlvbhIiLnN2Yy5pYW0udjEuR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN\
+0aW9uIgiKtRgECAYYAxJhChJVcGRhdGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLlVwZGF0ZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkN\
+pQ29ubmVjdGlvbiIKirUYBggGEAEYAxJjChNEaXNhYmxlQ2lDb25uZWN0aW9uEiYuc3ZjLmlhbS52MS5EaXNhYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN\
+2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmEKEkVuYWJsZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRW5hYmxlQ2lDb25uZWN0aW9uUmV\
+xdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEm8KEkRlbGV0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25\
+uZWN0aW9uUmVxdWVzdBomLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMSVQoKRW5yb2xBZ2VudBIdLnN2Yy5pYW0\
+udjEuRW5yb2xBZ2VudFJlcXVlc3QaHi5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXNwb25zZSIIirUYBAgFEAFiBnByb3RvMw",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
 OBSERVED:2,APPROVED:3,REJECTED:4,EXPIRED:5};var CiConnectionSchema=messageDesc(file_svc_iam_v1_automation,40);var AutomationService=serviceDesc(file_svc_iam_v1_automation,0);function getExtension(message,extension,options){assertExtendee(extension,message);let ufs=filterUnknownFields(message.$unknown,
 extension),[container,field,get]=createExtensionContainer(extension),ctx=makeReadContext(options);for(let uf of ufs)readField(
 container,new BinaryReader(uf.data),field,uf.wireType,ctx);return get()}function setExtension(message,extension,value){var _a;
@@ -2483,7 +2484,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net2=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
@@ -2491,8 +2492,8 @@ if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not
 takes:"an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8443",parse:text2=>{let match=/^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.
 exec(text2);if(!match)throw new BadSetting("is not");let port=Number(match[3]);if(port>65535)throw new BadSetting("has a\
  port above 65535");let isShort=match[2]===""||match[2]==="localhost",host=match[1]??(isShort?"127.0.0.1":match[2]??"");
-if((0,import_node_net.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s inte\
-rfaces");if(match[1]!==void 0&&(0,import_node_net.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
+if((0,import_node_net2.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s int\
+erfaces");if(match[1]!==void 0&&(0,import_node_net2.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
 host,port}}},listenAddressOrOff={takes:`${listenAddress.takes}, or off`,parse:text2=>text2==="off"||text2==="0"?null:listenAddress.
 parse(text2)},origin={takes:"an http or https address without a path, such as https://monitoring.example.com",parse:text2=>{
 let url=parseUrl(text2);if(url.protocol!=="https:"&&url.protocol!=="http:")throw new BadSetting("is not");let rest=url.pathname.
@@ -2804,14 +2805,54 @@ body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer("
  of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}function causeOf(error2){if(error2 instanceof
 Error&&error2.name==="TimeoutError")return"the request timed out";let cause=error2 instanceof Error?error2.cause??error2:
 error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??String(cause.code):cause instanceof
-Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
+Error?cause.message:String(cause)}var import_node_util2=require("node:util");var OTHER_FORM={kind:"otherForm"},DAY_MS=864e5,MINUTE_MS=6e4,CALENDAR=/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i,
+TIME_OF_DAY=/^(\d{1,2}):(\d\d)$/,COMPACT_DATE=/^((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/;function readTime(text2,options){
+if(/^\d+$/.test(text2))return unixTime(text2);let ofDay=TIME_OF_DAY.exec(text2);if(ofDay)return timeOfDay(text2,Number(ofDay[1]),
+Number(ofDay[2]),options);let parts=CALENDAR.exec(text2);if(!parts)return OTHER_FORM;let[,year="",month="",day="",hour,minute="\
+0",second="0"]=parts,date={year:Number(year),month:Number(month),day:Number(day)};if(!isDate(date))return refused(`the d\
+ay ${year}-${month}-${day} does not exist`);let clock={hour:Number(hour??0),minute:Number(minute),second:Number(second)};
+if(clock.hour>23||clock.minute>59||clock.second>59)return refused("a day has the times 00:00:00 to 23:59:59");let partMs=Math.
+trunc(+`0.${parts[7]??"0"}`*1e3),fields={...date,...clock},zone=parts[8];if(zone!==void 0){let offsetMinutes=offsetOf(zone);
+return offsetMinutes===void 0?refused(`the offset ${zone} does not exist`):moment(utcOf(fields)+partMs-offsetMinutes*MINUTE_MS,
+!1)}return hour===void 0?moment(startOfDay(fields,options.zone),!0):chosen(fields,partMs,options)}function moment(unixMs,isInferred){
+return{kind:"moment",unixMs,isInferred}}function refused(problem){return{kind:"refused",problem}}function unixTime(text2){
+let date=COMPACT_DATE.exec(text2);return date?refused(`write the date as ${date[1]}-${date[2]}-${date[3]}`):text2.length>
+13?OTHER_FORM:text2.length>11?refused("give Unix seconds, not milliseconds"):moment(Number(text2)*1e3,!1)}function isDate({
+year,month,day}){let date=new Date(Date.UTC(2e3,month-1,day));return date.setUTCFullYear(year,month-1,day),date.getUTCMonth()===
+month-1&&date.getUTCDate()===day}function offsetOf(zone){if(zone.toUpperCase()==="Z")return 0;let[hours,minutes]=[Number(
+zone.slice(1,3)),Number(zone.slice(3).replace(":",""))];if(!(hours>14||minutes>59))return(zone.startsWith("-")?-1:1)*(60*
+hours+minutes)}function utcOf({year,month,day,hour,minute,second}){return new Date(0).setUTCFullYear(year,month-1,day)+((hour*
+60+minute)*60+second)*1e3}function momentsOf(fields,zone){let utcMs=utcOf(fields),found=[utcMs-DAY_MS,utcMs+DAY_MS].map(
+nearMs=>utcMs-aheadAt(nearMs,zone)).filter(unixMs=>unixMs+aheadAt(unixMs,zone)===utcMs);return[...new Set(found)].sort((a,b)=>a-
+b)}function aheadAt(unixMs,zone){return zone==="utc"?0:zone==="local"?-new Date(unixMs).getTimezoneOffset()*MINUTE_MS:zone(
+unixMs)}function endOfGap(fields,zone){let utcMs=utcOf(fields),[low,high]=[utcMs-DAY_MS,utcMs+DAY_MS],before=aheadAt(low,
+zone);for(;high-low>1;){let middle=Math.floor((low+high)/2);aheadAt(middle,zone)===before?low=middle:high=middle}return high}
+function startOfDay(fields,zone){return momentsOf(fields,zone)[0]??endOfGap(fields,zone)}function chosen(fields,partMs,options){
+let{zone,near,takesFirst=!1}=options,found=momentsOf(fields,zone).map(unixMs=>unixMs+partMs);if(found.length===0)return refused(
+skipped(fields,zone));let fitting=found.filter(unixMs=>near===void 0||isOnSide(unixMs,near)),[only=found[0]??0,another]=fitting.
+length===0?found.slice(0,1):fitting;return another===void 0||takesFirst?moment(only,!0):refused(repeated(found,zone))}function isOnSide(unixMs,{
+unixMs:nearMs,side}){return side==="after"?unixMs>nearMs:unixMs<=nearMs}function timeOfDay(text2,hour,minute,options){let{
+zone,near}=options;if(near===void 0)return OTHER_FORM;if(hour>23||minute>59)return refused("a day has the times 00:00 to\
+ 23:59");let step=near.side==="after"?1:-1,today=wallDate(near.unixMs,zone);for(let days=0;days<=2;days++){let fields={...dayBeside(
+today,step*days),hour,minute,second:0},fitting=momentsOf(fields,zone).filter(unixMs2=>isOnSide(unixMs2,near)),unixMs=step===
+1?fitting[0]:fitting.at(-1);if(unixMs!==void 0)return moment(unixMs,!0);if(momentsOf(fields,zone).length===0&&isOnSide(endOfGap(
+fields,zone),near))return refused(skipped(fields,zone))}return refused(`no ${text2} was found`)}function wallDate(unixMs,zone){
+let date=new Date(unixMs+aheadAt(unixMs,zone)),[year,month,day]=[date.getUTCFullYear(),date.getUTCMonth()+1,date.getUTCDate()];
+return{year,month,day}}function dayBeside({year,month,day},days){let date=new Date(Date.UTC(year,month-1,day+days));return wallDate(
+date.getTime(),"utc")}function skipped(fields,zone){let time=`${two(fields.hour)}:${two(fields.minute)}`,day=`${fields.year}\
+-${two(fields.month)}-${two(fields.day)}`,next=withOffset(endOfGap(fields,zone),zone);return`${time} does not exist on ${day}\
+, because clocks are set forward: the next time is ${next}`}function repeated(found,zone){return`this time occurs twice,\
+ because clocks are set back: give ${found.map(unixMs=>withOffset(unixMs,zone)).join(" or ")}`}function withOffset(unixMs,zone="\
+local"){let aheadMs=aheadAt(unixMs,zone),minutes=Math.abs(aheadMs)/MINUTE_MS;return`${new Date(unixMs+aheadMs).toISOString().
+slice(0,19)}${aheadMs<0?"-":"+"}${two(Math.floor(minutes/60))}:${two(minutes%60)}`}function two(value){return String(value).
+padStart(2,"0")}var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs,report=()=>{}){
 let split=shape.takesCommand?args.indexOf("--"):-1,own=split<0?args:args.slice(0,split),{tokens}=(0,import_node_util2.parseArgs)(
 {args:[...own],options:Object.fromEntries(shape.options.map(({name,takes})=>[name,{type:takes?"string":"boolean"}])),strict:!1,
 allowPositionals:!0,tokens:!0}),given=new Map,positionals=[];for(let token of tokens){if(token.kind==="positional"&&positionals.
 push(token.value),token.kind!=="option")continue;let option=optionNamed(token.name,token.rawName,shape.options),values=given.
 get(option.name)??[];if(values.length>0&&!option.multiple)throw new UsageError(`--${option.name} is given twice`);given.
 set(option.name,[...values,checkedValue(option,token)])}return checkPositionals(positionals,shape.positionals??[]),new Input(
-{given,positionals,nowMs,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
+{given,positionals,nowMs,report,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
 find(candidate=>candidate.name===name);if(option)return option;if(SECRET_OPTIONS.includes(name))throw new UsageError(`${raw}\
  is rejected: every process on this machine can read a command line, and shells store it`,'Set the environment variable \
 SVC_API_KEY to the key, or sign in with "svc login"');let closest=closestName(name,options.map(candidate=>candidate.name));
@@ -2822,26 +2863,25 @@ let{name,takes,choices,aliases={}}=option,{value,inlineValue=!1}=token;if(!takes
 `--${name} must be one of ${choices.join(", ")}, not ${quoted(value)}`);return meant}function checkPositionals(given,declared){
 let missing=declared.find(({optional},place)=>!optional&&given[place]===void 0);if(missing)throw new UsageError(`${missing.
 name} is missing`);let extra=given[declared.length];if(extra!==void 0&&!declared.at(-1)?.multiple)throw new UsageError(`\
-Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;positionals;command;constructor({given,positionals,
-command,nowMs}){this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,this.command=command}isOn(name){return this.#given.
-has(name)}text(name){return this.#given.get(name)?.[0]}required(name){let value=this.text(name);if(value===void 0||value===
-"")throw new UsageError(`--${name} is missing`);return value}list(name){return this.#given.get(name)??[]}members(name,members){
-return this.list(name).flatMap(text2=>members[text2]??[])}number(name){let value=this.text(name);if(value===void 0)return;
-let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} must be a number\
-, not ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(
-`--${name}`,value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.
-floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
-let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*1e3);return timeOfDay(value,
-fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,
-UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.exec(value),
-unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration such as 90s,\
- 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
-exec(value);if(!match)return;let date=new Date(fromMs);return date.setHours(Number(match[1]),Number(match[2]),0,0),(side===
-1?date.getTime()>fromMs:date.getTime()<=fromMs)||date.setDate(date.getDate()+side),Math.floor(date.getTime()/1e3)}function parseTime(what,value){
-if(/^\d{1,12}$/.test(value))return Number(value);let timeMs=/^\d{4}-\d\d-\d\d/.test(value)?Date.parse(value):Number.NaN;
-if(Number.isNaN(timeMs))throw new UsageError(`${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds\
-, not ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
-"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
+Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;#report;#reported=new Set;positionals;command;constructor({
+given,positionals,command,nowMs,report}){this.#report=report,this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,
+this.command=command}isOn(name){return this.#given.has(name)}text(name){return this.#given.get(name)?.[0]}required(name){
+let value=this.text(name);if(value===void 0||value==="")throw new UsageError(`--${name} is missing`);return value}list(name){
+return this.#given.get(name)??[]}members(name,members){return this.list(name).flatMap(text2=>members[text2]??[])}number(name){
+let value=this.text(name);if(value===void 0)return;let number=Number(value);if(value.trim()===""||!Number.isFinite(number))
+throw new UsageError(`--${name} must be a number, not ${quoted(value)}`);return number}seconds(name){let value=this.text(
+name);return value===void 0?void 0:parseDuration(`--${name}`,value)}time(name){let value=this.text(name);return value!==
+void 0&&LENGTH_OF_TIME.test(value)?Math.max(0,Math.floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):this.#moment(
+name,{unixMs:this.#nowMs,side:"before"})}timeToCome(name,afterUnix=0){return this.#moment(name,{unixMs:Math.max(this.#nowMs,
+afterUnix*1e3),side:"after"})}#moment(name,near){let value=this.text(name);if(value===void 0)return;let read=readTime(value,
+{zone:"local",near});if(read.kind==="refused")throw new UsageError(`--${name} ${quoted(value)} is not a time: ${read.problem}`);
+if(read.kind==="otherForm")throw new UsageError(`--${name} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix se\
+conds, not ${quoted(value)}`);return read.isInferred&&!this.#reported.has(name)&&(this.#reported.add(name),this.#report(
+`--${name} ${value} is ${withOffset(read.unixMs)}`)),Math.floor(read.unixMs/1e3)}positional(place){return this.positionals[place]??
+""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.
+exec(value),unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration \
+such as 90s, 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function quoted(value){return JSON.stringify(
+value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
 destination",repeatIntervalSeconds:"repeat",labels:"label",runbookText:"runbook",runbookUrl:"runbook-url",recoveryThreshold:"\
 recovery-threshold",recoverySeconds:"recovery-for",historySeconds:"history",groupWaitSeconds:"group-wait",overlapSeconds:"\
 overlap"};function flagHint(field,options,input){let last=field.slice(field.lastIndexOf(".")+1),option=options.find(({name:name2})=>name2===
@@ -2849,8 +2889,7 @@ overlap"};function flagHint(field,options,input){let last=field.slice(field.last
 some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Set --all-vms, or --vm NAME":`Set --${name}${choices?` to ${anyOf(
 choices)}`:""}`}function anyOf(choices){let last=choices.at(-1)??"";return choices.length===1?last:`${choices.slice(0,-1).
 join(", ")} or ${last}`}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
-import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
-max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
+import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
 homeFolder:(0,import_node_os.homedir)(),isInteractive,readInput:()=>(0,import_consumers.text)(process.stdin),ask,openBrowser,
 runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let lines=(0,import_promises.createInterface)(
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
@@ -2872,11 +2911,12 @@ find(candidate=>candidate.name===given);return action?runAction(`${name} ${actio
 stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{let action=actions.find(candidate=>candidate.name===given);
 return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.some(action=>action.name===given)?void 0:
 unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
-options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts();return input=parseInput(args,{...action,
-options},ports.clock.now()),await action.run(contextOf(input,surroundings,ports))}catch(error2){let fieldHint=field=>input&&
-flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,hints:action.hints,fieldHint});if(!fault)throw error2;
-return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  See "svc help ${command}\
-"
+options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts(),report=line=>surroundings.stderr(`${line}\
+
+`);return input=parseInput(args,{...action,options},ports.clock.now(),report),await action.run(contextOf(input,surroundings,
+ports))}catch(error2){let fieldHint=field=>input&&flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,
+hints:action.hints,fieldHint});if(!fault)throw error2;return surroundings.stderr(fault.text),error2 instanceof UsageError&&
+!json2&&surroundings.stderr(`  See "svc help ${command}"
 `),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
 seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout must be at least 1s");
 let report=line=>stderr(`${line}
@@ -2910,10 +2950,10 @@ ${action.summary}.
 
 ${lines.join(`
 `)}
-${notes}`}function tableLines(columns,rows){let widths=columns.map(({title},i)=>Math.max(title.length,...rows.map(row=>(row[i]??"").
-length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.padStart(
-width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows.map(line)]}function table(columns,rows,none){if(rows.length===0)return`${none}
-`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows.map(row=>row.
+${notes}`}function tableLines(columns,rows2){let widths=columns.map(({title},i)=>Math.max(title.length,...rows2.map(row=>(row[i]??
+"").length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.
+padStart(width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows2.map(line)]}function table(columns,rows2,none){if(rows2.length===0)return`${none}
+`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows2.map(row=>row.
 map(printable))).join(`
 `)}
 `}function facts(pairs){let shown=pairs.filter(([,value])=>value!==""),width=Math.max(0,...shown.map(([name])=>name.length));
@@ -2921,11 +2961,9 @@ return shown.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
 `}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
 print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let date=new Date(seconds*1e3);if(Number.isNaN(date.getTime()))
-return"?";let offset=-date.getTimezoneOffset(),shifted=new Date(date.getTime()+offset*6e4).toISOString().slice(0,19),minutes=Math.
-abs(offset),two=value=>String(Math.floor(value)).padStart(2,"0");return`${shifted}${offset<0?"-":"+"}${two(minutes/60)}:${two(
-minutes%60)}`}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??"";return value===
-0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
+"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
+"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\
@@ -3221,66 +3259,66 @@ WxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2USNwoJdGVtcGxhdGVzGAEgAygLMiQuc3ZjLm1vbml0b3Jpb
 nRSdWxlVGVtcGxhdGUSEwoLdGVtcGxhdGVfaWQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSLgoEc3BlYxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxL\
 kFsZXJ0UnVsZVNwZWMiUQoSTGlzdE5vdGljZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlb\
 hgDIAEoCSJaChNMaXN0Tm90aWNlc1Jlc3BvbnNlEioKB25vdGljZXMYASADKAsyGS5zdmMubW9uaXRvcmluZy52MS5Ob3RpY2USFwoPbmV4dF9wYWdlX3Rva\
-2VuGAIgASgJIsMCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjd\
-F9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIpsBCgRLaW5kEhQKEEtJTkRfV\
+2VuGAIgASgJItkCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjd\
+F9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIrEBCgRLaW5kEhQKEEtJTkRfV\
 U5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX\
-0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAZCDQoLX2VuZGVkX3VuaXgiMQoZR2V0UHJvamVjdE92ZXJ2aWV3UmVxd\
-WVzdBIUCgxwcm9qZWN0X25hbWUYASABKAki9AgKD1Byb2plY3RPdmVydmlldxIUCgxjb3VudGVkX3VuaXgYASABKAMSOAoDdm1zGAIgASgLMisuc3ZjLm1vb\
-ml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlZNQ291bnRzEkUKCXRlbGVtZXRyeRgDIAEoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlld\
-y5UZWxlbWV0cnlDb3VudHMSRAoJaW5jaWRlbnRzGAQgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkluY2lkZW50Q291bnRzEjwKB\
-XJ1bGVzGAUgASgLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlJ1bGVDb3VudHMSRQoKZGVsaXZlcmllcxgGIAEoCzIxLnN2Yy5tb25pd\
-G9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EZWxpdmVyeUNvdW50cxIvCgZsaW1pdHMYByADKAsyHy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0TGltaXQSQ\
-goLZGF0YWNlbnRlcnMYCCADKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlchorCghWTUNvdW50cxINCgV0b3RhbBgBI\
-AEoAxIQCghleHBhbmRlZBgCIAEoAxpMCg9UZWxlbWV0cnlDb3VudHMSDAoEbGl2ZRgBIAEoAxINCgVzdGFsZRgCIAEoAxINCgVuZXZlchgDIAEoAxINCgVlc\
-nJvchgEIAEoAxqLAQoOSW5jaWRlbnRDb3VudHMSDgoGZmlyaW5nGAEgASgDEhEKCWF0dGVudGlvbhgCIAEoAxIUCgxhY2tub3dsZWRnZWQYAyABKAMSDwoHc\
-25vb3plZBgEIAEoAxIQCghjcml0aWNhbBgFIAEoAxIPCgd3YXJuaW5nGAYgASgDEgwKBGluZm8YByABKAMaTgoKUnVsZUNvdW50cxIPCgdhcHBsaWVkGAEgA\
-SgDEg8KB3BlbmRpbmcYAiABKAMSDgoGZmFpbGVkGAMgASgDEg4KBnBhdXNlZBgEIAEoAxpmCg5EZWxpdmVyeUNvdW50cxIRCgl1bmRlcl93YXkYASABKAMSD\
-AoEc2VudBgCIAEoAxISCgpzdXBwcmVzc2VkGAMgASgDEg8KB2V4cGlyZWQYBCABKAMSDgoGZmFpbGVkGAUgASgDGsgBCgpEYXRhY2VudGVyEgwKBG5hbWUYA\
-SABKAkSQgoFc3RhdGUYAiABKA4yMy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlci5TdGF0ZRIXCgpzaW5jZV91bml4GAMgA\
-SgDSACIAQESCwoDdm1zGAQgASgDIjMKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAJCDQoLX3NpbmNlX3VuaXgyx\
-B0KDEFsZXJ0U2VydmljZRJ1ChBQcmV2aWV3QWxlcnRSdWxlEiouc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QaKy5zdmMubW9ua\
-XRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIASABEnIKD1JlcGxheUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxhe\
-UFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgBIAESbAoNU2F2ZUFsZXJ0UnVsZRInL\
-nN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQA\
-RJcCgxHZXRBbGVydFJ1bGUSJi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydFJ1bGVSZXF1ZXN0Ghwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlIgaKt\
-RgCCAESbwoOTGlzdEFsZXJ0UnVsZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlc1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0Q\
-WxlcnRSdWxlc1Jlc3BvbnNlIgiKtRgECAEgARJyCg9EZWxldGVBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXF1ZXN0G\
-iouc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABEoUBChZMaXN0QWxlcnRSdWxlVGVtcGxhdGVzEjAuc3ZjLm1vb\
-ml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1JlcXVlc3QaMS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc\
-2UiBoq1GAIIARJ7ChJMaXN0QWxlcnRJbnN0YW5jZXMSLC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXF1ZXN0Gi0uc3ZjLm1vbml0b\
-3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2UiCIq1GAQIASABEmoKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMubW9uaXRvcmluZy52MS5HZXRBb\
-GVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiCIq1GAQIASABEoEBChRFeHBsYWluQWxlcnRJbnN0YW5jZRIuL\
-nN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzc\
-G9uc2UiCIq1GAQIASABEmwKDUxpc3RJbmNpZGVudHMSJy5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nL\
-nYxLkxpc3RJbmNpZGVudHNSZXNwb25zZSIIirUYBAgBIAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaG\
-y5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEnAKD0V4cGxhaW5JbmNpZGVudBIpLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVud\
-FJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZSIGirUYAggBEm0KE0Fja25vd2xlZGdlSW5jaWRlbnQSLS5zdmMub\
-W9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmMKDlNub296Z\
-UluY2lkZW50Eiguc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABG\
-AISZwoQVW5zbm9vemVJbmNpZGVudBIqLnN2Yy5tb25pdG9yaW5nLnYxLlVuc25vb3plSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5ja\
-WRlbnQiCoq1GAYIBhABGAISgwEKFEFja25vd2xlZGdlSW5jaWRlbnRzEi4uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudHNSZXF1ZXN0G\
-i8uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudHNSZXNwb25zZSIKirUYBggGEAEYAhJ0Cg9Tbm9vemVJbmNpZGVudHMSKS5zdmMubW9ua\
-XRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISc\
-QoOV2F0Y2hJbmNpZGVudHMSKC5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZ\
-W50c1Jlc3BvbnNlIgiKtRgECAEgATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0G\
-iwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZ\
-y52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnUKEExpc3REZXN0aW5hdGlvbnMSKi5zd\
-mMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIIirUYB\
-AgCIAESagoRVXBkYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5VcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52M\
-S5EZXN0aW5hdGlvbiIIirUYBAgCEAESeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaL\
-C5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJ6ChFWZXJpZnlEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9ya\
-W5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISg\
-wEKFFNlbmRUZXN0Tm90aWZpY2F0aW9uEi4uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0Gi8uc3ZjLm1vbml0b3Jpbmcud\
-jEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXNwb25zZSIKirUYBggGEAEYAhJqChBQYXVzZURlc3RpbmF0aW9uEiouc3ZjLm1vbml0b3JpbmcudjEuUGF1c2VEZ\
-XN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhJsChFSZXN1bWVEZXN0aW5hdGlvbhIrLnN2Yy5tb\
-25pdG9yaW5nLnYxLlJlc3VtZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgqKtRgGCAYQARgCEoABChNSb3Rhd\
-GVXZWJob29rU2VjcmV0Ei0uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QaLi5zdmMubW9uaXRvcmluZy52MS5Sb3RhdGVXZ\
-WJob29rU2VjcmV0UmVzcG9uc2UiCoq1GAYIBhABGAISbwoOTGlzdERlbGl2ZXJpZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1JlcXVlc\
-3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIgiKtRgECAEgARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxL\
-kdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAESZgoLTGlzdE5vdGljZXMSJS5zdmMubW9uaXRvcmluZy52M\
-S5MaXN0Tm90aWNlc1JlcXVlc3QaJi5zdmMubW9uaXRvcmluZy52MS5MaXN0Tm90aWNlc1Jlc3BvbnNlIgiKtRgECAEgARJuChJHZXRQcm9qZWN0T3ZlcnZpZ\
-XcSLC5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0GiIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3IgaKtRgCC\
-AFiBnByb3RvMw",[file_svc_monitoring_v1_delivery,file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,file_svc_monitoring_v1_monitoring,
+0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAYSFAoQTUVTU0FHRVNfUkVGVVNFRBAHQg0KC19lbmRlZF91bml4IjEKG\
+UdldFByb2plY3RPdmVydmlld1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvQICg9Qcm9qZWN0T3ZlcnZpZXcSFAoMY291bnRlZF91bml4GAEgASgDE\
+jgKA3ZtcxgCIAEoCzIrLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5WTUNvdW50cxJFCgl0ZWxlbWV0cnkYAyABKAsyMi5zdmMubW9uaXRvc\
+mluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuVGVsZW1ldHJ5Q291bnRzEkQKCWluY2lkZW50cxgEIAEoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVyd\
+mlldy5JbmNpZGVudENvdW50cxI8CgVydWxlcxgFIAEoCzItLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5SdWxlQ291bnRzEkUKCmRlbGl2Z\
+XJpZXMYBiABKAsyMS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGVsaXZlcnlDb3VudHMSLwoGbGltaXRzGAcgAygLMh8uc3ZjLm1vbml0b\
+3JpbmcudjEuUHJvamVjdExpbWl0EkIKC2RhdGFjZW50ZXJzGAggAygLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIaK\
+woIVk1Db3VudHMSDQoFdG90YWwYASABKAMSEAoIZXhwYW5kZWQYAiABKAMaTAoPVGVsZW1ldHJ5Q291bnRzEgwKBGxpdmUYASABKAMSDQoFc3RhbGUYAiABK\
+AMSDQoFbmV2ZXIYAyABKAMSDQoFZXJyb3IYBCABKAMaiwEKDkluY2lkZW50Q291bnRzEg4KBmZpcmluZxgBIAEoAxIRCglhdHRlbnRpb24YAiABKAMSFAoMY\
+WNrbm93bGVkZ2VkGAMgASgDEg8KB3Nub296ZWQYBCABKAMSEAoIY3JpdGljYWwYBSABKAMSDwoHd2FybmluZxgGIAEoAxIMCgRpbmZvGAcgASgDGk4KClJ1b\
+GVDb3VudHMSDwoHYXBwbGllZBgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIOCgZwYXVzZWQYBCABKAMaZgoORGVsaXZlcnlDb3Vud\
+HMSEQoJdW5kZXJfd2F5GAEgASgDEgwKBHNlbnQYAiABKAMSEgoKc3VwcHJlc3NlZBgDIAEoAxIPCgdleHBpcmVkGAQgASgDEg4KBmZhaWxlZBgFIAEoAxrIA\
+QoKRGF0YWNlbnRlchIMCgRuYW1lGAEgASgJEkIKBXN0YXRlGAIgASgOMjMuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIuU\
+3RhdGUSFwoKc2luY2VfdW5peBgDIAEoA0gAiAEBEgsKA3ZtcxgEIAEoAyIzCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTV\
+EFMRRACQg0KC19zaW5jZV91bml4MrEdCgxBbGVydFNlcnZpY2USdQoQUHJldmlld0FsZXJ0UnVsZRIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVyd\
+FJ1bGVSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAEgARJyCg9SZXBsYXlBbGVydFJ1bGUSKS5zd\
+mMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIA\
+SABEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVyd\
+FJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pd\
+G9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc\
+3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlb\
+GV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1b\
+GVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVyd\
+FJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc\
+1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMub\
+W9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQ\
+WxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5Bb\
+GVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zd\
+mMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZ\
+W50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwb\
+GFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZ\
+GVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABG\
+AISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVud\
+CIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvc\
+mluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhKDAQoUQWNrbm93bGVkZ2VJbmNpZGVudHMSLi5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZ\
+W50c1JlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEnQKD1Nub296ZUluY2lkZW50c\
+xIpLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1JlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXNwb25zZSIKi\
+rUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxL\
+ldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb\
+25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMub\
+W9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hd\
+GlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb\
+25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b\
+3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZ\
+XF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMub\
+W9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGC\
+AYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pd\
+G9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxL\
+lBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SK\
+y5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAA\
+QoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuU\
+m90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZ\
+XNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3Jpb\
+mcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9ya\
+W5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIARJuChJHZXRQcm9qZWN0T3Zlc\
+nZpZXcSLC5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0GiIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3IgaKt\
+RgCCAFiBnByb3RvMw",[file_svc_monitoring_v1_delivery,file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,file_svc_monitoring_v1_monitoring,
 file_svc_monitoring_v1_rule,file_svc_options_v1_policy]);var AlertService=serviceDesc(file_svc_monitoring_v1_alert,0);var file_svc_monitoring_v1_maintenance=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
 udjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQ\
 gASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG9\
@@ -3297,10 +3335,53 @@ XQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5
 uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKJAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
 udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgqKtRgGCAYYASABEngKFEV\
 uZE1haW50ZW5hbmNlV2luZG93Ei4uc3ZjLm1vbml0b3JpbmcudjEuRW5kTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0GiQuc3ZjLm1vbml0b3JpbmcudjEuTWF\
-pbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAJiBnByb3RvMw",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+pbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAJiBnByb3RvMw",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var BINARY_UNITS=["B","KiB","MiB","GiB","TiB","PiB"],DECIMAL_UNITS=["B","kB","MB","GB","TB","PB"],BINARY=BINARY_UNITS.map(
+(suffix,i)=>({size:1024**i,suffix})),DECIMAL=DECIMAL_UNITS.map((suffix,i)=>({size:1e3**i,suffix}));function exactQuantity(value,unit){let scale=exactScaleOf(value,unit);return withUnit(value/scale.size,unit,scale)}var SUFFIXES={percent:" %",operations_per_second:"/s",seconds:" s"};function withUnit(scaled,unit,{suffix}){return isOfBytes(
+unit)?`${scaled} ${suffix}${unit==="bytes"?"":"/s"}`:`${scaled}${SUFFIXES[unit]??""}`}var ONE={size:1,suffix:""};function isOfBytes(unit){
+return unit==="bytes"||unit==="bytes_per_second"}var BYTE={size:1,suffix:"B"};var TYPED_DIGITS_MAX=6;function exactScaleOf(value,unit){if(!isOfBytes(unit))return ONE;let fitting=[...BINARY,...DECIMAL].
+filter(({size})=>size<=Math.abs(value)&&value/size*size===value&&digitsOf(value/size)<=TYPED_DIGITS_MAX),[first=BYTE]=fitting.
+toSorted((a,b)=>digitsOf(value/a.size)-digitsOf(value/b.size)||b.size-a.size);return first}function digitsOf(value){let[
+digits=""]=String(Math.abs(value)).split("e",1),plain=digits.replace(".","").replace(/^0+/,"");return digits.includes(".")?
+plain.length:plain.replace(/0+$/,"").length}var AGE_METRIC="telemetry_age_seconds",CPU="Average utilization of observed vCPUs, normalized to capacity. Counter reset\
+s are retained. A resize does not divide historical activity by the current vCPU count.",MEMORY="Guest-visible capacity \
+minus free memory, including cache. Not application working set, not memory pressure.",DEVICE="Observed virtual-device t\
+raffic. Not invoice-grade transfer measurements.",FILESYSTEM="Guest-agent-reported capacity and usage where available. A\
+ mount is not necessarily one attached disk. A missing reading is not 0% full.",QUALITY="Source observation time, stale \
+data and query errors are distinct from VM health. Buffered samples keep their original times.",STATE=`${QUALITY} A coar\
+ser step holds the share of its observations.`,GUEST="Reported by expanded guest monitoring, from inside the guest, wher\
+e installed.",rows=[{metricId:"cpu_utilization_pct",unit:"percent",source:"hypervisor",promqlName:"svc_vm_cpu_utilizatio\
+n_pct",limitation:CPU,derivation:{from:"utilization",gauge:"svc_vm_cpu_utilization_pct",counter:"svc_vm_cpu_seconds_tota\
+l"}},{metricId:"memory_used_bytes",unit:"bytes",source:"hypervisor",promqlName:"svc_vm_memory_used_bytes",limitation:MEMORY,
+derivation:{from:"memoryUsed",as:"bytes"}},{metricId:"memory_used_pct",unit:"percent",source:"hypervisor",promqlName:"sv\
+c_vm_memory_used_bytes",limitation:MEMORY,derivation:{from:"memoryUsed",as:"percent"}},gauge("memory_total_bytes","bytes",
+"hypervisor","svc_vm_memory_total_bytes",MEMORY),rate("disk_read_bytes_per_second","bytes_per_second","svc_vm_disk_read_\
+bytes_total"),rate("disk_write_bytes_per_second","bytes_per_second","svc_vm_disk_written_bytes_total"),rate("disk_read_o\
+ps_per_second","operations_per_second","svc_vm_disk_reads_completed_total"),rate("disk_write_ops_per_second","operations\
+_per_second","svc_vm_disk_writes_completed_total"),rate("network_receive_bytes_per_second","bytes_per_second","svc_vm_ne\
+twork_receive_bytes_total"),rate("network_transmit_bytes_per_second","bytes_per_second","svc_vm_network_transmit_bytes_t\
+otal"),{metricId:"filesystem_used_pct",unit:"percent",source:"guest",promqlName:"svc_vm_filesystem_used_bytes",limitation:FILESYSTEM,
+derivation:{from:"percentage",numerator:"svc_vm_filesystem_used_bytes",denominator:"svc_vm_filesystem_size_bytes"}},filesystem(
+"filesystem_used_bytes","svc_vm_filesystem_used_bytes","svc_vm_filesystem_size_bytes"),filesystem("filesystem_size_bytes",
+"svc_vm_filesystem_size_bytes"),{metricId:"vm_running",unit:"boolean",source:"hypervisor",promqlName:"svc_vm_running",limitation:STATE,
+derivation:{from:"running",series:"svc_vm_running"}},{metricId:"unexpected_stop",unit:"boolean",source:"hypervisor",promqlName:"\
+svc_vm_running",limitation:STATE,derivation:{from:"unexpectedStop"}},{metricId:AGE_METRIC,unit:"seconds",source:"service",
+promqlName:"svc_vm_last_observation_timestamp_seconds",limitation:QUALITY,derivation:{from:"age"}},{...gauge("load_1m","\
+load","guest","svc_vm_load1",GUEST),expanded:!0},{...gauge("memory_available_bytes","bytes","guest","svc_vm_memory_avail\
+able_bytes",GUEST),expanded:!0},{...gauge("swap_used_bytes","bytes","guest","svc_vm_swap_used_bytes",GUEST),expanded:!0},
+{...gauge("processes_running","processes","guest","svc_vm_processes_running",GUEST),expanded:!0}],metricCatalogue=new Map(
+rows.map(row=>[row.metricId,{expanded:!1,reportedByGuest:isReportedByGuest(row),...row}])),EXPANDED_SERIES=new Set(rows.
+filter(({expanded})=>expanded).map(({promqlName})=>promqlName)),EVALUATED_METRICS=new Set(metricCatalogue.keys());function isReportedByGuest({
+source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metricId==="memory_total_bytes";return source===
+"guest"||isMemory}function gauge(metricId,unit,source,series,limitation){return{metricId,unit,source,promqlName:series,limitation,
+derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
+or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
+from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
+limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
-"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${spec.threshold??
-""}${wait}`}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
+"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
+spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
+metricId)?.unit??"",text2=unit.startsWith("bytes")?exactQuantity(threshold,unit):"";return/[kKMGTP]i?B/.test(text2)?text2:
+String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
 pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
 OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
@@ -3483,12 +3564,12 @@ answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}
 `),context.report(`Review it within 30 minutes of the start: svc trusts review ${setupId}`),0)}var VALUE_CHARS_MAX=300;function reportRefusal(context,error2,assertion){
-let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows=rowsOf(
-decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows.
+let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows2=rowsOf(
+decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows2.
 map(({claim,value,mark})=>[claim,value,mark]);context.report(`Claims of this job:
 `),context.report(table(["claim","value",""],cells,"The token cannot be decoded"));for(let hint of hints)context.report(
 `${hint}
-`)}addToSummary(context,summaryOf(refusal,rows,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
+`)}addToSummary(context,summaryOf(refusal,rows2,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
 split(".")[1]??"","base64url").toString("utf8"),claims=JSON.parse(payload);return Object.fromEntries(Object.entries(claims).
 map(([claim,value])=>[claim,textOf(value)]))}catch{return{}}}function textOf(value){let text2=typeof value=="string"?value:
 JSON.stringify(value)??"";return text2.length>VALUE_CHARS_MAX?`${text2.slice(0,VALUE_CHARS_MAX)}…`:text2}function differencesOf({
@@ -3503,11 +3584,11 @@ REQUEST")&&hints.push(`Pull requests are always denied, from forks and from bran
 workflow_dispatch or schedule, as the trust was verified.`),metadata.cause==="IDENTITY_RENAMED"&&hints.push("The reposit\
 ory or its owner was renamed. Verify the workflow again (svc trusts verify)."),metadata.cause==="IDENTITY_MISMATCH"&&hints.
 push("Either run the job as it was verified, or verify this one (svc trusts verify)."),!environment.ACTIONS_ID_TOKEN_REQUEST_URL&&
-environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows,hints){let{reason,
+environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows2,hints){let{reason,
 message,metadata}=refusal,facts2=["cause","correlation"].flatMap(name=>{let value=metadata[name];return value===void 0?[]:
 [`- ${name}: ${code(value)}`]});return["### svc: this job was denied","",`${code(reason)}: ${code(message)}`,"",...facts2,
-"","| claim | this job | |","| --- | --- | --- |",...rows.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} |\
- ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
+"","| claim | this job | |","| --- | --- | --- |",...rows2.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} \
+| ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
 `).map(line=>`> ${line}`).join(`
 `)}
 `),""].join(`
