@@ -13,14 +13,11 @@ import type {
   DeliveryEvent,
 } from '../../machines/delivery/delivery.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
-import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { nextTurn } from '../../streams/platform/operators.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, type IsPersonActive, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { isRetryable } from '../platform/retryable.ts';
 import {
   isAudienceBusy,
   isHeld,
@@ -28,6 +25,7 @@ import {
   recheck,
   type SuppressedReason,
 } from './audience.ts';
+import type { Bodies, BodySource, RenderedBody } from './bodies.ts';
 import {
   alone,
   continueGroup,
@@ -377,171 +375,4 @@ async function outcomeOf(
 
 function eventName(event: DeliveryContext['event']): string {
   return event === 'TEST' ? 'test' : `incident.${event.toLowerCase()}`;
-}
-
-/** A delivery's body in the form that its channel sends. */
-export interface RenderedBody {
-  readonly bytes: Uint8Array;
-  /** SHA-256, hex. */
-  readonly digest: string;
-  /** True if it is already on disk, for a later attempt. */
-  readonly isKept: boolean;
-}
-
-/** Renders and stores bodies. A body is rendered once and never changes. */
-export interface BodySource {
-  /** The stored body, or a newly rendered one. */
-  body(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody>;
-  /**
-   * Stores bodies in one write.
-   *
-   * @returns ids of the deliveries that already had a body, which is kept
-   */
-  keep(bodies: readonly KeptBody[]): Promise<readonly string[]>;
-}
-
-/** A rendered body to store. */
-export interface KeptBody {
-  readonly deliveryId: string;
-  readonly body: Uint8Array;
-}
-
-/**
- * A delivery with earlier attempts has no stored body: either it has ended at another member, which
- * this one is about to learn, or the store has lost the body.
- */
-export class BodyGone extends Error {
-  constructor(delivery: string) {
-    super(`The body of ${delivery}, which had attempts, is no longer stored`);
-    this.name = 'BodyGone';
-  }
-}
-
-/** Maximum bodies in memory for attempts that wait for a slot. */
-const HELD_MAX = 256;
-
-/** Bodies on their way to disk. Concurrent ones share one write. */
-export class Bodies {
-  readonly #source: BodySource;
-  /**
-   * Bodies on disk, kept in memory for attempts that wait for a slot, so that they are not read
-   * again.
-   */
-  readonly #held = new BoundedCache<string, RenderedBody>(HELD_MAX);
-  #waiting: KeptBody[] = [];
-  #write: Promise<readonly string[]> | undefined;
-
-  constructor(source: BodySource) {
-    this.#source = source;
-  }
-
-  /**
-   * The body of a delivery, on disk when the promise resolves. Rejects with faults of rendering and
-   * storing, and if the body differs from that of earlier attempts.
-   */
-  async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
-    const body = this.#take(id) ?? (await this.#source.body(view, delivery, id));
-    if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
-      if (!body.isKept) throw new BodyGone(id);
-      throw new Error(`The stored body of ${id} differs from that of its earlier attempts`);
-    }
-    if (body.isKept) return body;
-    const others = await this.#keep({ deliveryId: id, body: body.bytes });
-    // Another member rendered it at the same time, and stored it first.
-    return others.includes(id) ? this.#source.body(view, delivery, id) : body;
-  }
-
-  /** Keeps the body in memory for the next call of `of`, which removes it. */
-  hold(id: string, body: RenderedBody): void {
-    this.#held.set(id, { ...body, isKept: true });
-  }
-
-  #take(id: string): RenderedBody | undefined {
-    const held = this.#held.get(id);
-    this.#held.delete(id);
-    return held;
-  }
-
-  #keep(body: KeptBody): Promise<readonly string[]> {
-    this.#waiting.push(body);
-    this.#write ??= nextTurn().then(() => {
-      const bodies = this.#waiting;
-      this.#waiting = [];
-      this.#write = undefined;
-      return this.#source.keep(bodies);
-    });
-    return this.#write;
-  }
-}
-
-// Work that shares commits: attempts of a project that are opened at the same time, and those that
-// end at the same time.
-
-/** Maximum items in a batch, because its decision blocks the thread. */
-export const BATCH_ITEMS_MAX = 64;
-
-interface Waiting<T, R> {
-  readonly item: T;
-  readonly resolve: (result: R) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * Work of one project that shares a commit. Requests that arrive while a batch is in progress form
- * the next one. A batch that fails by its own fault is split, so that a bad item does not affect
- * others.
- */
-export class ProjectBatches<T, R> {
-  readonly #work: (project: string, items: readonly T[]) => Promise<readonly R[]>;
-  readonly #gathered: (project: string, count: () => number) => Promise<void>;
-  /** By project, while a batch of it is in progress or about to start. */
-  readonly #waiting = new Map<string, Waiting<T, R>[]>();
-
-  /**
-   * @param work resolves with a result for each item, in order
-   * @param gathered resolves when a batch has waited for others that arrive at the same time;
-   * `count` returns their number
-   */
-  constructor(
-    work: (project: string, items: readonly T[]) => Promise<readonly R[]>,
-    gathered: (project: string, count: () => number) => Promise<void>,
-  ) {
-    this.#work = work;
-    this.#gathered = gathered;
-  }
-
-  /** Resolves with the item's own result, or rejects with the fault of its batch. */
-  add(project: string, item: T): Promise<R> {
-    return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(project);
-      if (waiting) return void waiting.push({ item, resolve, reject });
-      this.#waiting.set(project, [{ item, resolve, reject }]);
-      void this.#run(project);
-    });
-  }
-
-  async #run(project: string): Promise<void> {
-    const waiting = this.#waiting.get(project) ?? [];
-    while (waiting.length > 0) {
-      await this.#gathered(project, () => waiting.length);
-      await this.#take(project, waiting.splice(0, BATCH_ITEMS_MAX));
-    }
-    this.#waiting.delete(project);
-  }
-
-  async #take(project: string, batch: readonly Waiting<T, R>[]): Promise<void> {
-    try {
-      const items = batch.map(({ item }) => item);
-      const results = await this.#work(project, items);
-      for (const [i, { resolve }] of batch.entries()) resolve(results[i] as R);
-    } catch (error) {
-      if (batch.length === 1 || isRetryable(error)) {
-        for (const { reject } of batch) reject(error);
-        return;
-      }
-      const middle = Math.ceil(batch.length / 2);
-      await this.#take(project, batch.slice(0, middle));
-      await this.#take(project, batch.slice(middle));
-    }
-  }
 }

@@ -18,20 +18,18 @@ import {
   type AnswerExcerpt,
   type Attempt,
   type AttemptDeps,
-  BATCH_ITEMS_MAX,
-  Bodies,
-  BodyGone,
   type DeliveryContents,
   kindOf,
   type Opened,
   openAttempts,
-  ProjectBatches,
   sendAttempt,
 } from './attempt.ts';
+import { Bodies, BodyGone } from './bodies.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import { type EndedAttempt, type ReportedAttempt, recordLost, recordOutcomes } from './outcome.ts';
 import { Places } from './places.ts';
+import { BATCH_ITEMS_MAX, ProjectBatches } from './project-batches.ts';
 import { type DueAttempt, deliveriesConsumer, parseDue } from './queues.ts';
 import { WriteBatch } from './write-batch.ts';
 

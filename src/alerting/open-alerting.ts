@@ -1,7 +1,7 @@
 /** Opens the alerting room: the evaluator over the sample log, and the rules it evaluates. */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
 import {

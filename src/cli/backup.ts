@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/secret-store.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import {
   type Stream,
   StreamMisconfigured,

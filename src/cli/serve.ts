@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { UnusableMapping } from '../../actors/telemetry/collectors/fleet/mapping.ts';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/platform/secrets/secret-store.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';

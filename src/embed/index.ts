@@ -20,7 +20,7 @@ import { assertStartable } from '../service/start-checks.ts';
 import { configOf, type ServiceSettings } from './service-settings.ts';
 
 export { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-export { WrongMasterKey } from '../../sqlite/platform/secrets/secret-store.ts';
+export { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 export { StreamUnavailable } from '../../streams/platform/stream.ts';
 export { DataFolderUnusable } from '../platform/data-folder.ts';
 export { ConfigError } from '../platform/settings/config.ts';

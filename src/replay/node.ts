@@ -6,8 +6,9 @@
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
-import { type AttemptDeps, openAttempt, type RenderedBody } from '../../actors/delivery/attempt.ts';
+import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
+import type { RenderedBody } from '../../actors/delivery/bodies.ts';
 import { recordOutcomes } from '../../actors/delivery/outcome.ts';
 import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/queues.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';

@@ -10,7 +10,7 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import type { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import type { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';

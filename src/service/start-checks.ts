@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-store.ts';
+import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { readClientSecret } from '../identity/open-sign-in.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';

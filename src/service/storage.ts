@@ -23,12 +23,10 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
+import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import {
-  keyIdOf,
-  openSecretStore,
-  type SecretStore,
-} from '../../sqlite/platform/secrets/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -37,12 +35,8 @@ import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
-import {
-  joinCluster,
-  type Membership,
-  type MembershipOptions,
-  type Ownership,
-} from '../../streams/platform/membership/membership.ts';
+import { joinCluster, type MembershipOptions } from '../../streams/platform/membership/member.ts';
+import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';

@@ -6,10 +6,8 @@ import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineIndexes } from '../../machines/platform/definition.ts';
-import {
-  type IndexedMachines,
-  openInstanceStore,
-} from '../../sqlite/platform/control/instance-store.ts';
+import type { IndexedMachines } from '../../sqlite/platform/control/index-columns.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { instanceMigrations } from '../../sqlite/platform/control/instances-schema.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import {
