@@ -28,16 +28,12 @@ import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
+import { createContents, sealedText } from './notify/contents.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
 import type { Resolve } from './notify/http/guarded-agent.ts';
-import {
-  createContents,
-  openNotifier,
-  refuseUrl,
-  renderers,
-  sealedText,
-} from './notify/notifier.ts';
-import { formatSecret } from './notify/webhook/webhook.ts';
+import { refuseUrl, renderers } from './notify/kinds.ts';
+import { openNotifier } from './notify/notifier.ts';
+import { formatSecret } from './notify/webhook/signatures.ts';
 import { ownerMails } from './owner-mail.ts';
 import { addRecipientRoutes } from './recipients/routes.ts';
 import { createUnsubscribeCodes, unsubscribeUrl } from './recipients/unsubscribe-codes.ts';

@@ -8,6 +8,7 @@ import t from 'tap';
 import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
 import {
   chartInWords,
   drawChart,
@@ -20,7 +21,7 @@ import {
   openEmail,
 } from '../../src/delivery/notify/email/email.ts';
 import { encodeLetter, renderLetter } from '../../src/delivery/notify/email/letter.ts';
-import { createContents, renderers } from '../../src/delivery/notify/notifier.ts';
+import { renderers } from '../../src/delivery/notify/kinds.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

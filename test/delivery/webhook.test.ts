@@ -14,11 +14,8 @@ import {
   type HttpExchangeDeps,
 } from '../../src/delivery/notify/http/exchange.ts';
 import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
-import {
-  createWebhookSender,
-  formatSecret,
-  signatureHeaders,
-} from '../../src/delivery/notify/webhook/webhook.ts';
+import { formatSecret, signatureHeaders } from '../../src/delivery/notify/webhook/signatures.ts';
+import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { codeBlock } from '../support/code-blocks.ts';
 

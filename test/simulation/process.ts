@@ -31,7 +31,7 @@ import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import { createContents } from '../../src/delivery/notify/notifier.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import { mintSecret } from '../../src/platform/keys.ts';

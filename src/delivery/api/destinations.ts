@@ -39,7 +39,7 @@ import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import { isRegistered, notificationKinds } from '../notify/notifier.ts';
+import { isRegistered, notificationKinds } from '../notify/kinds.ts';
 import {
   DELIVERY_EVENTS,
   DELIVERY_STATES,
