@@ -305,11 +305,8 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const closers = new Closers(collected.log);
   const queries = openThreads({
-    history,
-    controlPath,
-    clock,
-    log: collected.log,
-    closers,
+    base: { clock, log: collected.log, closers },
+    storage: { history, controlPath },
     startWorker,
   });
   const stopping = new AbortController();
@@ -347,7 +344,9 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
 
 /** Query threads and replay threads; `closers` ends them. */
 function openThreads(options: Parameters<typeof openRuleReplays>[0]) {
-  const { history, controlPath, clock, log, closers, startWorker } = options;
+  const { base, storage, startWorker } = options;
+  const { clock, log, closers } = base;
+  const { history, controlPath } = storage;
   const threads = new QueryThreads({
     clock,
     history: history.share,

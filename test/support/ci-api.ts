@@ -45,19 +45,15 @@ export async function startCiRpcWorld(t: Test) {
       clock,
       issuers: [{ issuer: platform.issuer, keys }],
     });
+    const settings = { ciIssuers: [platform.issuer] };
+    const health = createHealth({ clock, log });
     keyless = openCi({
+      base: { settings, clock, random, log, metrics, health, closers },
+      storage: { onceStore },
       host,
-      clock,
-      random,
-      log,
-      metrics,
-      closers,
-      health: createHealth({ clock, log }),
       assertions,
-      onceStore,
       publicUrl,
       tokens: parts.tokens,
-      settings: { ciIssuers: [platform.issuer] },
     });
     t.teardown(() => closers.closeAll());
     return keyless;
