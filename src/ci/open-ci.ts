@@ -11,7 +11,7 @@ import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import type { CiDeps } from './api/ci.ts';
 import { createAssertionVerifier } from './assertions.ts';
-import { createIssuerKeys, createKeyFetcher, type IssuerKeys } from './jwks.ts';
+import { createKeyFetcher, IssuerKeys } from './jwks.ts';
 
 export interface CiParts {
   readonly base: IssuersBase & Pick<RoomBase, 'random'>;
@@ -88,7 +88,7 @@ export function openIssuers(base: IssuersBase): AssertionVerifier {
   );
   const issuers = settings.ciIssuers.map((issuer) => {
     const { name } = issuer;
-    const keys = createIssuerKeys({
+    const keys = new IssuerKeys({
       name,
       clock,
       log,

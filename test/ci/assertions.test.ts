@@ -6,7 +6,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type AssertionVerifierOptions, createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
-import { createIssuerKeys } from '../../src/ci/jwks.ts';
+import { IssuerKeys } from '../../src/ci/jwks.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
 import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -22,7 +22,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
   const platform = await startCiIssuer({ now: () => clock.now() });
   t.teardown(() => platform.close());
   const unknown: string[] = [];
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log: silentLog,

@@ -8,7 +8,7 @@
  *
  * Service under test:  SVC_CI_ISSUERS = platform.setting  ("github=github@http://127.0.0.1:…")
  * Parts under test:    createAssertionVerifier({ clock, issuers: [{ issuer: platform.issuer,
- *                        keys: createIssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
+ *                        keys: new IssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
  * A job under test:    spawn(…, { env: { ...process.env, ...platform.jobEnvironment } }), for any
  *                      client of ACTIONS_ID_TOKEN_REQUEST_URL; its token has
  *                      `platform.job.claims`, which the test may assign

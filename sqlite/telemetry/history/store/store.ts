@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
-import type { HistoryReader, LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
 import {
   addReports,
   type CheckReport,
@@ -97,7 +97,7 @@ export function openHistory(options: HistoryOptions): History {
 }
 
 /** All of history, as the main thread uses it: it writes the head and sends reads to threads. */
-export class History implements HistoryReader {
+export class History {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #head: Head;
