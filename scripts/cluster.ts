@@ -54,7 +54,7 @@ function startOf(number: number): string {
 }
 
 /** A file of the cluster, as a path from the checkout. */
-function shown(name: string): string {
+function displayed(name: string): string {
   const path = join(FOLDER, name);
   return resolve() === resolve(ROOT) ? path : resolve(path);
 }
@@ -163,7 +163,12 @@ function startServer(nats: string, number: number): Running {
   const path = join(FOLDER, `${name}.log`);
   const where = resolve() === resolve(ROOT) ? relative(ROOT, config) : config;
   const again = `"${nats} --config ${where}" starts it again`;
-  const server = start(name, nats, ['--config', config], `see ${shown(`${name}.log`)}; ${again}`);
+  const server = start(
+    name,
+    nats,
+    ['--config', config],
+    `see ${displayed(`${name}.log`)}; ${again}`,
+  );
   const log = createWriteStream(path);
   server.child.stdout?.pipe(log);
   server.child.stderr?.pipe(log);
@@ -269,8 +274,10 @@ function showAddresses(members: readonly Running[]): void {
   } catch {
     // Without the demo project there is no link.
   }
-  say(`to list the members and their shares: npx svc admin members --data ${shown('member-1')}`);
-  say(`the logs of the nats-servers: ${shown('nats-1.log')}, and beside it`);
+  say(
+    `to list the members and their shares: npx svc admin members --data ${displayed('member-1')}`,
+  );
+  say(`the logs of the nats-servers: ${displayed('nats-1.log')}, and beside it`);
   say('Ctrl-C stops everything');
 }
 

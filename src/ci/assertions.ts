@@ -11,8 +11,8 @@ import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
 import type { AssertionVerifier, VerifiedAssertion } from '../../actors/ci/assertion.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
 import type { Issuer } from '../platform/settings/ci-issuers.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type IssuerKind, issuerKinds } from './issuer-kinds.ts';
@@ -174,7 +174,7 @@ function assertClaims(
   const nbf = lacks.includes('nbf') && !('nbf' in payload) ? iat : requiredTime(payload, 'nbf');
   if (!lacks.includes('jti') || 'jti' in payload) requiredText(payload, 'jti');
   if (iss !== issuer.url) {
-    throw fault('WRONG_ISSUER', `The token has an issuer other than ${shownUrl(issuer.url)}`);
+    throw fault('WRONG_ISSUER', `The token has an issuer other than ${redactedUrl(issuer.url)}`);
   }
   if (aud !== audience) {
     throw fault(

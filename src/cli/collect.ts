@@ -112,8 +112,8 @@ A --project B. It is tried before it is kept. A running collector uses a new key
 
 async function readKey({ environment, ports }: ActionContext): Promise<string> {
   const given = environment.SVC_COLLECTOR_KEY?.trim();
-  const asked = () => (ports.isInteractive ? ports.ask('Collector key: ') : ports.readInput());
-  const key = given || (await asked()).trim().split('\n').at(-1)?.trim() || '';
+  const requested = () => (ports.isInteractive ? ports.ask('Collector key: ') : ports.readInput());
+  const key = given || (await requested()).trim().split('\n').at(-1)?.trim() || '';
   if (parseSecret('col', key) !== undefined) return key;
   const hint = 'Set SVC_COLLECTOR_KEY, or write the key to standard input; it starts with svc_col_';
   throw new UsageError('The collector key is missing or incomplete', hint);

@@ -212,15 +212,15 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // The command line that the script would run.
-    const asked = join(folder, 'asked');
-    const text = `#!/bin/sh\necho "$@" >> ${asked}\nprintf 'Night pager\\nNight shift\\n'\n`;
+    const requested = join(folder, 'asked');
+    const text = `#!/bin/sh\necho "$@" >> ${requested}\nprintf 'Night pager\\nNight shift\\n'\n`;
     writeFileSync(join(folder, 'svc'), text, { mode: 0o755 });
     const path = `${folder}:${process.env.PATH}`;
     const both = ['Night pager', 'Night shift'];
     t.strictSame(completeIn(path, 'destinations', 'show', 'Nig'), both);
     t.strictSame(completeIn(path, 'alerts', 'save', '--destination', 'Night\\ p'), both);
     t.strictSame(completeIn(path, 'incidents', 'ack', 'a', '--project', 'acme', "'Ni"), both);
-    t.same(readFileSync(asked, 'utf8').trim().split('\n'), [
+    t.same(readFileSync(requested, 'utf8').trim().split('\n'), [
       'completion names destinations Nig --timeout 3s',
       'completion names destinations Night p --timeout 3s',
       'completion names incidents Ni --project acme --timeout 3s',

@@ -28,7 +28,7 @@ export interface ProviderControl {
   isSilent: boolean;
   readonly issuer: string;
   /** Method, path and scheme of the Authorization header of each request. */
-  readonly asked: string[];
+  readonly requested: string[];
   /** An ID token signed with the provider's key, or another. */
   idToken(claims: JWTPayload, options?: { otherKey?: boolean }): Promise<string>;
   stop(): Promise<void>;
@@ -59,7 +59,7 @@ export async function startOidcWorld(
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1);
     const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
-    control.asked.push(`${request.method} ${path} ${scheme}`.trim());
+    control.requested.push(`${request.method} ${path} ${scheme}`.trim());
     if (control.isSilent) return;
     const standIns = { '/token': control.answerToken, '/me': control.answerProfile };
     const answer = standIns[path as keyof typeof standIns];
@@ -81,7 +81,7 @@ export async function startOidcWorld(
     answerToken: undefined,
     answerProfile: undefined,
     isSilent: false,
-    asked: [],
+    requested: [],
     issuer: `http://127.0.0.1:${port}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)

@@ -92,7 +92,7 @@ function Members({ members, isWhole, own, list }: MembersProps): VNode {
   const open = (next: Action) => {
     act.value = next;
   };
-  const asked = act.value;
+  const requested = act.value;
   return (
     <>
       <Table
@@ -102,19 +102,19 @@ function Members({ members, isWhole, own, list }: MembersProps): VNode {
         keyOf={({ name }) => name}
         rowCount={isWhole ? members.length : -1}
       />
-      {asked !== undefined && (
+      {requested !== undefined && (
         <>
           <ChangeRole
-            member={asked.member}
-            isOwn={asked.member.name === own}
-            isOpen={asked.kind === 'role'}
+            member={requested.member}
+            isOwn={requested.member.name === own}
+            isOpen={requested.kind === 'role'}
             onClose={close}
             onSaved={list.reload}
           />
           <RemoveMember
-            member={asked.member}
-            isOwn={asked.member.name === own}
-            isOpen={asked.kind === 'remove'}
+            member={requested.member}
+            isOwn={requested.member.name === own}
+            isOpen={requested.kind === 'remove'}
             onClose={close}
             onSaved={list.reload}
           />

@@ -41,19 +41,19 @@ export function Page({ parameters }: PageProps): VNode {
       </p>
       <h1 class="name">{value?.displayName || pageTitles.serviceAccount}</h1>
       <DataView of={account} lines={8}>
-        {(value) => <Shown account={value} loader={account} project={project} />}
+        {(value) => <AccountDetails account={value} loader={account} project={project} />}
       </DataView>
     </>
   );
 }
 
-interface ShownProps {
+interface AccountProps {
   readonly account: Account;
   readonly loader: Loader<Account>;
   readonly project: string;
 }
 
-function Shown({ account, loader, project }: ShownProps): VNode {
+function AccountDetails({ account, loader, project }: AccountProps): VNode {
   const isDisabled = account.state === 'DISABLED';
   const mayRead = account.capabilities.includes('monitoring.read');
   return (
@@ -116,7 +116,7 @@ function Facts({ account, project }: { account: Account; project: string }): VNo
 
 type Action = 'edit' | 'disable' | 'enable' | 'delete';
 
-function Actions({ account, loader, project }: ShownProps): VNode {
+function Actions({ account, loader, project }: AccountProps): VNode {
   const act = useSignal<Action | undefined>(undefined);
   const open = (which: Action) => () => {
     act.value = which;

@@ -20,14 +20,14 @@ type Session = ResponseOf<'ProjectService', 'listSessions'>['sessions'][number];
 const POLL_SECONDS = 30;
 
 export function Sessions(): VNode {
-  const asked = useSignal<Session | undefined>(undefined);
+  const requested = useSignal<Session | undefined>(undefined);
   const end = useMutation('ProjectService', 'endSession');
   const list = useLoaded(
     'sessions',
     (options) => read('ProjectService', 'listSessions', {}, options),
     POLL_SECONDS,
   );
-  const { name = '', agent = '' } = asked.value ?? {};
+  const { name = '', agent = '' } = requested.value ?? {};
   return (
     <>
       <DataView of={list} lines={2}>
@@ -35,7 +35,7 @@ export function Sessions(): VNode {
           <Table
             label={texts.label}
             columns={columnsFor((session) => {
-              asked.value = session;
+              requested.value = session;
             })}
             // Most recent use first; users look for old sessions at the end.
             rows={sessions.toSorted((a, b) => Number(b.lastUsedUnix) - Number(a.lastUsedUnix))}
@@ -46,9 +46,9 @@ export function Sessions(): VNode {
       <p class="weak">{texts.lifetime}</p>
       <ConfirmDialog
         title={texts.endTitle(agentName(agent))}
-        isOpen={asked.value !== undefined}
+        isOpen={requested.value !== undefined}
         onClose={() => {
-          asked.value = undefined;
+          requested.value = undefined;
         }}
         action={texts.end}
         needs="VIEWER"

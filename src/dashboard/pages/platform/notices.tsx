@@ -15,7 +15,7 @@ import { pageTitles } from '../../layout/texts.ts';
 import { texts as shared } from '../../messages/en.ts';
 import { matchPath, pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
-import { shownText } from './notice-text.ts';
+import { displayedText } from './notice-text.ts';
 import { texts as all } from './project-texts.ts';
 
 type Notice = ResponseOf<'AlertService', 'listNotices'>['notices'][number];
@@ -79,7 +79,7 @@ function Line({ of: notice, project }: LineProps): VNode {
       <p class="incident-badges">
         <Badge tone={tone} text={word} /> <strong>{titles[kind] ?? kind}</strong>
       </p>
-      <Sentences all={shownText(text).split('\n')} />
+      <Sentences all={displayedText(text).split('\n')} />
       <p class="weak">
         <When of={notice} />
       </p>

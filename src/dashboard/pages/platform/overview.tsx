@@ -13,7 +13,7 @@ import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { Counts, type Overview } from './counts.tsx';
 import { FirstSteps } from './first-steps.tsx';
-import { shownText } from './notice-text.ts';
+import { displayedText } from './notice-text.ts';
 import { texts } from './texts.ts';
 import { WatchedVms } from './watched-vms.tsx';
 import { WorstIncidents } from './worst-incidents.tsx';
@@ -141,7 +141,7 @@ function Notices({ project }: { readonly project: string }): VNode {
           <ul class="plain-list">
             {notices.map(({ name, text, raisedUnix }) => (
               <li key={name}>
-                {shownText(text)}{' '}
+                {displayedText(text)}{' '}
                 <span class="weak">
                   <Age ms={msOf(raisedUnix)} />
                 </span>
