@@ -217,8 +217,8 @@ async function recordWrongCode(
 /** Compares digests in constant time. */
 function isCodeOf(row: Instance<'ciVerification'>, codeHash: string): boolean {
   const stored = Buffer.from(row.context.codeHash, 'hex');
-  const shown = Buffer.from(codeHash, 'hex');
-  return stored.length === shown.length && timingSafeEqual(stored, shown);
+  const presented = Buffer.from(codeHash, 'hex');
+  return stored.length === presented.length && timingSafeEqual(stored, presented);
 }
 
 function unknownCode(): Refusal {

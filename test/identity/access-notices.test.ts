@@ -7,11 +7,11 @@ import t from 'tap';
 import {
   type AccessMatter,
   type AccessNotice,
+  displayedTo,
   KEPT,
   LISTED_MAX,
   recordAccessChange,
   sentencesOf,
-  shownTo,
 } from '../../actors/identity/access-notices.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { startWorld, tester } from '../support/host-in-memory.ts';
@@ -81,17 +81,17 @@ t.test(
     const [notice, ...others] = noticesOf(host);
     if (!notice) throw new Error('There is no notice');
     t.same(others, []);
-    const shown = shownTo(notice, OWNER);
-    const sentences = shown ? sentencesOf(shown) : [];
+    const displayed = displayedTo(notice, OWNER);
+    const sentences = displayed ? sentencesOf(displayed) : [];
     t.equal(sentences.length, LISTED_MAX + 1);
     t.equal(sentences.at(-1), '80 further changes');
-    const bobs = shownTo(notice, { member: 'bob', isOwner: false });
+    const bobs = displayedTo(notice, { member: 'bob', isOwner: false });
     t.same(
       bobs && sentencesOf(bobs),
       ['Some further changes'],
       'every member who is affected is notified',
     );
-    t.equal(shownTo(notice, { member: 'eve', isOwner: false }), undefined);
+    t.equal(displayedTo(notice, { member: 'eve', isOwner: false }), undefined);
   },
 );
 

@@ -100,7 +100,7 @@ function Members({ members, isWhole, own, list }: MembersProps): VNode {
         keyOf={({ name }) => name}
         rowCount={isWhole ? members.length : -1}
       />
-      {asked !== undefined && (
+      {requested !== undefined && (
         <>
           <ChangeRole {...dialog(asked.member, asked.kind === 'role')} />
           <RemoveMember {...dialog(asked.member, asked.kind === 'remove')} />

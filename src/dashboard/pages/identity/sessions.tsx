@@ -24,7 +24,7 @@ export function Sessions(): VNode {
     (options) => read('ProjectService', 'listSessions', {}, options),
     POLL_SECONDS,
   );
-  const { name = '', agent = '' } = asked.value ?? {};
+  const { name = '', agent = '' } = requested.value ?? {};
   return (
     <>
       <DataView of={list} lines={2}>
