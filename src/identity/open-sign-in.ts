@@ -9,9 +9,11 @@ import { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { RoomBase } from '../platform/room-base.ts';
 import { ConfigError } from '../platform/settings/config.ts';
+import { createAccountLinks } from './sign-in/account-link.ts';
+import type { AuthRoutesDeps } from './sign-in/auth-scope.ts';
 import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
 import { createLoginStates } from './sign-in/login-state.ts';
-import { type AuthRoutesDeps, addAuthRoutes } from './sign-in/routes.ts';
+import { addAuthRoutes } from './sign-in/routes.ts';
 import { createRotateCookie, type RotateCookie } from './sign-in/session-cookie.ts';
 
 export interface SignInParts {
@@ -37,6 +39,7 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
   const mail = openMail(base);
   const provider = openProvider(base);
   const loginStates = createLoginStates(deriveKey('login state'), clock);
+  const accountLinks = createAccountLinks(deriveKey('account link'), clock);
   return {
     rotateCookie,
     mail,
@@ -48,6 +51,7 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
         mail,
         provider,
         loginStates,
+        accountLinks,
         clock,
         random,
         log,
@@ -67,7 +71,7 @@ function openMail({ settings, clock, log, metrics, closers }: SignInParts['base'
 }
 
 function openProvider({ settings, clock }: SignInParts['base']): IdentityProvider | undefined {
-  const { oidcIssuer, oidcClientId, oidcClientSecretFile } = settings;
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
   if (oidcIssuer === null || oidcClientId === null) return undefined;
   const clientSecret =
     oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
@@ -75,6 +79,7 @@ function openProvider({ settings, clock }: SignInParts['base']): IdentityProvide
     issuer: oidcIssuer,
     clientId: oidcClientId,
     clientSecret,
+    trustsEmail: oidcTrustEmail,
     clock,
   });
 }

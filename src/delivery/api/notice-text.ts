@@ -1,4 +1,4 @@
-/** The display text of a notice. Pure. */
+/** The display text of a notice, for the command line and the dashboard. Pure. */
 
 /**
  * Removes resource names in brackets after a display name; they can be found in the audit trail. A
