@@ -23,7 +23,7 @@ import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
@@ -124,7 +124,7 @@ async function openSources({
     const intervalMs = settings.sampleIntervalSeconds * 1000;
     const fileSystems = settings.libvirtFilesystems;
     const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });
-    sources.push({ source, words: `the libvirt domains at ${shownUrl(uri)}` });
+    sources.push({ source, words: `the libvirt domains at ${redactedUrl(uri)}` });
   }
   return sources;
 }

@@ -254,8 +254,8 @@ t.test('a command repeated under the same request id gets the same answer', asyn
     const { id, first, again } = await twice(...words);
     t.match(JSON.parse(first.stdout), { secretAvailable: true, link: /^https:/ });
     t.equal(again.code, 1);
-    const { link: _, secretAvailable: __, ...shown } = JSON.parse(first.stdout);
-    t.same(JSON.parse(again.stdout), { ...shown, link: '', secretAvailable: false });
+    const { link: _, secretAvailable: __, ...displayed } = JSON.parse(first.stdout);
+    t.same(JSON.parse(again.stdout), { ...displayed, link: '', secretAvailable: false });
     t.match(
       again.stderr,
       /The secret was in an earlier response and cannot be shown again\..*another/s,
@@ -327,8 +327,8 @@ t.test('changes outside of projects are in the audit that the operator reads', a
 
 t.test('an unanswered command is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
-  const cut = createServer((asked, response) => {
-    asked.resume();
+  const cut = createServer((requested, response) => {
+    requested.resume();
     response.writeHead(200).write('{"progress":1}\n', () => response.destroy());
   });
   cut.listen(join(folder, 'admin.sock'));

@@ -121,8 +121,8 @@ t.test('svc alerts', async (t) => {
     const made = await svc(...low, '--for', '1h', '--all-vms', '--json');
     const rule = made.json.name.split('/').pop();
     const known = async () => (await svc('alerts', 'instances', '--rule', rule)).stdout;
-    const shown = /^Low +One +SUSTAINING .* never fired/m;
-    await until('it sustains', async () => shown.test(await known()) || undefined);
+    const displayed = /^Low +One +SUSTAINING .* never fired/m;
+    await until('it sustains', async () => displayed.test(await known()) || undefined);
     t.match(await known(), / OBSERVED +1\.54205 /, 'rounded for people');
     const of = ['--rule', rule, '--vm', 'vm-1'];
     const kept = await svc('alerts', 'instance', ...of);

@@ -334,7 +334,8 @@ t.test('with any names, a mail has one subject line and no markup from names', a
   const property = fc.property(names, (name) => {
     const { subject, html, text } = renderLetter(messageNamed(name));
     // Lines of a runbook stay separate, and long words are broken.
-    const tagsOf = (shown: string) => shown.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
+    const tagsOf = (displayed: string) =>
+      displayed.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
     const known = tagsOf(renderLetter(messageNamed('x')).html);
     const tags = tagsOf(html);
     return (

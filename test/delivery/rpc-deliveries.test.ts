@@ -21,9 +21,15 @@ async function withDestinations(world: RpcWorld) {
     by,
     decide(draft) {
       const { at } = draft;
-      const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+      const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
       const destination = (id: string, kind: DestinationKind) =>
-        draft.start('destination', id, { at, project: 'demo', kind, displayName: id, ...shown });
+        draft.start('destination', id, {
+          at,
+          project: 'demo',
+          kind,
+          displayName: id,
+          ...displayed,
+        });
       destination('dst_hook', 'webhook');
       destination('dst_mail', 'email');
       const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' } as const;
@@ -119,9 +125,9 @@ t.test('Deliveries', async (t) => {
     'API-30: recipients and answers are hidden from callers without write access',
     async (t) => {
       t.match(await get(mail), { recipient: 'ann@example.com' });
-      const shown = await get(mail, world.keys.read);
-      t.match(shown, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
-      t.notMatch(JSON.stringify([shown, await list({}, world.keys.read)]), /ann@|busy/);
+      const displayed = await get(mail, world.keys.read);
+      t.match(displayed, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
+      t.notMatch(JSON.stringify([displayed, await list({}, world.keys.read)]), /ann@|busy/);
       t.match(JSON.stringify(await list()), /ann@example\.com/);
       t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
     },

@@ -31,8 +31,8 @@ const VM = 'vm-1';
 
 let requests = 0;
 const request = () => ({ scope: operator.name, id: `r${++requests}`, fingerprint: 'restored' });
-const restore = (host: Pick<Host, 'submit' | 'view' | 'projects'>, asked = request()) =>
-  restored(host, { by: operator, request: asked });
+const restore = (host: Pick<Host, 'submit' | 'view' | 'projects'>, requested = request()) =>
+  restored(host, { by: operator, request: requested });
 
 /** Steps before and after the backup. */
 async function fill(world: World, sessions: number) {

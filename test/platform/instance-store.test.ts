@@ -415,14 +415,14 @@ t.test('a rewritten record has its new body and its new position in the list', (
 
 t.test('API-34: rare incidents among 9,019 are one page, also under two filters', (t) => {
   const { store, apply } = createChain(t);
-  const shown = { acknowledged: null, snoozedUntilMs: null };
+  const displayed = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
     const facts = {
       state: 'FIRING',
       severity: 'INFO',
       rule: `r${i % 2}`,
       vm: `vm-${i}`,
-      ...shown,
+      ...displayed,
     };
     const sort = String(i).padStart(6, '0');
     return { kind: 'incident', id: `i${i}`, sort, body: { ...facts, ...fields } };

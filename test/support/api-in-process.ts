@@ -397,7 +397,7 @@ function openIngest(
   const limits = new ProjectLimitsReader(host);
   const newest = (project: string, vm: string) => newestReport(history.newest(project, vm));
   const registry = new VmRegistry({ host, clock, limits, newest, datacenter: 'DC-1' });
-  const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
+  const bounds = testBounds(clock, (tenant) => limits.of(tenant.replace(/^projects\//, '')));
   const ingestLimits = new IngestLimits(registry, { limits, memory: history });
   const writer = new PartitionWriter({ stream, clock });
   const clocks = new ClockNotes();

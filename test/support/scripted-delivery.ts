@@ -292,8 +292,8 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
     by,
     decide(draft) {
       const { at } = draft;
-      const shown = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
-      const named = { kind: 'email', displayName: 'Mail', ...shown } as const;
+      const displayed = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
+      const named = { kind: 'email', displayName: 'Mail', ...displayed } as const;
       draft.start('destination', destination, { at, project, ...named });
       for (const id of ids) {
         const address = `${id}@example.com`;

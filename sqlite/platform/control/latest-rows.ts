@@ -51,8 +51,8 @@ export class LatestRows {
       instances: (machine, options) => {
         const changes = this.#changes.get(`${project} ${machine}`) ?? 0;
         const { limit, after, descending, final, owner, incident } = options;
-        const asked = JSON.stringify([limit, after, descending, final, owner, incident]);
-        const key = `${keyOf(project, machine, asked)} ${changes}`;
+        const requested = JSON.stringify([limit, after, descending, final, owner, incident]);
+        const key = `${keyOf(project, machine, requested)} ${changes}`;
         const known = this.#lists.get(key);
         if (known) return known;
         const page = view.instances(machine, options);

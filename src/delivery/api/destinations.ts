@@ -291,9 +291,9 @@ function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>
   if (last) message.lastDelivery = lastDeliveryMessage(last);
   const kept = destinationOf(row).lastError;
   const newest = last && lastErrorOf(last);
-  const shown = kept && newest ? (newest.atMs > kept.atMs ? newest : kept) : (newest ?? kept);
-  if (shown) {
-    const { atMs, error } = shown;
+  const displayed = kept && newest ? (newest.atMs > kept.atMs ? newest : kept) : (newest ?? kept);
+  if (displayed) {
+    const { atMs, error } = displayed;
     message.lastError = create(LastErrorSchema, { atUnix: unixSeconds(atMs), error });
   }
   return message;

@@ -156,15 +156,15 @@ class Verifier {
   async session(
     { people, readCookie, origin }: SessionPorts,
     cookie: string,
-    shownOrigin: string | undefined,
+    requestOrigin: string | undefined,
   ): Promise<HumanPrincipal> {
     assertVouching(this.#options);
     const own = origin();
     const secret = readCookie(cookie, own);
     // Other cookies of the host identify no one.
-    if (secret === undefined) throw nothingShown();
-    if (shownOrigin !== own) {
-      const seen = shownOrigin === undefined ? 'none' : `"${shownOrigin.slice(0, 100)}"`;
+    if (secret === undefined) throw missingCredential();
+    if (requestOrigin !== own) {
+      const seen = requestOrigin === undefined ? 'none' : `"${requestOrigin.slice(0, 100)}"`;
       const message = `A session requires the header "Origin: ${own}", not ${seen}`;
       throw new Refusal('MISSING_CREDENTIAL', message);
     }
@@ -177,7 +177,7 @@ class Verifier {
 /** The bearer token of a header. Throws a `Refusal`: MISSING_CREDENTIAL, MALFORMED_CREDENTIAL. */
 function bearerOf(authorization: string | undefined): string {
   if (authorization === undefined || authorization === '') {
-    throw nothingShown();
+    throw missingCredential();
   }
   const text = BEARER.exec(authorization)?.[1];
   if (text === undefined) {
@@ -189,7 +189,7 @@ function bearerOf(authorization: string | undefined): string {
   return text;
 }
 
-function nothingShown(): Refusal {
+function missingCredential(): Refusal {
   return new Refusal(
     'MISSING_CREDENTIAL',
     'The request has no Authorization header: send "Authorization: Bearer <key>"',

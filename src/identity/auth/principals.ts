@@ -139,8 +139,10 @@ export function resolveSession(
     expiresMs,
     memberOf: (project) => {
       const member = memberIdOf(project, person);
-      const place = rows.find('membership', project, member);
-      return place?.value === 'active' ? { member, role: place.context.role as Role } : undefined;
+      const membership = rows.find('membership', project, member);
+      return membership?.value === 'active'
+        ? { member, role: membership.context.role as Role }
+        : undefined;
     },
   };
 }

@@ -272,10 +272,10 @@ export function takeOver(instance: Instance): void {
   const before = instance.reported?.incidents ?? [];
   const seen = before.filter((one) => one.firedMs <= recoveredMs && firedMs <= one.recoveredMs);
   // The log can disprove only firings that it shows itself.
-  const isShown = isAge
+  const isInLog = isAge
     ? instance.buffer.rows.some(({ row }) => row.observedMs <= firedMs)
     : seen.some((one) => one.firedMs === firedMs);
-  const corrected = decided.corrected === true || !isShown;
+  const corrected = decided.corrected === true || !isInLog;
   instance.reported = {
     incidents: [
       ...before.filter((one) => one.recoveredMs < startedMs),

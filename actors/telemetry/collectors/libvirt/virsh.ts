@@ -3,7 +3,7 @@
  * every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { shownUrl, withoutLogins } from '../../../../streams/platform/shown-url.ts';
+import { redactedUrl, withoutLogins } from '../../../../streams/platform/redacted-url.ts';
 import type { SourceFault } from '../collector.ts';
 import type { CommandOutcome, RunCommand } from '../command.ts';
 
@@ -61,7 +61,7 @@ export function complaintOf(
     .split(/\s*\n\s*/)
     .join(': ');
   if (outcome.code === 0 && said === '') return undefined;
-  const where = `libvirt at ${shownUrl(libvirt.uri)}`;
+  const where = `libvirt at ${redactedUrl(libvirt.uri)}`;
   const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
   if (/permission denied|access denied|authentication|read only access/i.test(said)) {
     const message = `${where} denies access to this user: ${text}; see docs/sources.md`;
