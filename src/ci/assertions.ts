@@ -246,8 +246,11 @@ const QUOTED_LENGTH_MAX = 200;
 
 /** Text of an unverified token, without a login, line breaks and control characters. */
 function quoted(text: string): string {
-  const shown = redactedUrl(text.slice(0, QUOTED_LENGTH_MAX)).replace(/[^\x20-\x7e]|["\\]/g, '?');
-  return `"${shown}${text.length > QUOTED_LENGTH_MAX ? '...' : ''}"`;
+  const displayed = redactedUrl(text.slice(0, QUOTED_LENGTH_MAX)).replace(
+    /[^\x20-\x7e]|["\\]/g,
+    '?',
+  );
+  return `"${displayed}${text.length > QUOTED_LENGTH_MAX ? '...' : ''}"`;
 }
 
 /** Seconds since 1970. */

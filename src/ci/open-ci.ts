@@ -34,7 +34,7 @@ export function openCi(parts: CiParts): Pick<CiDeps, 'ci' | 'issuerKind'> {
     'Exchanges of CI identities by outcome',
     ['outcome'],
   );
-  const unnoted = metrics.counter(
+  const unrecorded = metrics.counter(
     'svc_ci_refusals_unnoted_total',
     'Rejected exchanges that could not be recorded',
   );
@@ -58,7 +58,7 @@ export function openCi(parts: CiParts): Pick<CiDeps, 'ci' | 'issuerKind'> {
     count: (outcome) => exchanges.inc({ outcome }),
     countWrongCode: (outcome) => wrongCodes.inc({ outcome }),
     onLost(refusals, error) {
-      unnoted.inc(refusals);
+      unrecorded.inc(refusals);
       log.error({ err: error, part: 'ci', refusals }, 'Rejected exchanges could not be recorded');
     },
   });

@@ -68,7 +68,7 @@ export async function openIdentity({ base, storage, host, origin }: IdentityPart
   const repairs = { host, ownership, clock, log };
   closers.add('account ends', keepFinishingAccounts(repairs));
   closers.add('claim marks', keepMarkingClaims(repairs));
-  closers.add('leak notices', keepNotingLeaks(repairs));
+  closers.add('leak notices', keepRecordingLeaks(repairs));
   const leaks = createLeakReports({ host, clock, tokens, metrics, log });
   return {
     ...identities,
@@ -161,7 +161,7 @@ function keepMarkingClaims(
 }
 
 /** Notifies projects of a leaked session that a crash left unreported. */
-function keepNotingLeaks(
+function keepRecordingLeaks(
   options: RepairOptions<Pick<Host, 'submit' | 'view' | 'findInstancesOf'>>,
 ): () => Promise<void> {
   return keepRepairing(options, {

@@ -57,7 +57,7 @@ export function openIngest({ base, storage, vms, projectLimits, rates }: IngestP
     clock,
     onLeftOut: (reason, count) => leftOut.inc({ reason }, count),
   });
-  const ingest = refusedReadings.noting(readings.noting(plain));
+  const ingest = refusedReadings.recording(readings.recording(plain));
   const { sources } = registry;
   return { ingest, ingestLimits, clocks, readings, refusedReadings, sources };
 }

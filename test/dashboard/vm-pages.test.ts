@@ -11,7 +11,7 @@ import {
 } from '../../src/dashboard/pages/platform/steps.ts';
 import { metricGroups } from '../../src/dashboard/pages/vms/metric-groups.ts';
 import { parseSort, sortVms, toggledSort } from '../../src/dashboard/pages/vms/sort.ts';
-import { shownText } from '../../src/delivery/api/notice-text.ts';
+import { displayedText } from '../../src/delivery/api/notice-text.ts';
 
 const nothing: StepFacts = {
   liveVms: undefined,

@@ -60,7 +60,7 @@ export class Watches {
   #check(watch: Watch): void {
     this.#forgetRows(watch);
     try {
-      const { answer, rows } = this.#identities.noting(watch.check);
+      const { answer, rows } = this.#identities.recording(watch.check);
       watch.rows = rows;
       watch.endsMs = answer;
     } catch (error) {

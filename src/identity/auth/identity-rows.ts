@@ -39,7 +39,7 @@ export type RowKey = string;
 export class IdentityRows {
   readonly #host: Pick<Host, 'view' | 'findInstance'>;
   readonly #rows = new BoundedCache<RowKey, StoredInstance>(ROWS_MAX);
-  #noted: Set<RowKey> | undefined;
+  #recorded: Set<RowKey> | undefined;
 
   constructor(host: Pick<Host, 'view' | 'findInstance'>) {
     this.#host = host;
@@ -48,7 +48,7 @@ export class IdentityRows {
   /** The current row. Missing rows are not cached. */
   find<M extends AccessMachine>(machine: M, project: string, id: string): Instance<M> | undefined {
     const key = rowKey(machine, project, id);
-    this.#noted?.add(key);
+    this.#recorded?.add(key);
     const kept = this.#rows.get(key);
     // The key names the machine.
     if (kept) return kept as Instance<M>;
@@ -70,13 +70,13 @@ export class IdentityRows {
   }
 
   /** Result of `read`, with the keys of all rows that it read. */
-  noting<T>(read: () => T): { readonly answer: T; readonly rows: ReadonlySet<RowKey> } {
+  recording<T>(read: () => T): { readonly answer: T; readonly rows: ReadonlySet<RowKey> } {
     const rows = new Set<RowKey>();
-    this.#noted = rows;
+    this.#recorded = rows;
     try {
       return { answer: read(), rows };
     } finally {
-      this.#noted = undefined;
+      this.#recorded = undefined;
     }
   }
 
