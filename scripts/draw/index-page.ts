@@ -18,7 +18,7 @@ export function renderIndex(definitions: readonly MachineDefinition[]): string {
     '## How to read the pictures',
     '',
     '- A black dot leads to the state entered first; a double frame is a final state, which has no exits.',
-    '- An arrow has the event, and in brackets the condition (its guard) under which it is taken.',
+    '- An arrow has the event, and in brackets the condition (its guard) under which it is taken, in words.',
     '  If the same event has several arrows, the first one whose guard holds is taken.',
     '- `after x` is a timer: it starts when the state is entered and ends when it is left.',
     '- An event written inside a state changes data and leaves the state as it is.',

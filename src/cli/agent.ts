@@ -13,7 +13,7 @@ import { bufferFolder, startAgent } from '../vms/agent/agent.ts';
 import { type StoredEnrolment, thisMachine, writeEnrolment } from '../vms/agent/enrolment-file.ts';
 import { type BufferStats, RowBuffer } from '../vms/agent/row-buffer.ts';
 import { type AgentStatus, readStatus, statusPath } from '../vms/agent/status-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import { Fault, NoAnswer, UsageError } from './client/faults.ts';
 import { facts, json, localTime } from './client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
@@ -201,24 +201,28 @@ function enrolledText(
   ]);
 }
 
-export const agentCommand = family(
-  'agent',
-  'Monitor this VM from inside the guest',
-  [
-    enrolAction,
-    agent.installAction(`
+export const agentCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'agent',
+    'Monitor this VM from inside the guest',
+    [
+      enrolAction,
+      agent.installAction(`
 Run it again after moving the program: the unit holds its path. You can enrol before or after
 this: the unit waits for the enrolment. Start it then with "systemctl restart svc-agent".
 `),
-    runAction,
-    statusAction,
-    agent.unenrolAction((enrolment) => {
-      const vm = enrolment?.vmName ?? 'the VM';
-      return `To invalidate the key everywhere, unenrol ${vm} in its project too`;
-    }),
-  ],
-  `
+      runAction,
+      statusAction,
+      agent.unenrolAction((enrolment) => {
+        const vm = enrolment?.vmName ?? 'the VM';
+        return `To invalidate the key everywhere, unenrol ${vm} in its project too`;
+      }),
+    ],
+    `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor
 can see, and nothing else. Enrol the VM in its project first: the answer has the token.
 `,
-);
+  ),
+};

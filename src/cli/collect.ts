@@ -17,7 +17,7 @@ import {
   startCollect,
 } from '../vms/collect/collect.ts';
 import { readMapping } from '../vms/collect/mapping-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { EXIT_DENIED, Fault, UsageError } from './client/faults.ts';
 import { facts, json, localTime, table } from './client/output.ts';
@@ -270,24 +270,27 @@ function timeOf(ms: number | undefined): string {
   return ms === undefined ? '-' : localTime(Math.floor(ms / 1000));
 }
 
-export const collectCommand = family(
-  'collect',
-  'Collect from many libvirt hosts into many projects',
-  [
-    checkAction,
-    enrolAction,
-    collector.installAction(`
+export const collectCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'collect',
+    'Collect from many libvirt hosts into many projects',
+    [
+      checkAction,
+      enrolAction,
+      collector.installAction(`
 Run it again after moving the program: the unit holds its path. The unit waits for the enrolment, and
 stops if the mapping is invalid: fix it and run "systemctl restart svc-collect". Keys for qemu+ssh belong in
 /var/lib/svc-collect/.ssh. For users who may read libvirt, see docs/sources.md.
 `),
-    runAction,
-    statusAction,
-    collector.unenrolAction(
-      () => 'Elsewhere the key stays valid until revoked: svc admin collector-key revoke ID',
-    ),
-  ],
-  `
+      runAction,
+      statusAction,
+      collector.unenrolAction(
+        () => 'Elsewhere the key stays valid until revoked: svc admin collector-key revoke ID',
+      ),
+    ],
+    `
 A mapping says which libvirts are read, and which domain belongs to which project:
   source qemu+ssh://monitor@host-a/system
   uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
@@ -295,4 +298,5 @@ A mapping says which libvirts are read, and which domain belongs to which projec
   metadata urn:svc:project
 The first rule that fits decides. docs/operations/collect.md has all of it.
 `,
-);
+  ),
+};

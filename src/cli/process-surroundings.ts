@@ -1,6 +1,6 @@
 /** The environment of a command that runs as its own process. */
 import { standardErrorLines } from '../platform/log.ts';
-import type { StopSignal, Surroundings } from './command.ts';
+import { EXIT_FAULT, type StopSignal, type Surroundings } from './command.ts';
 
 export function processSurroundings(): Surroundings {
   return {
@@ -18,6 +18,26 @@ export function processSurroundings(): Surroundings {
         for (const signal of signals) process.off(signal, listener);
       };
     },
+    onReaderGone: watchOutput(),
     exitNow: (code) => process.exit(code),
   };
+}
+
+/**
+ * Handles failed writes, which otherwise end the process with a stack. A reader that has exited is
+ * not a fault, and a full disk is one that a sentence describes.
+ */
+function watchOutput(): NonNullable<Surroundings['onReaderGone']> {
+  const listeners: (() => void)[] = [];
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') {
+      for (const listener of listeners) listener();
+      return;
+    }
+    process.stderr.write(`Standard output could not be written: ${error.message}\n`);
+    process.exit(EXIT_FAULT);
+  });
+  // Nothing is left to report to.
+  process.stderr.on('error', () => {});
+  return (listener) => void listeners.push(listener);
 }

@@ -118,18 +118,23 @@ export async function runCommand(
   args: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
+  let exitCode: number = EXIT_OK;
+  if (!command.outlivesReader) {
+    surroundings.onReaderGone?.(() => surroundings.exitNow(exitCode));
+  }
   // Arguments after `--` belong to another command with its own help.
   if (beforeDashes(args).some((arg) => arg === '--help' || arg === '-h')) {
     surroundings.stdout(helpText(command, args[0]));
     return EXIT_OK;
   }
   try {
-    return await command.run(args, surroundings);
+    exitCode = await command.run(args, surroundings);
   } catch (error) {
     const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
     surroundings.stderr(`svc ${command.name} failed unexpectedly: ${withoutLogins(cause)}\n`);
-    return EXIT_FAULT;
+    exitCode = EXIT_FAULT;
   }
+  return exitCode;
 }
 
 /** `svc --help` and `svc --version` run the commands of that name. */

@@ -22,7 +22,7 @@ import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream
 import { systemRandom } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
 import { tries } from '../support/tries.ts';
 
 const key = new Uint8Array(32).fill(1);
@@ -221,7 +221,7 @@ t.test('members on an embedded stream', async (t) => {
   t.same(faults, []);
 });
 
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(`members on ${version}`, { ...needs(version) }, async (t) => {
     const where = folder(t);
     const server = await startNatsServer({ program: componentPath(version), folder: where });

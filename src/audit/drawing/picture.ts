@@ -180,6 +180,9 @@ export function pictureOf(layout: Layout, { marking, isRecomputed, now }: Marks)
       // Lines before labels, so that a label's background hides the lines that cross it.
       ...arrows.flatMap((arrow) => labelShapes(arrow, isTaken)),
       ...states.flatMap(({ id, box }) => (box && current.has(id) ? [tagShape(box, now)] : [])),
+      ...states.flatMap(({ id, box }) =>
+        box && visited.has(id) && !active.has(id) ? [passedShape(box)] : [],
+      ),
     ],
   };
 }
@@ -207,12 +210,6 @@ function stateShapes(state: LayoutState, mark: StateMark, taken: ReadonlySet<str
   if (kind === 'FINAL') {
     const look = { class: 'inner', rx: 5, fill: 'none', stroke: SOFT };
     shapes.push(shape('rect', { ...inset(box, 4), ...look }));
-  }
-  if (mark.isVisited && !mark.isActive) {
-    const tick = `M${x + 5} ${y + 17}l3 3.5 5-8`;
-    shapes.push(
-      shape('path', { class: 'tick', d: tick, fill: 'none', stroke: MARK, 'stroke-width': 2 }),
-    );
   }
   const look = { 'font-size': NAME_SIZE, 'font-weight': mark.isActive ? 700 : 600 };
   const middle = { x: x + width / 2, y: y + 22, 'text-anchor': 'middle' };
@@ -324,5 +321,17 @@ function tagShape(box: Box, text: string): Shape {
   return shape('g', { class: 'now-tag' }, [
     shape('rect', { x, y, ...size, fill: MARK }),
     shape('text', { ...middle, ...look }, [text]),
+  ]);
+}
+
+/** Radius of the mark of an earlier state, px. */
+const PASSED_RADIUS = 8;
+
+/** On the corner of the border, where the state has no text, however long its name is. */
+function passedShape({ x, y }: Box): Shape {
+  const tick = { d: `M${x - 4} ${y}l3 3.5 5-8`, fill: 'none', stroke: MARK, 'stroke-width': 2 };
+  return shape('g', { class: 'passed-tag' }, [
+    shape('circle', { class: 'paper', cx: x, cy: y, r: PASSED_RADIUS, fill: PAPER, stroke: MARK }),
+    shape('path', { class: 'tick', ...tick }),
   ]);
 }

@@ -256,8 +256,8 @@ t.test(
 );
 
 t.test('TEN-17: load and storage of one project take nothing from another', async (t) => {
-  const slow = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
-  const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.05' })}`;
+  const slow = `sum_over_time((${'sin('.repeat(60)}vector(time())${')'.repeat(60)})[1d:1s])`;
+  const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.01' })}`;
   // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const theirs = Array.from({ length: 250 }, () => {
     return tenants.shared.send(path, { project: 'other', key: tenants.otherKey });

@@ -148,11 +148,13 @@ function scrapeConfiguration(url: string): string {
     honor_timestamps: true
     track_timestamps_staleness: true
     authorization:
+      type: Bearer
       credentials_file: /etc/prometheus/vm-monitoring.key
     http_sd_configs:
       - url: ${url}
         refresh_interval: 60s
         authorization:
+          type: Bearer
           credentials_file: /etc/prometheus/vm-monitoring.key
 `;
 }

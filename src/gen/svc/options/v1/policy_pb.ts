@@ -43,7 +43,8 @@ export type Policy = Message<"svc.options.v1.Policy"> & {
 
   /**
    * true: unknown fields of the request are refused although nothing changes. For methods that
-   * compute from a spec: a misspelt field would be computed as absent.
+   * select or compute: a misspelt field would be read as absent. Every read whose request has more
+   * than a name is strict.
    *
    * @generated from field: bool strict = 4;
    */

@@ -13,9 +13,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PrometheusDriver } from 'prometheus-query';
 import t, { type Test } from 'tap';
-import { componentPath, needs } from '../support/components.ts';
-import { reservePort } from '../support/places.ts';
-import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { reservePort } from '../../support/places.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
 // The editor is CommonJS, and has to share one copy of CodeMirror.
 const require = createRequire(import.meta.url);
