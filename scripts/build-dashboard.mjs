@@ -116,6 +116,7 @@ const SHARED = [
   'src/audit/drawing/picture.ts',
   'src/delivery/api/notice-text.ts',
   'src/delivery/notify/kind-words.ts',
+  'src/platform/time-text.ts',
 ];
 
 /**

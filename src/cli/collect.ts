@@ -105,13 +105,16 @@ async function readKey(context: ActionContext): Promise<string> {
   throw new UsageError('The collector key is missing or incomplete', hint);
 }
 
-/** Writes nothing to a project that no key covers: the error tells whether the key is valid. */
+/** Reasons of the service for a project that a valid key does not cover. */
+const BEYOND_KEY: ReadonlySet<string> = new Set(['PROJECT_BOUNDARY', 'NOT_FOUND']);
+
+/** Writes nothing to a project that no key covers: the reason tells whether the key is valid. */
 async function tryKey({ ports }: ActionContext, endpoint: string, key: string): Promise<void> {
   const as = { endpoint, key, projectName: 'projects/svc-collect-enrolment', vmName: '' };
   const batch = { id: '', rows: [] };
   const outcome = await createSender(ports.clock)(as, batch, new AbortController().signal);
   if (outcome.kind === 'stored') return;
-  if (/^(PROJECT_BOUNDARY|NOT_FOUND)\b/.test(outcome.message)) return;
+  if ('reason' in outcome && BEYOND_KEY.has(outcome.reason ?? '')) return;
   const exitCode = outcome.kind === 'denied' ? EXIT_DENIED : EXIT_FAULT;
   throw new Fault(`The key could not be tested: ${outcome.message}`, { exitCode });
 }

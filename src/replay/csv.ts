@@ -6,6 +6,7 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
+import { readTime } from '../platform/time-text.ts';
 
 /** A recording or trace that cannot be read. The message says where, and what to do. */
 export class UnreadableRecording extends Error {
@@ -272,14 +273,10 @@ function timeIn(text: string, where: string): number {
     return Math.round(number > SECONDS_MAX ? number : number * 1000);
   }
   // A time without a zone is UTC, because a replay must not depend on where it runs.
-  const iso = text.replace(' ', 'T');
-  const parsed = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(iso) ? iso : `${iso}Z`);
-  if (Number.isNaN(parsed)) {
-    throw new UnreadableRecording(
-      `${where}: ${JSON.stringify(text)} is neither a Unix nor an ISO time`,
-    );
-  }
-  return parsed;
+  const read = readTime(text, { zone: 'utc' });
+  if (read.kind === 'moment') return read.unixMs;
+  const problem = read.kind === 'refused' ? read.problem : 'it is neither a Unix nor an ISO time';
+  throw new UnreadableRecording(`${where}: ${JSON.stringify(text)} is not a time: ${problem}`);
 }
 
 /** undefined: an empty cell, or one that marks a missing number, is an absent reading. */

@@ -4,7 +4,7 @@
  * skips its tests with a reason; `SVC_TEST_REQUIRE` makes them fail instead (see `isRequired`).
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -61,6 +61,12 @@ const components = {
   curl: installed('curl', ['curl']),
   go: installed('go', ['go'], ['golang-go']),
   script: installed('script', ['script'], ['bsdutils']),
+  // A library that programs are started with: it shifts their calendar clock.
+  libfaketime: {
+    source: { kind: 'machine', packages: ['libfaketime'] },
+    find: () => globSync('/usr/lib/*/faketime/libfaketime.so.1')[0],
+    howToGet: `as root, run "${commandFor('libfaketime')}"`,
+  },
   strip: installed('strip', ['strip'], ['binutils']),
   dpkg: installed('dpkg', ['dpkg']),
   'systemd-analyze': installed('systemd-analyze', ['systemd-analyze'], ['systemd']),

@@ -138,7 +138,7 @@ export interface Picture {
   readonly paper: Shape;
   /** In the order of the layout. */
   readonly states: readonly { readonly state: LayoutState; readonly shapes: readonly Shape[] }[];
-  /** Above the states: starts, arrows, labels, and tags of the current states. */
+  /** Above the states: starts, arrows, labels, and tags of current and earlier states. */
   readonly above: readonly Shape[];
 }
 
@@ -329,9 +329,9 @@ const PASSED_RADIUS = 8;
 
 /** On the corner of the border, where the state has no text, however long its name is. */
 function passedShape({ x, y }: Box): Shape {
-  const tick = { d: `M${x - 4} ${y}l3 3.5 5-8`, fill: 'none', stroke: MARK, 'stroke-width': 2 };
+  const tick = `M${x - 4} ${y}l3 3.5 5-8`;
   return shape('g', { class: 'passed-tag' }, [
     shape('circle', { class: 'paper', cx: x, cy: y, r: PASSED_RADIUS, fill: PAPER, stroke: MARK }),
-    shape('path', { class: 'tick', ...tick }),
+    shape('path', { class: 'tick', d: tick, fill: 'none', stroke: MARK, 'stroke-width': 2 }),
   ]);
 }
