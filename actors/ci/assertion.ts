@@ -37,6 +37,8 @@ export interface WorkflowIdentity {
   readonly bound: ObservedClaims;
   /** Claims recorded for review and audit. */
   readonly recorded: ObservedClaims;
+  /** The platform's number of the run; null = the token does not have it. */
+  readonly run: string | null;
   /** Ids of the workflow's owner. If these match, a refusal may contain the expected values. */
   readonly ownerClaims: readonly string[];
   /** Names that belong to those ids. Another name under the same ids is a renaming. */

@@ -14,7 +14,13 @@ import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/
 import { checkLimit } from '../platform/project-limits.ts';
 import { RateLimiter } from '../platform/rate-limiter.ts';
 import { startTestDelivery } from './audience.ts';
-import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
+import {
+  committedRow,
+  destinationOf,
+  livingRow,
+  pausedNotice,
+  refusedNotice,
+} from './destination-rows.ts';
 import type {
   Changed,
   CreateDestination,
@@ -157,6 +163,7 @@ function retarget(
   }
   if (before.urlDigest === address.urlDigest) return { urlId: null, discarded: [], invited: [] };
   draft.send('destination', id, { type: 'retargeted', at: draft.at, ...address, by });
+  endNotice(draft, refusedNotice(id));
   return { urlId: address.urlId, discarded: [urlIdOf(id, before)], invited: [] };
 }
 
@@ -176,6 +183,7 @@ async function deleteDestination(
       removeRecipients(draft, recipientRows(draft, id), 'DESTINATION_DELETED');
       draft.send('destination', id, { type: 'deleted', at: draft.at, by: by.name });
       endNotice(draft, pausedNotice(id));
+      endNotice(draft, refusedNotice(id));
       endBounceNotice(draft, id);
       const secrets = context.secrets.map((secret) => secret.id);
       return { sealed: [...(context.kind === 'email' ? [] : [urlIdOf(id, context)]), ...secrets] };
@@ -243,6 +251,7 @@ function resume(deps: DestinationsDeps, act: OneDestination): Promise<Changed> {
     if (row.value !== 'paused') throw invalidState('The destination is not paused');
     draft.send('destination', act.id, { type: 'resumed', at: draft.at, by: act.by.name });
     endNotice(draft, pausedNotice(act.id));
+    endNotice(draft, refusedNotice(act.id));
   });
 }
 

@@ -186,13 +186,16 @@ function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices of lasting pauses and of access changes that have not been mailed to everyone yet. */
+/** Notices about destinations through which nothing arrives. */
+const BROKEN: ReadonlySet<string> = new Set(['DESTINATION_PAUSED', 'MESSAGES_REFUSED']);
+
+/** Notices of lasting pauses and rejections, and of access changes that have not been mailed to everyone yet. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   for (const { project, id, body } of itemsOf(PAGE, (page) => view.records('notice', page))) {
     const notice = body;
-    const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
-    if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
+    const isBroken = BROKEN.has(notice.kind) && notice.endedMs === null;
+    if (!isBroken && notice.kind !== 'ACCESS_CHANGED') continue;
     const { raisedMs } = notice;
     const { isOver, mailed, failed } = noticeMailsOf(view, id, raisedMs);
     if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });

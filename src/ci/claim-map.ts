@@ -24,6 +24,8 @@ export interface ClaimMap {
    * renaming.
    */
   readonly names: readonly string[];
+  /** The platform's number of the run, among `recorded`. Its author cannot choose it. */
+  readonly run: string;
   /** For review and audit. */
   readonly recorded: readonly string[];
   /** Recorded claims that `review` may bind too, with the condition. */
@@ -89,6 +91,7 @@ export function readIdentity(
     recorded: valuesOf(recorded, (claim) => recordedText(payload, claim)),
     ownerClaims: map.owner,
     nameClaims: map.names,
+    run: recordedText(payload, map.run),
     refused: [...missing(map, read), ...brokenRules(map, read)],
     warnings,
   };

@@ -20,6 +20,7 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { unlessAborted, withDeadline } from '../../streams/platform/deadline.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
+import { createConnector } from '../platform/http/connector.ts';
 import type { Log } from '../platform/log.ts';
 import type { Issuer } from '../platform/settings/ci-issuers.ts';
 
@@ -352,7 +353,7 @@ export interface KeyFetcher {
 
 export function createKeyFetcher(): KeyFetcher {
   const agent = new Agent({
-    connect: { timeout: CONNECT_MS },
+    connect: createConnector({ timeoutMs: CONNECT_MS }),
     connections: 1,
     maxHeaderSize: 16 * 1024,
     headersTimeout: IDLE_MS,

@@ -109,6 +109,8 @@ export interface AdminAction {
   };
   /** Path of the service's route. */
   readonly path: string;
+  /** Exit status of a fault of the service; default: 1. */
+  readonly exitOnFault?: number;
   /** True if it reads standard input to its end, for values that must not appear in an argument. */
   readonly readsInput?: boolean;
   /**

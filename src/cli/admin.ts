@@ -25,6 +25,7 @@ import {
   restoredActions,
   snapshotActions,
 } from './admin-actions.ts';
+import { bounceActions } from './bounce-action.ts';
 import { requestIdOption } from './client/action.ts';
 import { type Option, parseInput } from './client/arguments.ts';
 import { printable, printableLines, UsageError } from './client/faults.ts';
@@ -172,7 +173,7 @@ function reportFault(act: AdminAction, error: unknown, { stderr }: Surroundings)
     stderr(`${error.hint === undefined ? '' : `  ${error.hint}\n`}\n${actionHelp(act)}`);
     return EXIT_USAGE;
   }
-  return EXIT_FAULT;
+  return act.exitOnFault ?? EXIT_FAULT;
 }
 
 /** One line: `svc admin people list`. */
@@ -436,4 +437,5 @@ export const actions: readonly AdminAction[] = [
   ...snapshotActions,
   ...streamActions,
   ...memberActions,
+  ...bounceActions,
 ];

@@ -1,8 +1,12 @@
 /** The environment of a command that runs as its own process. */
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
+import { SEQUENTIAL_ATTEMPT_MS } from '../platform/http/dial.ts';
 import { standardErrorLines } from '../platform/log.ts';
 import { EXIT_FAULT, type StopSignal, type Surroundings } from './command.ts';
 
+/** Also sets how long Node tries each address of a host, for every connection of the process. */
 export function processSurroundings(): Surroundings {
+  setDefaultAutoSelectFamilyAttemptTimeout(SEQUENTIAL_ATTEMPT_MS);
   return {
     environment: process.env,
     stdout: (text) => void process.stdout.write(text),

@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
+import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
@@ -22,6 +23,7 @@ import type { Ownership } from '../../streams/platform/membership/membership.ts'
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from '../platform/closers.ts';
+import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
@@ -29,7 +31,6 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
-import type { Resolve } from './notify/http/guarded-agent.ts';
 import {
   createContents,
   openNotifier,
@@ -246,6 +247,8 @@ export interface DestinationParts
 
 export function openDestinations(parts: DestinationParts): {
   readonly destinations: Destinations;
+  /** The times at which failing destinations are tried again. */
+  readonly rests: DestinationRests;
   /** Adds the pages behind the links in mails. */
   addRecipientRoutes(app: FastifyInstance): Promise<void>;
 } {
@@ -261,8 +264,11 @@ export function openDestinations(parts: DestinationParts): {
   };
   const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
   const links = createRecipientLinks({ host, tokens });
+  const rests = new DestinationRests();
+  rests.follow(host);
   return {
     destinations: createDestinations(deps),
+    rests,
     addRecipientRoutes: (app) => addRecipientRoutes(app, { ...ports, links, codes }),
   };
 }

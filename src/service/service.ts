@@ -34,6 +34,7 @@ import { openAdminServer } from '../admin/admin-server.ts';
 import { auditRoutes, transitionRoutes } from '../admin/audit-routes.ts';
 import { backedUpStreams } from '../admin/backup/backed-up-streams.ts';
 import { backupRoutes } from '../admin/backup/backup-routes.ts';
+import { bounceRoutes } from '../admin/bounce-routes.ts';
 import { collectorRoutes } from '../admin/collector-routes.ts';
 import { historyRoutes } from '../admin/history-routes.ts';
 import { identityRoutes } from '../admin/identity-routes.ts';
@@ -165,6 +166,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   admin?.add(collectorRoutes({ ...base, ...api, ...rooms, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
+  admin?.add(bounceRoutes({ ...base, host }));
   admin?.add(snapshotRoutes(rooms.snapshots));
   admin?.add(projectLimitRoutes({ ...rooms, host }));
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
@@ -424,7 +426,7 @@ async function openApi(options: ApiOptions) {
   const serviceInfo = serviceInfoOf(settings);
   const parts = { ...options, ...identity, projectCreation, serviceInfo };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
-  const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
+  const { addRecipientRoutes, ...delivery } = options.delivery.openDestinations({
     origin,
     mail: identity.mail,
   });
@@ -439,7 +441,7 @@ async function openApi(options: ApiOptions) {
   const rpc = {
     ...parts,
     ...keylessCi,
-    destinations,
+    ...delivery,
     anonymousLimits,
     positions,
     ...openQueries({ ...options, pendingAlerts }),

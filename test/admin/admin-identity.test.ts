@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -427,3 +428,21 @@ t.test(
     t.equal((await withInput('a b', 'leaked')).code, 2);
   },
 );
+
+t.test('HOOK-26: svc admin bounce reads a mail that came back, for a pipe', async (t) => {
+  const { withInput } = await startAdmin(t);
+  const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
+  const outcome = async (mail: string) => {
+    const { code, stdout } = await withInput(mail, 'bounce');
+    t.equal(code, 0, 'the mail server keeps no mail that the service has read');
+    return stdout;
+  };
+  t.match(await outcome(postfix), /^Ignored: the mail was no notification of this service$/m);
+  t.match(
+    await outcome(postfix.replace('Status: 5.1.1', 'Status: 5.7.1')),
+    /not about the address/,
+  );
+  t.match(await outcome('Subject: Out of office\n\nI am away'), /^Ignored: the mail reports no/);
+  const away = await svc(['admin', 'bounce', '--data', dataFolder(t)], {}, postfix);
+  t.equal(away.code, 75, 'EX_TEMPFAIL: the mail server tries again');
+});

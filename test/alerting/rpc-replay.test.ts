@@ -414,7 +414,7 @@ t.test('API-37: each mail recipient is notified as the recheck allows', async (t
     one.body?.split('\n')[0],
   ]);
   t.same(seen.sort(), [
-    ['ada@example.com', 'SENT', '', 'Firing: CPU on vm-1'],
+    ['ada@example.com', 'SENT', '', 'Firing: vm-1: CPU'],
     ['bob@example.com', 'SUPPRESSED', 'RECIPIENT_NOT_VERIFIED', undefined],
     ['cy@example.com', 'SUPPRESSED', 'RECIPIENT_UNSUBSCRIBED', undefined],
     ['dan@example.com', 'SUPPRESSED', 'RECIPIENT_REMOVED', undefined],

@@ -13,12 +13,12 @@ import {
   createHttpExchange,
   type HttpExchangeDeps,
 } from '../../src/delivery/notify/http/exchange.ts';
-import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
 import {
   createWebhookSender,
   formatSecret,
   signatureHeaders,
 } from '../../src/delivery/notify/webhook/webhook.ts';
+import type { Resolve } from '../../src/platform/http/dial.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { codeBlock } from '../support/code-blocks.ts';
 

@@ -12,6 +12,7 @@ import { createMaintenanceWindows } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { createKeylessCi } from '../../actors/ci/exchange.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
+import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
@@ -434,7 +435,9 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
   const maintenance = createMaintenanceWindows(ports);
-  return { sealedValues, alerting, maintenance, destinations };
+  const rests = new DestinationRests();
+  rests.follow(ports.host);
+  return { sealedValues, alerting, maintenance, destinations, rests };
 }
 
 /** Collects every line of the log, for checks of what it must and must not contain. */

@@ -17,13 +17,8 @@ import { conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { DeliveryContext, DeliveryReason } from '../../../machines/delivery/delivery.ts';
 import type { RetireReason } from '../../../machines/platform/effects.ts';
-import {
-  condition,
-  duration,
-  oneLine,
-  quantity,
-  utcTime,
-} from '../../../streams/alerting/wording.ts';
+import { readingBeside } from '../../../streams/alerting/quantity.ts';
+import { condition, duration, oneLine, utcTime } from '../../../streams/alerting/wording.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
@@ -206,7 +201,9 @@ function stepSentence(
 ): Sentence | undefined {
   const event = String(step.type);
   const unit = metricCatalogue.get(incident.metricId)?.unit ?? '';
-  const read = typeof step.value === 'number' ? quantity(step.value, unit) : undefined;
+  const { threshold } = incident;
+  const read =
+    typeof step.value === 'number' ? readingBeside(step.value, threshold, unit) : undefined;
   const sentence = (detail: string, name = event): Sentence => ({ event: name, detail });
   switch (event) {
     case 'sustained':

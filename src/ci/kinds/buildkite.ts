@@ -25,6 +25,7 @@ export const buildkiteClaims: ClaimMap = {
   owner: ['organization_id', 'pipeline_id'],
   names: ['organization_slug', 'pipeline_slug'],
   nullable: ['step_key', 'build_tag', 'cluster_id'],
+  run: 'build_number',
   recorded: ['build_commit', 'build_number', 'build_id', 'job_id', 'agent_id', 'cluster_name'],
   unbound: {
     'agent_tag:*': 'reported by the machine that runs the job about itself',

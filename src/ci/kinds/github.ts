@@ -29,6 +29,7 @@ export const githubClaims: ClaimMap = {
   ifPresent: ['enterprise_id'],
   owner: ['repository_id', 'repository_owner_id'],
   names: ['repository', 'repository_owner'],
+  run: 'run_id',
   recorded: [
     'actor',
     'actor_id',

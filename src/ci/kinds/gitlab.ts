@@ -28,6 +28,7 @@ export const gitlabClaims: ClaimMap = {
       'GitLab writes null unless the pipeline is defined in the project itself. Define it there: a ' +
       'definition in another project or at a URL, and Auto DevOps, cannot be trusted',
   },
+  run: 'pipeline_id',
   recorded: [
     'user_id',
     'user_login',

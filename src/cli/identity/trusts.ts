@@ -69,7 +69,7 @@ function printTrust(context: ActionContext, trust: CiConnection): number {
  */
 function refusalTable(refusals: readonly CiRefusedExchange[]): string {
   if (refusals.length === 0) return '';
-  const rows = refusals.map(({ refusedUnix, causes, claims, correlationId }) => [
+  const rows = refusals.map(({ refusedUnix, causes, claims, runs, correlationId }) => [
     localTime(refusedUnix),
     causes.map(({ code, refusals }) => (refusals === 1 ? code : `${code} x${refusals}`)).join(', '),
     claims
@@ -77,9 +77,10 @@ function refusalTable(refusals: readonly CiRefusedExchange[]): string {
         `${claim} ${enumText(CiRefusedExchange_Claim_Difference, difference)}`.trim(),
       )
       .join(', '),
+    runs.join(', '),
     correlationId,
   ]);
-  return `\n${table(['refused', 'cause', 'claims', 'correlation id'], rows, '')}`;
+  return `\n${table(['refused', 'cause', 'claims', 'run', 'correlation id'], rows, '')}`;
 }
 
 function trustFacts(trust: CiConnection): string {

@@ -3,7 +3,7 @@
  * one of them, as recorded or as recomputed over a range of history.
  */
 
-import { quantity } from '../../../streams/alerting/wording.ts';
+import { quantity } from '../../../streams/alerting/quantity.ts';
 import {
   AlertService,
   type ExplainAlertInstanceResponse,

@@ -5,8 +5,11 @@
  * service runs and sessions stay valid; only new sign-ins by the provider are rejected.
  */
 import * as oidc from 'openid-client';
+import { Agent, fetch } from 'undici';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
+import { oneLine } from '../../../actors/platform/plain-text.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { createConnector } from '../../platform/http/connector.ts';
 import { parseAddress } from '../../platform/mail/letters.ts';
 import type { LoginState } from './login-state.ts';
 
@@ -64,6 +67,8 @@ export interface IdentityProviderOptions {
 }
 
 const ANSWER_SECONDS_MAX = 5;
+/** Time to connect to the provider, ms. */
+const CONNECT_MS = 3_000;
 /** Endpoints seldom change. If they cannot be read again, the known ones stay in use. */
 const KNOWN_FOR_MS = 3_600_000;
 /**
@@ -127,6 +132,9 @@ class AnswerTooLarge extends Error {
   }
 }
 
+/** Idle connections of the agent keep no process alive. */
+const agent = new Agent({ connect: createConnector({ timeoutMs: CONNECT_MS }) });
+
 /**
  * Fetch for openid-client with a bound on the size of a response; the request's signal bounds its
  * time. Rejects with `AnswerTooLarge`, and with the errors of fetch. Follows no redirects.
@@ -137,6 +145,7 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
     method,
     headers,
     redirect: 'manual',
+    dispatcher: agent,
     ...(body != null && { body }),
     ...(signal && { signal }),
   });
@@ -306,10 +315,7 @@ function identityOf(
     subject,
     email,
     isEmailVerified: email !== '' && isVerified(claims.email_verified, trustsEmail),
-    displayName: (name ?? subject)
-      .replaceAll(/\p{C}+/gu, ' ')
-      .trim()
-      .slice(0, NAME_CHARS_MAX),
+    displayName: oneLine(name ?? subject, NAME_CHARS_MAX),
   };
 }
 

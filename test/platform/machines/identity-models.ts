@@ -142,6 +142,7 @@ const ciConnection = modelOf<CiConnectionContext>({
       correlation: 'x',
       codes: { DIFFERENT: 1 },
       refusals: 1,
+      runs: ['123'],
       claims: ['ref'],
       differences: [{ claim: 'ref', difference: 'DIFFERENT' }],
     },

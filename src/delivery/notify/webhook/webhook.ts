@@ -6,7 +6,12 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
-import { alone, isGroup, liveMembers } from '../../../../actors/delivery/delivery-group.ts';
+import {
+  alone,
+  type GroupMember,
+  isGroup,
+  liveMembers,
+} from '../../../../actors/delivery/delivery-group.ts';
 import type {
   AttemptOutcome,
   Channel,
@@ -85,9 +90,10 @@ const LABELS_BYTES_MAX = 6 * 1024;
 const RUNBOOK_BYTES_MAX = 2 * 1024;
 const LABELS_AND_RUNBOOK_BYTES_MAX = 7 * 1024;
 
-/** Bytes of the list of a group's incidents, and of one name in it. */
-const GROUP_BYTES_MAX = 3 * 1024;
+/** Bytes of one name in the list of a group's incidents. The list fills the rest of the body. */
 const GROUPED_NAME_BYTES_MAX = 128;
+/** Bytes of the number of omitted incidents, and of the list's own punctuation. */
+const LEFT_OUT_BYTES_MAX = 64;
 
 type WebhookData = Exclude<MessageInitShape<typeof WebhookDataSchema>, WebhookDataMessage>;
 
@@ -99,44 +105,54 @@ export function renderWebhookBody(
 ): Uint8Array {
   const isTest = delivery.event === 'TEST';
   const deliveriesUrl = `${publicUrl}/projects/${view.project}/deliveries`;
-  const body = create(WebhookBodySchema, {
-    type: isTest ? 'test' : `incident.${delivery.event.toLowerCase()}`,
-    timestamp: new Date(nowMs).toISOString(),
-    data: {
-      projectName: `projects/${view.project}`,
-      destinationName: nameOf(view.project, 'destinations', delivery.destination),
-      ...(isTest ? { url: deliveriesUrl } : dataOfAll(view, id, delivery, publicUrl)),
-    },
-  });
-  const bytes = Buffer.from(toJsonString(WebhookBodySchema, body, { alwaysEmitImplicit: true }));
+  const bytesOf = (data: WebhookData) =>
+    encodeBody({
+      type: isTest ? 'test' : `incident.${delivery.event.toLowerCase()}`,
+      timestamp: new Date(nowMs).toISOString(),
+      data: {
+        projectName: `projects/${view.project}`,
+        destinationName: nameOf(view.project, 'destinations', delivery.destination),
+        ...data,
+      },
+    });
+  const members = isGroup(delivery) ? liveMembers(view, id, delivery) : [];
+  const [first] = members;
+  if (isGroup(delivery) && !first) throw new Error(`The group ${id} has no members`);
+  const one = first ? alone(delivery, first) : delivery;
+  const data = isTest ? { url: deliveriesUrl } : dataOf(view, one, publicUrl);
+  const left = WEBHOOK_BYTES_MAX - bytesOf(data).length;
+  const others = members.length > 1 ? listOf(view, delivery, members, left) : {};
+  const bytes = bytesOf({ ...data, ...others });
   if (bytes.length > WEBHOOK_BYTES_MAX) {
     throw new RangeError(`The body of a webhook has ${bytes.length} bytes`);
   }
   return bytes;
 }
 
-/** The fields of a group are those of its first incident; `incidents` names all of them. */
-function dataOfAll(
+function encodeBody(body: MessageInitShape<typeof WebhookBodySchema>): Buffer {
+  const message = create(WebhookBodySchema, body);
+  return Buffer.from(toJsonString(WebhookBodySchema, message, { alwaysEmitImplicit: true }));
+}
+
+/**
+ * All incidents of a group, as many as fit. The other fields of the body are those of the first.
+ */
+function listOf(
   view: ProjectView,
-  id: string,
   delivery: DeliveryContext,
-  publicUrl: string,
+  members: readonly GroupMember[],
+  bytesMax: number,
 ): WebhookData {
-  if (!isGroup(delivery)) return dataOf(view, delivery, publicUrl);
-  const members = liveMembers(view, id, delivery).map((member) => alone(delivery, member));
-  const [first] = members;
-  if (!first) throw new Error(`The group ${id} has no members`);
   const incidents: GroupedIncident[] = [];
-  let bytes = 0;
+  let bytes = LEFT_OUT_BYTES_MAX;
   for (const member of members) {
-    const grouped = groupedIncident(view, member);
+    const grouped = groupedIncident(view, alone(delivery, member));
     bytes += Buffer.byteLength(JSON.stringify(grouped)) + 1;
-    if (bytes > GROUP_BYTES_MAX) break;
+    if (bytes > bytesMax) break;
     incidents.push(grouped);
   }
   const incidentsLeftOut = members.length - incidents.length;
-  const others = { incidents, ...(incidentsLeftOut > 0 && { incidentsLeftOut }) };
-  return { ...dataOf(view, first, publicUrl), ...(members.length > 1 && others) };
+  return { incidents, ...(incidentsLeftOut > 0 && { incidentsLeftOut }) };
 }
 
 type GroupedIncident = Readonly<Record<'incidentName' | 'vmName' | 'vmDisplayName', string>>;
