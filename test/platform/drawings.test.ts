@@ -1,4 +1,4 @@
-/** The committed drawings, and what the drawing of any machine must contain. */
+/** The committed drawings, and the required content of the drawing of any machine. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
