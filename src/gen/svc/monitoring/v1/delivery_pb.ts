@@ -60,6 +60,8 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   attempts: Delivery_Attempt[];
 
   /**
+   * Time of the next attempt during a wait, and while its destination rests after failures.
+   *
    * @generated from field: optional int64 next_attempt_unix = 8;
    */
   nextAttemptUnix?: bigint | undefined;
@@ -172,6 +174,8 @@ export type DeliveryJson = {
   attempts?: Delivery_AttemptJson[];
 
   /**
+   * Time of the next attempt during a wait, and while its destination rests after failures.
+   *
    * @generated from field: optional int64 next_attempt_unix = 8;
    */
   nextAttemptUnix?: string;
