@@ -429,7 +429,7 @@ t.test(
   },
 );
 
-t.test('HOOK-26: svc admin bounce reads a mail that came back, for a pipe', async (t) => {
+t.test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
   const { withInput } = await startAdmin(t);
   const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
   const outcome = async (mail: string) => {

@@ -213,3 +213,22 @@ t.test('a step of a delivery is named after its event and its destination', asyn
   t.same(await namesOf('delivery'), new Set(['TEST to dst_mail', 'TEST to dst_hook']));
   t.same(await namesOf('recipient'), new Set(['dst_mail']), 'without a person’s address');
 });
+
+t.test('API-30: a due delivery shows when its resting destination is tried next', async (t) => {
+  const untilMs = (START_SECONDS + 300) * 1_000;
+  const rests = {
+    untilMs: (destination: string) => (destination === 'dst_hook' ? untilMs : null),
+  };
+  const world = await startRpcWorld(t, () => ({ rests }));
+  const { hook, mail } = await withDestinations(world);
+  const shown = async (id: string) =>
+    (await world.call('GetDelivery', { name: `${PROJECT}/deliveries/${id}` })).body;
+  t.match(await shown(hook), { state: 'QUEUED', nextAttemptUnix: String(START_SECONDS + 300) });
+  t.notOk('nextAttemptUnix' in (await shown(mail)), 'its destination does not rest');
+  await world.host.submit({
+    project: 'demo',
+    by,
+    decide: (draft) => draft.send('delivery', hook, { type: 'attemptDue', at: draft.at }).changed,
+  });
+  t.match(await shown(hook), { state: 'RECHECKING', nextAttemptUnix: String(START_SECONDS + 300) });
+});
