@@ -8,7 +8,7 @@
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
+import { type CancelWakeUp, type Clock, isAhead } from '../../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
 import type { HistoryReader, LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
@@ -485,10 +485,12 @@ export class Flusher {
 
   #due(): HeadVm[] {
     const { clock, head, flushAfterMs } = this.#options;
-    const beforeMs = clock.now() - flushAfterMs;
+    const nowMs = clock.now();
+    const isLong = (sinceMs: number): boolean =>
+      sinceMs <= nowMs - flushAfterMs || isAhead(sinceMs, nowMs);
     const due = head
       .pending()
-      .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE)
+      .filter((vm) => isLong(vm.pendingSinceMs) || vm.pendingRows >= ROWS_DUE)
       .sort((a, b) => Number(this.#failing.has(a)) - Number(this.#failing.has(b)));
     const inTime = due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
     const pressed = this.#pressed(new Set(inTime));
