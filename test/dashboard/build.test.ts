@@ -35,14 +35,14 @@ t.test(
 );
 
 t.test(
-  'no page loads more than 65 KB of scripts, and all together have at most 176 KB',
+  'no page loads more than 65 KB of scripts, and all together have at most 178 KB',
   async (t) => {
     for (const [page, chunks] of Object.entries(pages)) {
       const awaited = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
       t.ok(packed(awaited) <= 65, `${page}: ${packed(awaited)} KB`);
     }
     const scripts = names.filter((name) => name.endsWith('.js'));
-    t.ok(packed(scripts) <= 176, `${packed(scripts)} KB`);
+    t.ok(packed(scripts) <= 178, `${packed(scripts)} KB`);
   },
 );
 
@@ -77,6 +77,6 @@ t.test(
     const alien = Object.keys(metafile.inputs).filter(
       (path) => !/^(node_modules\/|src\/dashboard\/(?!serving\/))/.test(path),
     );
-    t.same(alien, []);
+    t.same(alien, ['src/platform/time-text.ts'], 'the parser of times is shared with commands');
   },
 );
