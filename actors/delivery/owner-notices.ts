@@ -6,7 +6,7 @@
  */
 
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../streams/platform/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
@@ -111,7 +111,8 @@ class OwnerNotices {
       let waitMs = RETRY_MS;
       for (const raised of unfinished(host.view(project))) {
         if (signal.aborted) return;
-        const closesInMs = closeOf(raised.body) - clock.now();
+        const nowMs = clock.now();
+        const closesInMs = isAhead(raised.raisedMs, nowMs) ? 0 : closeOf(raised.body) - nowMs;
         if (closesInMs > 0) waitMs = Math.min(waitMs, closesInMs);
         if (closesInMs > 0 || !(await this.#tryOne(raised))) isOver = false;
       }

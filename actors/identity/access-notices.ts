@@ -17,6 +17,7 @@
  * overwritten last.
  */
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
+import { isAhead } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { oneLine } from '../platform/plain-text.ts';
@@ -120,7 +121,11 @@ export function recordAccessChange(
   if (draft.project === SYSTEM_PROJECT) return;
   const noted = { ...change, atMs: draft.at, text: oneLine(change.text, TEXT_CHARS_MAX) };
   const last = lastNotice(draft);
-  const isOpen = last !== undefined && draft.at < last.notice.closesMs;
+  // One that was raised while the clock was ahead is closed, and mailed.
+  const isOpen =
+    last !== undefined &&
+    draft.at < last.notice.closesMs &&
+    !isAhead(last.notice.raisedMs, draft.at);
   const isFull = isOpen && change.about === 'ACCESS' && !hasLighter(last.notice, 'ACCESS');
   const { id, notice } = isOpen && !isFull ? last : begun(draft, last?.notice);
   put(draft, id, added(change.about === 'LEAK' ? hastened(notice, draft.at) : notice, noted));
@@ -142,8 +147,10 @@ export function keepFormerOwner(draft: Draft, member: string): void {
 function begun(draft: Draft, last: AccessNotice | undefined): Placed {
   const { at } = draft;
   // A full notice continues in the next one, which is mailed with it.
-  const isFull = last !== undefined && at < last.closesMs;
-  const beforeMs = isFull ? last.beforeMs : (last?.closesMs ?? 0);
+  const isEarlier = last !== undefined && !isAhead(last.raisedMs, at);
+  const isFull = isEarlier && at < last.closesMs;
+  const closedMs = isEarlier ? last.closesMs : 0;
+  const beforeMs = isFull ? last.beforeMs : closedMs;
   const closesMs = isFull ? last.closesMs : Math.max(at + COLLECTED_MS, beforeMs + APART_MS);
   const isQuiet = !last?.leaks || at - last.leaks.lastMs >= LEAKS_FORGOTTEN_MS;
   const leaks = isQuiet ? {} : { leaks: last.leaks };

@@ -18,7 +18,7 @@ import {
   GIVEN_UP_MAX,
   type SignInMethod,
 } from '../../machines/identity/session.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
@@ -262,7 +262,7 @@ function sessionOf(
   if (isCurrent && isNewUnseen) act.recordSeen(row.instance, digest);
   const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
   const getsNewSecret = isCurrent || (isNewUnseen && canRotateSecret(context));
-  const isRotationDue = getsNewSecret && nowMs - rotatedMs >= dueMs;
+  const isRotationDue = getsNewSecret && (nowMs - rotatedMs >= dueMs || isAhead(rotatedMs, nowMs));
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
 
@@ -319,7 +319,7 @@ async function rotate({ host, secrets }: SessionsDeps, session: string): Promise
       assertActive(draft, person);
       // The last new secret was never used, because its response was lost.
       const dueMs = previous?.isNewUnseen ? ROTATION_GRACE_MS : ROTATE_AFTER_MS;
-      if (draft.at - rotatedMs < dueMs) {
+      if (draft.at - rotatedMs < dueMs && !isAhead(rotatedMs, draft.at)) {
         // Another request, or another node, was faster. Its secret is the one to use.
         throw new Refusal(
           'IN_PROGRESS',

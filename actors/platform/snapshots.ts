@@ -2,7 +2,7 @@
  * Keeps a recent snapshot of the projection for members that join: written by the member that acts
  * for `_system`, at least daily, after many commits, and on demand.
  */
-import type { Clock } from '../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause } from '../../streams/platform/pause.ts';
@@ -106,8 +106,8 @@ export class SnapshotKeeper {
     if (newest === undefined) return true;
     const { createdMs, position } = newest;
     if (appliedSequence() === position.applied) return false;
-    return (
-      clock.now() - createdMs >= AGE_MS_MAX || appliedSequence() - position.applied >= COMMITS_MAX
-    );
+    const nowMs = clock.now();
+    const isOld = nowMs - createdMs >= AGE_MS_MAX || isAhead(createdMs, nowMs);
+    return isOld || appliedSequence() - position.applied >= COMMITS_MAX;
   }
 }

@@ -4,7 +4,7 @@
  * commits from then on. The rest of the file has the record itself, and the registration of VMs by
  * their first row.
  */
-import type { Clock } from '../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { itemsOf, type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
@@ -220,8 +220,11 @@ function present<T extends Pick<VmBody, 'retiredMs'>>(vm: T | undefined): T | un
  * True if the VM was retired after this observation, which then only goes to history and revives
  * nothing.
  */
-function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: number): boolean {
-  return retiredMs !== undefined && observedMs <= retiredMs;
+function isBefore(
+  { retiredMs }: Pick<VmBody, 'retiredMs'>,
+  { observedMs, nowMs }: { readonly observedMs: number; readonly nowMs: number },
+): boolean {
+  return retiredMs !== undefined && observedMs <= retiredMs && !isAhead(retiredMs, nowMs);
 }
 
 /** Number of retirements of a VM; 0 if it was never retired or is unknown. */
@@ -350,12 +353,13 @@ export class VmRegistry {
     const admitted = this.#admittedOf(project);
     const known = this.#directory.vms(project);
     const { vms: vmsMax } = this.#limits.of(project);
+    const nowMs = this.#deps.clock.now();
     let refused: Set<string> | undefined;
     for (const { vm, observedMs } of rows) {
       if (admitted.has(vm)) continue;
       const before = known.get(vm);
       // History of a retired VM does not count against the limit.
-      if (before && isBefore(before, observedMs)) continue;
+      if (before && isBefore(before, { observedMs, nowMs })) continue;
       if (admitsNew && admitted.size < vmsMax) admitted.add(vm);
       else {
         refused ??= new Set();
@@ -383,9 +387,10 @@ export class VmRegistry {
     // An agent reports only samples of its VM; the enrolment decides the rest.
     if (reach?.vm) return undefined;
     let changed: Map<string, ReportedVm> | undefined;
+    const nowMs = this.#deps.clock.now();
     for (const row of rows) {
       const before = known.get(row.vm);
-      if (before && isBefore(before, row.observedMs)) continue;
+      if (before && isBefore(before, { observedMs: row.observedMs, nowMs })) continue;
       const there = present(before);
       const isReported = there?.source === source;
       if (there && isReported && !hasNews(there, row, this.#datacenterFor(there, reach))) continue;
@@ -464,7 +469,7 @@ export class VmRegistry {
         const elsewhere: (readonly [string, NotRegistered])[] = [];
         for (const [vm, { name, observedMs }] of entries) {
           const stored = draft.record('vm', vm)?.body;
-          if (stored && isBefore(stored, observedMs)) continue;
+          if (stored && isBefore(stored, { observedMs, nowMs: draft.at })) continue;
           const before = present(stored);
           const datacenter = this.#datacenterFor(before, reach);
           if (reach?.datacenter && datacenter !== reach.datacenter) {

@@ -15,7 +15,7 @@ import {
   type SourceClaim,
   takeOver,
 } from '../../machines/vms/vm-source.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../streams/platform/clock.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import { bootOf } from '../../streams/telemetry/samples/boot.ts';
 import type { Draft, Host } from '../platform/host/host-port.ts';
@@ -107,6 +107,11 @@ const DEAF_MS = 90_000;
 const OTHERS_MAX = 50_000;
 /** Maximum takeovers in one commit. */
 const BATCH = 100;
+
+/** False also for a time by a clock that was set back since: a live source is heard again soon. */
+function isRecent({ lastMs }: OtherSource, nowMs: number): boolean {
+  return lastMs >= nowMs - SOURCE_SILENT_MS && !isAhead(lastMs, nowMs);
+}
 
 export class VmSources {
   readonly #deps: VmSourcesDeps;
@@ -336,7 +341,10 @@ export class VmSources {
     const nowMs = this.#deps.clock.now();
     const key = keyOf(row.vm, source);
     const before = this.#others.get(project, key);
-    const goesOn = before !== undefined && nowMs - before.lastMs <= SOURCE_SILENT_MS;
+    const goesOn =
+      before !== undefined &&
+      nowMs - before.lastMs <= SOURCE_SILENT_MS &&
+      !isAhead(before.lastMs, nowMs);
     const copy = copyOf({ ...row, hasReadings: row.values.length > 0 });
     const freshMs =
       copy === 'RUNNING' ? this.#freshMs(row, source, goesOn ? before : undefined) : undefined;
@@ -373,17 +381,17 @@ export class VmSources {
   }
 
   #othersOf(project: string, vm: string): OtherSource[] {
-    const sinceMs = this.#deps.clock.now() - SOURCE_SILENT_MS;
+    const nowMs = this.#deps.clock.now();
     const found = [...this.#keysOf(project, vm)].map((key) => this.#others.get(project, key));
-    return found.filter((other) => other !== undefined && other.lastMs >= sinceMs) as OtherSource[];
+    return found.filter((other) => other !== undefined && isRecent(other, nowMs)) as OtherSource[];
   }
 
   *#recent(): Generator<{ project: string; vm: string; other: OtherSource }> {
-    const sinceMs = this.#deps.clock.now() - SOURCE_SILENT_MS;
+    const nowMs = this.#deps.clock.now();
     for (const [project, share] of this.#others.shares()) {
       for (const [key, other] of share) {
         const vm = key.slice(0, key.indexOf(' '));
-        if (other.lastMs >= sinceMs) yield { project, vm, other };
+        if (isRecent(other, nowMs)) yield { project, vm, other };
       }
     }
   }

@@ -15,7 +15,9 @@ import {
   formatExactTime,
   formatReading,
   formatTime,
+  parseTimeField,
   preferredLocale,
+  readTimeField,
 } from '../../src/dashboard/messages/format.ts';
 import { pseudoLocalized } from '../../src/dashboard/messages/localized.ts';
 import { unsentNames } from '../../src/dashboard/pages/alerting/incidents/incident-texts.ts';
@@ -161,5 +163,20 @@ t.test('a changed clock is followed', (t) => {
   const right = narrowOffset(undefined, { dateUnixMs: 10_000, sentMs: 10_400, receivedMs: 10_500 });
   const set = { dateUnixMs: 20_000, sentMs: 3_620_400, receivedMs: 3_620_500 };
   t.same(narrowOffset(right, set), narrowOffset(undefined, set));
+  t.end();
+});
+
+t.test('a time field names a moment, or says why it names none', (t) => {
+  const noon = Date.UTC(2026, 10, 21, 12);
+  t.same(readTimeField('2026-11-21T12:00', true), { ms: noon });
+  t.equal(parseTimeField('2026-11-21T12:00:30', true), noon + 30_000);
+  t.equal(readTimeField('', true), undefined, 'an empty field is no problem');
+  t.same(readTimeField('2027-02-30T10:00', true), {
+    problem: 'The day 2027-02-30 does not exist',
+  });
+  t.same(readTimeField('soon', true), {
+    problem: 'Enter a date and a time such as 2026-11-21T12:00',
+  });
+  t.equal(parseTimeField('2027-02-30T10:00', true), undefined);
   t.end();
 });

@@ -149,3 +149,29 @@ t.test('noise overwrites no notice that lists more than keys', async (t) => {
   t.ok(listed().includes('an owner'));
   t.ok(listed().includes(`noise ${KEPT + 19}`));
 });
+
+t.test(
+  'DUR-28: a notice begun while the clock was ahead is closed by the next change',
+  async (t) => {
+    const { host, clock } = await startWorld(t);
+    const change = {
+      text: 'a key was made',
+      isForOwners: true,
+      member: null,
+      about: 'KEY',
+    } as const;
+    const record = () =>
+      host.submit({
+        project: 'demo',
+        by: tester,
+        decide: (draft) => recordAccessChange(draft, change),
+      });
+    clock.jump(60 * MINUTE_MS);
+    await record();
+    clock.jump(-60 * MINUTE_MS);
+    await record();
+    const closes = noticesOf(host).map(({ closesMs }) => closesMs - clock.now());
+    t.equal(closes.length, 2);
+    t.ok(Math.min(...closes) <= 10 * MINUTE_MS, closes.join());
+  },
+);

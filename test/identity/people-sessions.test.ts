@@ -327,3 +327,21 @@ t.test('sessions and links per person are bounded: the oldest ends', async (t) =
   t.equal(await outcomeOf(() => world.use({ token: links[1]?.token ?? '' })), 'accepted');
   t.equal(await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'), SESSIONS_MAX);
 });
+
+t.test(
+  'DUR-28: a session begun while the clock was ahead rotates its secret at once',
+  async (t) => {
+    const HOUR_MS = 3_600_000;
+    const world = await startPeopleWorld(t);
+    world.clock.jump(HOUR_MS);
+    const first = await world.signedIn(await world.person('ann@example.org'));
+    world.clock.jump(-HOUR_MS);
+    const { sessionOf, rotate } = world.people;
+    t.equal(sessionOf(first.secret).isRotationDue, true);
+    const next = await rotate(first.session);
+    t.equal(sessionOf(next.secret).isRotationDue, false);
+    world.clock.jump(ROTATE_AFTER_MS);
+    t.equal(sessionOf(next.secret).isRotationDue, true, 'and hourly from then on');
+    t.same(world.faults, []);
+  },
+);

@@ -286,3 +286,42 @@ t.test(
     database.close();
   },
 );
+
+t.test('DUR-28: messages and ids follow a clock that was set back', async (t) => {
+  const HOUR_MS = 3_600_000;
+  const startMs = 1_700_000_000_000;
+  const clock = new VirtualClock(startMs);
+  const stream = openEmbeddedStream({ storage: `${t.testdir({})}/a.db`, clock });
+  t.teardown(() => stream.close());
+  await stream.ensure({ ...LOG, maxAgeMs: 2 * HOUR_MS });
+  await append(stream);
+  clock.jump(30_000);
+  await append(stream);
+  clock.jump(HOUR_MS);
+  await append(stream, 100, 'ahead');
+  clock.jump(-HOUR_MS);
+  t.match(await append(stream, 100, 'ahead'), { kind: 'duplicate' }, 'a resend is recognised');
+  await append(stream);
+  clock.jump(10_000);
+  await append(stream);
+  const read = async (timeMs: number): Promise<number[]> => {
+    const found: number[] = [];
+    const messages = stream.read({ stream: 'LOG', from: { timeMs }, untilEnd: true });
+    for await (const { sequence } of messages) found.push(sequence);
+    return found;
+  };
+  const times: number[] = [];
+  for await (const { timeMs } of stream.read({
+    stream: 'LOG',
+    from: { sequence: 1 },
+    untilEnd: true,
+  })) {
+    times.push(timeMs - startMs);
+  }
+  t.same(times, [0, 30_000, 30_000 + HOUR_MS, 30_000, 40_000]);
+  t.same(await read(startMs + 1), [2, 3, 4, 5]);
+  const late = await read(startMs + 35_000);
+  t.ok(late.includes(5), 'nothing of the present is left out');
+  clock.jump(60_000);
+  t.match(await append(stream, 100, 'ahead'), { kind: 'appended' }, 'its window is over');
+});

@@ -430,3 +430,22 @@ t.test('a late row of a retired VM uses no quota of the project', async (t) => {
   t.equal(registry.overVmLimit(PROJECT, [other]), undefined, 'another VM uses it');
   t.same(registry.overVmLimit(PROJECT, [cpuRow('vm-3', clock.now(), 20)]), new Set(['vm-3']));
 });
+
+t.test(
+  'DUR-28: a VM retired while the clock was ahead is registered when it returns',
+  async (t) => {
+    const HOUR_MS = 3_600_000;
+    const world = await firing(t);
+    world.clock.jump(HOUR_MS);
+    await retire(world, 'vm-1');
+    await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
+    world.clock.jump(-HOUR_MS);
+    await world.pass(5_000);
+    await world.cpu(95, ['vm-1']);
+    t.match(recordOf(world, 'vm-1'), { generation: 1, registeredMs: world.clock.now() });
+    t.notOk(recordOf(world, 'vm-1')?.retiredMs);
+    await world.until('it fires again', () =>
+      world.incidents().some(({ vm, state }) => vm === 'vm-1' && state === 'FIRING'),
+    );
+  },
+);

@@ -523,3 +523,21 @@ t.test('SRC-18: a claim is granted for a reason, and refused without one', async
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, sinceMs: 900_000 }), 'RUNS_ELSEWHERE');
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
 });
+
+t.test('DUR-28: what was heard while the clock was ahead is not recent for an hour', async (t) => {
+  const HOUR_MS = 3_600_000;
+  const world = await openSources(t);
+  const { registry } = world.member();
+  const both = [
+    [A, {}],
+    [B, { boot: 'domain-9' }],
+  ] as const;
+  await world.rounds(2, both);
+  world.clock.jump(HOUR_MS);
+  await world.rounds(6, both);
+  t.equal(registry.sources.contested().length, 1);
+  world.clock.jump(-HOUR_MS);
+  t.same(registry.sources.contested(), [], 'until it is heard again');
+  await world.rounds(6, both);
+  t.equal(registry.sources.contested().length, 1);
+});

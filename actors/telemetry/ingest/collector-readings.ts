@@ -2,7 +2,7 @@
  * Last readings of each collector, in each project that it writes to: what an operator checks when
  * VMs are missing.
  */
-import type { Clock } from '../../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type { Ingest, WriteAnswer, WriteRequest } from './ingest-port.ts';
 import { refusesRow } from './rejections.ts';
@@ -94,6 +94,7 @@ export class CollectorReadings {
     const heard = projects.get(project) ?? { observedMs: 0, receivedMs: 0, vms: new Map() };
     projects.set(project, heard);
     heard.receivedMs = this.#clock.now();
+    if (isAhead(heard.observedMs, heard.receivedMs)) heard.observedMs = 0;
     for (const { vm, observedMs } of stored) {
       heard.observedMs = Math.max(heard.observedMs, observedMs);
       heard.vms.set(vm, nowMs);

@@ -213,7 +213,7 @@ export class IngestLimits {
 
   /** Drops VMs that have not reported within retention, one project at a time. */
   #sweep(nowMs: number): void {
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    if (Math.abs(nowMs - this.#sweptMs) < SWEEP_MS) return;
     this.#sweptMs = nowMs;
     const [next] = this.#projects;
     if (next === undefined) return;

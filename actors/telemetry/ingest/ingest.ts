@@ -4,7 +4,7 @@
  * series; the rest of the batch is kept. Duplicate, conflicting and late samples within retention
  * go into the log, where history and evaluator treat them alike.
  */
-import type { Clock } from '../../../streams/platform/clock.ts';
+import { type Clock, isAhead } from '../../../streams/platform/clock.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { isOfAgents } from '../../../streams/telemetry/metrics/absence-causes.ts';
@@ -297,7 +297,8 @@ export class RecentTimes {
       times.heardMs = nowMs;
       times.ring[times.next] = observedMs;
       times.next = (times.next + 1) % TIMES_KEPT;
-      if (observedMs > times.newestMs) {
+      // After the service's clock was set back, the source's clock is not at fault.
+      if (observedMs > times.newestMs || isAhead(times.newestMs, nowMs)) {
         times.newestMs = observedMs;
         times.boot = boot;
         times.sequence = sequence;
@@ -309,7 +310,7 @@ export class RecentTimes {
 
   /** Sweeps one project at a time. */
   #sweep(nowMs: number): void {
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    if (Math.abs(nowMs - this.#sweptMs) < SWEEP_MS) return;
     this.#sweptMs = nowMs;
     const [next] = this.#projects;
     if (next === undefined) return;

@@ -3,7 +3,7 @@
  * on disk, drops and merges chunks. One thread writes; this file decides which work is due. A failed
  * step loses nothing: it is counted, logged and retried.
  */
-import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
+import { type CancelWakeUp, type Clock, isAhead } from '../../../../streams/platform/clock.ts';
 import { type Head, type HeadVm, targetOf } from '../head/head.ts';
 import { HistoryError } from '../history-error.ts';
 import { type StartWorker, SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
@@ -186,10 +186,12 @@ export class Flusher {
 
   #due(): HeadVm[] {
     const { clock, head, flushAfterMs } = this.#options;
-    const beforeMs = clock.now() - flushAfterMs;
+    const nowMs = clock.now();
+    const isLong = (sinceMs: number): boolean =>
+      sinceMs <= nowMs - flushAfterMs || isAhead(sinceMs, nowMs);
     const due = head
       .pending()
-      .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE)
+      .filter((vm) => isLong(vm.pendingSinceMs) || vm.pendingRows >= ROWS_DUE)
       .sort((a, b) => Number(this.#failing.has(a)) - Number(this.#failing.has(b)));
     const inTime = due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
     const pressed = this.#pressed(new Set(inTime));
