@@ -8,7 +8,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import './closed-output.ts';
 import { readCheckout } from './house/checkout.ts';
 import { measureJourneys } from './house/journeys/journeys.ts';
 import { measure } from './house/measure.ts';

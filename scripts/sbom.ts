@@ -1,7 +1,6 @@
 /** `npm run --silent sbom > svc.cdx.json`: prints the software bill of materials of the service. */
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
-import './closed-output.ts';
 import { billOfMaterials } from './supply/bill-of-materials.ts';
 import { LockFile } from './supply/lock-file.ts';
 
