@@ -79,7 +79,9 @@ t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted'
   t.equal((await points(10_000)).status, 200);
   const refused = await points(10_001);
   t.match(refused, { status: 400, reason: 'TOO_MANY_POINTS' });
-  t.same(refused.metadata, { points: '10001', limit: '10000' });
+  t.same(refused.metadata, { points: '10001', limit: '10000', stepSecondsMin: '31' });
+  const narrowed = await points(10_001, { stepSeconds: 31 });
+  t.equal(narrowed.status, 200, 'the suggested step is accepted');
   const week = await ask(world, { startTimeUnix: at(7 * DAY) });
   t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not downsampled silently');
 });

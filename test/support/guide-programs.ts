@@ -172,7 +172,8 @@ export function sourceEnvironment(
 export function observedSince({ endpoint, demo }: DemoWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
   return until(`${vm} in the inventory`, async () => {
-    const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
+    const request = { projectName: 'projects/demo', pageSize: 1_000 };
+    const { vms } = await monitoring.listVMMonitoring(request);
     const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
     return found;
   });
