@@ -21,7 +21,7 @@ import { unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
-import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -66,7 +66,6 @@ import {
   historyCheck,
   hostCheck,
   operatorReport,
-  partCheck,
   secretsCheck,
   streamCheck,
 } from '../platform/health.ts';
@@ -101,6 +100,7 @@ import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
 import { openStorage } from './storage.ts';
+import { superviseParts } from './supervise-parts.ts';
 
 export interface ServiceOptions {
   readonly settings: Settings;
@@ -579,35 +579,4 @@ async function watchForFault(host: RunningHost, clock: Clock, closers: Closers):
     await pause(clock, FAULT_CHECK_MS, watching.signal);
   }
   return new Promise<Error>(() => {});
-}
-
-// Supervises the running parts of all rooms. Each part runs until it is stopped, is restarted when
-// it fails, and reports its health to `/readyz`. A failing part stops no other.
-
-/** Parts are not ready before `start`; the closer stops them, last one first. */
-export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(): void } {
-  const { clock, random, health, log, metrics, closers } = base;
-  const failures = metrics.counter('svc_part_failures_total', 'Failures of running parts', [
-    'part',
-  ]);
-  let supervision: Supervision | undefined;
-  closers.add('parts', () => supervision?.stop());
-  const running = { health: () => supervision?.health() ?? [] };
-  for (const { name } of parts) {
-    failures.inc({ part: name }, 0);
-    health.watch({ kind: name }, partCheck(running, { name, essential: true }));
-  }
-  return {
-    start() {
-      supervision = supervise({
-        parts,
-        clock,
-        random,
-        onFailure(part, error) {
-          failures.inc({ part: part.name });
-          log.error({ err: error, part: part.name }, 'A part failed and is restarted');
-        },
-      });
-    },
-  };
 }
