@@ -35,14 +35,14 @@ t.test(
 );
 
 t.test(
-  'no page loads more than 65 KB of scripts, and all together have at most 176 KB',
+  'no page loads more than 65 KB of scripts, and all together have at most 178 KB',
   async (t) => {
     for (const [page, chunks] of Object.entries(pages)) {
       const awaited = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
       t.ok(packed(awaited) <= 65, `${page}: ${packed(awaited)} KB`);
     }
     const scripts = names.filter((name) => name.endsWith('.js'));
-    t.ok(packed(scripts) <= 176, `${packed(scripts)} KB`);
+    t.ok(packed(scripts) <= 178, `${packed(scripts)} KB`);
   },
 );
 
@@ -81,6 +81,7 @@ t.test(
       'src/audit/drawing/picture.ts',
       'src/delivery/api/notice-text.ts',
       'src/delivery/notify/kind-words.ts',
+      'src/platform/time-text.ts',
     ]);
     for (const path of others) {
       t.notMatch(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'), /^import /m);
