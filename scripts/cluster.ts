@@ -81,7 +81,7 @@ function startOf(number: number, { base }: Ports): string {
 }
 
 /** A file of the cluster, as a path from the checkout. */
-function shown(name: string): string {
+function displayed(name: string): string {
   const path = join(FOLDER, name);
   return resolve() === resolve(ROOT) ? path : resolve(path);
 }
@@ -205,7 +205,7 @@ function startServer(nats: string, number: number, ports: Ports): Running {
   const moved = serverPorts(number, ports);
   const again = `"${[nats, '--config', where, ...moved].join(' ')}" starts it again`;
   const args = ['--config', config, ...moved];
-  const server = start(name, nats, args, `see ${shown(`${name}.log`)}; ${again}`);
+  const server = start(name, nats, args, `see ${displayed(`${name}.log`)}; ${again}`);
   const log = createWriteStream(path);
   server.child.stdout?.pipe(log);
   server.child.stderr?.pipe(log);
@@ -318,8 +318,10 @@ function showAddresses(members: readonly Running[], { api }: Ports): void {
   } catch {
     // Without the demo project there is no link.
   }
-  say(`to list the members and their shares: npx svc admin members --data ${shown('member-1')}`);
-  say(`the logs of the nats-servers: ${shown('nats-1.log')}, and beside it`);
+  say(
+    `to list the members and their shares: npx svc admin members --data ${displayed('member-1')}`,
+  );
+  say(`the logs of the nats-servers: ${displayed('nats-1.log')}, and beside it`);
   say('Ctrl-C stops everything');
 }
 

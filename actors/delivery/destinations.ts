@@ -306,7 +306,7 @@ async function verify(
       const { kind } = destinationOf(livingRow(draft, id));
       if (kind !== 'email')
         throw invalidState(`A destination of kind ${kind} needs no verification`);
-      const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
+      const unconfirmed = recipientRows(draft, id).filter(awaitsConfirmation(deps.host, draft));
       const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
       if (unconfirmed.length > 0 && asked.length === 0)
         throw tooMany('Mails were sent a moment ago', waitMs);
@@ -340,7 +340,7 @@ function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
   const room = mails.room(project);
   let waitMs = 0;
   const view = deps.host.view(project);
-  for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
+  for (const row of recipientRows(view, id).filter(awaitsConfirmation(deps.host, view))) {
     const { address } = recipientOf(row);
     const rowWaitMs = allowed.size < room ? mails.take(project, address) : QUEUE_FULL_MS;
     waitMs = Math.max(waitMs, rowWaitMs);
@@ -350,7 +350,7 @@ function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
 }
 
 /** True for a recipient who has not responded yet, and is a member who may receive mail. */
-function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
+function awaitsConfirmation(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
   return (row: Instance<'recipient'>): boolean =>
     (row.value === 'invited' || row.value === 'bounced') &&

@@ -10,10 +10,11 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
-import { kindOf, recheckDelivery } from './attempt.ts';
+import { kindOf } from './attempt.ts';
 import { isHeld } from './audience.ts';
 import { attemptEndOf, FIXED } from './breaker.ts';
 import type { Notifier } from './notifier-port.ts';
+import { recheckDelivery } from './opening.ts';
 import {
   DestinationQueues,
   type DueAttempt,

@@ -27,7 +27,7 @@ export async function recordLateBounce(
       const before = draft.instance('recipient', recipient);
       if (!before || before.final) return 'unknown';
       if (before.value === 'bounced') return 'already';
-      const reason = `A mail came back: the address accepts no mail (${status})`;
+      const reason = `A returned mail reports that the address accepts no mail (${status})`;
       recordBounce(draft, recipient, reason);
       return 'recorded';
     },

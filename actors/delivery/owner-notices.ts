@@ -15,10 +15,10 @@ import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
 import {
   type AccessNotice,
+  displayedTo,
   type NoticeReader,
   noticeMailsOf,
   putNoticeMails,
-  shownTo,
 } from '../identity/access-notices.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
@@ -226,6 +226,6 @@ function hasLostIn(body: MailedNotice, id: string): boolean {
 }
 
 function noticeFor(body: MailedNotice, reader: NoticeReader): MailedNotice | undefined {
-  if (body.kind === 'ACCESS_CHANGED') return shownTo(body, reader);
+  if (body.kind === 'ACCESS_CHANGED') return displayedTo(body, reader);
   return reader.isOwner ? body : undefined;
 }

@@ -195,8 +195,8 @@ export class DestinationQueues {
   }
 
   setCap(project: string, destination: string, cap: number): void {
-    const place = { project, destination };
-    this.#poolOf(place)?.queueOf(place)?.setCap(cap);
+    const key = { project, destination };
+    this.#poolOf(key)?.queueOf(key)?.setCap(cap);
   }
 
   /** Drops the queues of all other projects. */
@@ -224,8 +224,8 @@ export class DestinationQueues {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  #poolOf(place: Place): Pool | undefined {
-    return this.#all().find((pool) => pool.queueOf(place));
+  #poolOf(key: QueueKey): Pool | undefined {
+    return this.#all().find((pool) => pool.queueOf(key));
   }
 
   #all(): readonly Pool[] {
@@ -241,7 +241,7 @@ interface ProjectQueues {
   busy: number;
 }
 
-type Place = Pick<QueuedDelivery, 'project' | 'destination'>;
+type QueueKey = Pick<QueuedDelivery, 'project' | 'destination'>;
 
 /** The queues that share slots. */
 class Pool {
@@ -259,11 +259,11 @@ class Pool {
     return [...this.#projects.values()].reduce((sum, { queues }) => sum + queues.size, 0);
   }
 
-  queueOf({ project, destination }: Place): DestinationQueue | undefined {
+  queueOf({ project, destination }: QueueKey): DestinationQueue | undefined {
     return this.#projects.get(project)?.queues.get(destination);
   }
 
-  open({ project: id, destination }: Place, limits: Omit<QueueLimits, 'slots'>): void {
+  open({ project: id, destination }: QueueKey, limits: Omit<QueueLimits, 'slots'>): void {
     let project = this.#projects.get(id);
     if (!project) {
       project = { queues: new Map(), inFlight: 0, busy: 0 };

@@ -64,7 +64,7 @@ function isEmail(text: string): boolean {
 }
 
 /** A displayable name: one line, not too long; `otherwise` if nothing is left. */
-export function shownName(text: string, otherwise: string): string {
+export function displayedName(text: string, otherwise: string): string {
   const name = oneLine(text, DISPLAY_NAME_LENGTH_MAX);
   return name === '' ? otherwise : name;
 }

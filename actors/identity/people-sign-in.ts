@@ -17,6 +17,7 @@ import type { Invitations } from './invitations.ts';
 import {
   assertActive,
   claimEmail,
+  displayedName,
   emailOrNone,
   invitedPersonId,
   linkIdentity,
@@ -24,7 +25,6 @@ import {
   personByEmail,
   personByIdentity,
   rename,
-  shownName,
   startPerson,
 } from './people-index.ts';
 import { adopt, KEYS_TO_END, signInByOwnLink, unknownLink } from './people-links.ts';
@@ -175,7 +175,7 @@ async function personOfInvitation(
       const known = personByEmail(draft, email);
       if (known !== undefined && known !== id) throw knownAlready();
       if (draft.instance('person', id)) return id;
-      const displayName = shownName(email.split('@')[0] ?? '', 'Invited');
+      const displayName = displayedName(email.split('@')[0] ?? '', 'Invited');
       startPerson(draft, { id, displayName, email: isVouched ? email : '' });
       if (!isVouched && email !== '') claimEmail(draft, id, email);
       return id;
@@ -225,7 +225,7 @@ async function signInByIdentity(
   const isInvited = email !== '' && invitations.openFor(email).length > 0;
   const fresh = ulid(clock.now(), random);
   const session = secrets.mint('session');
-  const displayName = shownName(identity.displayName, '');
+  const displayName = displayedName(identity.displayName, '');
   const account = { ...identity, email, displayName, hasAddress: identity.email !== '' };
   const system = host.view(SYSTEM_PROJECT);
   const guess = personByIdentity(system, account) ?? knownByAddress(system, email)?.person;

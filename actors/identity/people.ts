@@ -7,7 +7,13 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit
 import { ulid } from '../../streams/platform/random.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
 import { type Accounts, createAccounts } from './people-accounts.ts';
-import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
+import {
+  displayedName,
+  emailOrNone,
+  personByEmail,
+  personRow,
+  startPerson,
+} from './people-index.ts';
 import { createLinks, type Links } from './people-links.ts';
 import { createSignIns, type SignIns, type SignInsDeps } from './people-sign-in.ts';
 import { createSessions, type Sessions } from './sessions.ts';
@@ -67,7 +73,7 @@ async function ensurePerson(
     decide(draft) {
       const known = personByEmail(draft, email);
       if (known !== undefined) return { person: known };
-      startPerson(draft, { id, email, displayName: shownName(about.displayName, 'Unnamed') });
+      startPerson(draft, { id, email, displayName: displayedName(about.displayName, 'Unnamed') });
       return { person: id };
     },
   });

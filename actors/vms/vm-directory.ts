@@ -17,7 +17,8 @@ import {
 import { type ProjectLimits, ProjectLimitsReader } from '../platform/project-limits.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
-import { firstReporter, type VmReporter, VmSources, type VmSourcesDeps } from './vm-sources.ts';
+import { firstReporter, type VmReporter } from './vm-source-decisions.ts';
+import { VmSources, type VmSourcesDeps } from './vm-sources.ts';
 
 /** Maximum records read in one turn of the event loop: about a millisecond. */
 const PAGE = 200;

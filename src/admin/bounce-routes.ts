@@ -1,4 +1,4 @@
-/** Route of `svc admin bounce`, to which a mail server pipes mails that came back. */
+/** Route of `svc admin bounce`, to which a mail server pipes returned mails. */
 import { recordLateBounce } from '../../actors/delivery/late-bounces.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Log } from '../platform/log.ts';
@@ -28,7 +28,7 @@ export function bounceRoutes({
   readonly log: Log;
   readonly metrics: Metrics;
 }): AdminRoutes {
-  const counted = metrics.counter('svc_bounces_total', 'Mails that came back', ['outcome']);
+  const counted = metrics.counter('svc_bounces_total', 'Returned mails', ['outcome']);
   return {
     async [BOUNCE_PATH](_signal, _onProgress, { bounces }): Promise<BounceAnswer> {
       const outcomes: BounceOutcome[] = [];
@@ -36,7 +36,7 @@ export function bounceRoutes({
         const outcome = await record(host, bounce);
         counted.inc({ outcome });
         const { action, status } = bounce;
-        log.info({ part: 'bounces', action, status, outcome }, 'A mail came back');
+        log.info({ part: 'bounces', action, status, outcome }, 'A mail was returned');
         outcomes.push(outcome);
       }
       return { outcomes };

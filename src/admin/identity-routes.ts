@@ -225,7 +225,7 @@ async function invite(
   const isKnown = people.personByEmail(address) !== undefined;
   const hint = isKnown ? ` (known here: signs in first, "svc admin login-link ${address}")` : '';
   const whom = `${address}, as ${role} of ${displayName}${hint}`;
-  return { ...shownLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
+  return { ...displayedLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 
 async function loginLink(
@@ -238,10 +238,10 @@ async function loginLink(
   const person = isOfProject ? onlyOwner(deps, who) : personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
-  return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
+  return { ...displayedLink(deps.publicUrl, token), expiresMs, whom: displayName };
 }
 
-function shownLink(publicUrl: string, token: string | null) {
+function displayedLink(publicUrl: string, token: string | null) {
   const link = token === null ? '' : linkAddress(publicUrl, token);
   return { link, secretAvailable: token !== null };
 }

@@ -11,8 +11,8 @@ import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
 import type { AssertionVerifier, VerifiedAssertion } from '../../actors/ci/assertion.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
 import type { Issuer } from '../platform/settings/ci-issuers.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type IssuerKind, issuerKinds } from './issuer-kinds.ts';
@@ -233,7 +233,7 @@ function requiredAudience(payload: Json): string {
 /** Names the issuer that came: a platform may give an organisation an issuer of its own. */
 function wrongIssuerText(iss: string, { name, kind, url }: Issuer): string {
   const came = quoted(iss);
-  const text = `The token's issuer is ${came}, not ${shownUrl(url)}`;
+  const text = `The token's issuer is ${came}, not ${redactedUrl(url)}`;
   if (!iss.startsWith(`${url}/`) || came !== `"${iss}"` || iss.endsWith('/')) return text;
   return (
     `${text}. If your enterprise has an issuer of its own, ask the operator to add it to ` +
@@ -246,8 +246,11 @@ const QUOTED_LENGTH_MAX = 200;
 
 /** Text of an unverified token, without a login, line breaks and control characters. */
 function quoted(text: string): string {
-  const shown = shownUrl(text.slice(0, QUOTED_LENGTH_MAX)).replace(/[^\x20-\x7e]|["\\]/g, '?');
-  return `"${shown}${text.length > QUOTED_LENGTH_MAX ? '...' : ''}"`;
+  const displayed = redactedUrl(text.slice(0, QUOTED_LENGTH_MAX)).replace(
+    /[^\x20-\x7e]|["\\]/g,
+    '?',
+  );
+  return `"${displayed}${text.length > QUOTED_LENGTH_MAX ? '...' : ''}"`;
 }
 
 /** Seconds since 1970. */

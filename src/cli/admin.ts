@@ -34,7 +34,7 @@ import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
-import { dataOption, settingsAsked } from './service-folder.ts';
+import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
 const sharedOptions: readonly Option[] = [
@@ -100,7 +100,7 @@ async function perform(
     ...(act.isChange && { requestId }),
     operator: operatorName(environment),
   };
-  const folder = settingsAsked(input, environment).data;
+  const folder = requestedSettings(input, environment).data;
   const answer = await ask(folder, act.path, body);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));

@@ -61,11 +61,11 @@ const statusAction: Action = {
     const isRunning = status !== undefined && isFresh(status, context.ports.clock.now());
     const fault = problem ?? (isRunning ? status.fault : 'The agent is not running');
     if (context.json) {
-      const shown = enrolment && withoutKey(enrolment);
-      context.print(json({ folder, enrolment: shown, isRunning, fault, waiting, status }));
+      const displayed = enrolment && withoutKey(enrolment);
+      context.print(json({ folder, enrolment: displayed, isRunning, fault, waiting, status }));
     } else {
-      const shown = { enrolment, isRunning, fault, waiting, status };
-      context.print(facts(lines(shown)));
+      const displayed = { enrolment, isRunning, fault, waiting, status };
+      context.print(facts(lines(displayed)));
     }
     return fault === undefined ? EXIT_OK : EXIT_FAULT;
   },
@@ -78,8 +78,8 @@ function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
   return new RowBuffer({ ...ports, folder: path, onDropped: () => {} }).stats();
 }
 
-function withoutKey({ key: _, machine: __, ...shown }: StoredEnrolment): object {
-  return shown;
+function withoutKey({ key: _, machine: __, ...displayed }: StoredEnrolment): object {
+  return displayed;
 }
 
 function lines(of: {
@@ -125,9 +125,9 @@ another one. An agent enrolled earlier is refused once this one is enrolled.
     const enrolment = await exchange(context, token);
     forgetOtherVm(folder, enrolment, context.report);
     writeEnrolment(folder, enrolment);
-    const { key: _, machine: __, ...shown } = enrolment;
-    if (context.json) context.print(json({ ...shown, folder }));
-    else context.print(enrolledText(shown, folder));
+    const { key: _, machine: __, ...displayed } = enrolment;
+    if (context.json) context.print(json({ ...displayed, folder }));
+    else context.print(enrolledText(displayed, folder));
     return EXIT_OK;
   },
 };

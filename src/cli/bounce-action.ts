@@ -1,4 +1,4 @@
-/** Action of `svc admin` for a mail server's pipe: reads a mail that came back. */
+/** Action of `svc admin` for a mail server's pipe: reads a returned mail. */
 import { BOUNCE_PATH, type BounceAnswer, type BounceOutcome } from '../admin/bounce-routes.ts';
 import { parseBounces } from '../platform/mail/bounce.ts';
 import type { AdminAction } from './admin-actions.ts';
@@ -16,7 +16,7 @@ const OUTCOMES: Readonly<Record<BounceOutcome, string>> = {
 export const bounceActions: readonly AdminAction[] = [
   {
     name: 'bounce',
-    summary: 'Read a mail that came back, from standard input: for a pipe of the mail server',
+    summary: 'Read a returned mail from standard input, for a pipe of the mail server',
     readsInput: true,
     path: BOUNCE_PATH,
     exitOnFault: EXIT_TRY_AGAIN,

@@ -181,13 +181,13 @@ async function printNames(context: ActionContext): Promise<number> {
     const counts = new Map<string, number>();
     const nameOf = ({ labels }: Candidate) => labels.find(Boolean) ?? '';
     for (const one of found) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1);
-    const shown = found.map((one) => {
+    const displayed = found.map((one) => {
       const name = nameOf(one);
       // A shell would treat a name with a line break as several words.
       const isPlain = counts.get(name) === 1 && name !== '' && !/\p{Cc}/u.test(name);
       return isPlain ? name : shortName(one.name);
     });
-    const fitting = shown.filter((name) => name.startsWith(prefix)).slice(0, NAMES_MAX);
+    const fitting = displayed.filter((name) => name.startsWith(prefix)).slice(0, NAMES_MAX);
     context.print(fitting.map((name) => `${name}\n`).join(''));
     return EXIT_OK;
   } catch {

@@ -4,7 +4,7 @@
  */
 
 import { closestName } from '../../actors/platform/closest-name.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { withoutLogins } from '../../streams/platform/redacted-url.ts';
 import { programVersion } from '../platform/version.ts';
 import {
   beforeDashes,

@@ -19,7 +19,7 @@ import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { checkNulls } from '../platform/api/json-nulls.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
+import { type CallSlot, slotOf, takeSlot } from '../platform/api/slots.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';
@@ -42,12 +42,12 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
       const { body } = request;
       if (!isBytes(body)) return await handler(request);
       const contextValues = request.contextValues ?? createContextValues();
-      const held = () => heldSlotOf(contextValues);
+      const slot = () => slotOf(contextValues);
       const isJson = /^application\/(connect\+)?json/.test(
         request.header.get('content-type') ?? '',
       );
       if (method.methodKind !== 'unary') {
-        const turned = inTurns(body, deps, held);
+        const turned = inTurns(body, deps, slot);
         const checked = isJson ? withCheckedMessage(turned, method) : turned;
         return await handler({ ...request, contextValues, body: checked });
       }
@@ -59,7 +59,7 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
         if (isJson) checkNulls(method.input, rest);
         return rest;
       };
-      const call = { method, compression, prepare, held };
+      const call = { method, compression, prepare, slot };
       return await handler({
         ...request,
         contextValues,
@@ -80,7 +80,7 @@ interface Call {
   /** Checks the plain body. Throws `ConnectError`. @returns what the framework parses */
   readonly prepare: (plain: Uint8Array) => Uint8Array;
   /** Known when the framework begins to read: the gate has admitted the call. */
-  readonly held: () => HeldSlot | undefined;
+  readonly slot: () => CallSlot | undefined;
 }
 
 /**
@@ -98,19 +98,19 @@ function plainHeaders(sent: Headers, compression: Compression | undefined): Head
 
 /** The plain body in one piece. Throws `ConnectError`. */
 async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8Array> {
-  const held = call.held();
-  const sent = await readSent(deps, call, held);
+  const slot = call.slot();
+  const sent = await readSent(deps, call, slot);
   let plain = sent;
   if (call.compression) {
     plain = await call.compression.decompress(sent, bodyBytesMaxOf(call.method));
     const more = plain.length - sent.length;
-    if (held?.ratedProject !== undefined && more > 0) {
-      deps.ingestRates.spendBytes(held.ratedProject, more);
+    if (slot?.ratedProject !== undefined && more > 0) {
+      deps.ingestRates.spendBytes(slot.ratedProject, more);
     }
     // Another thread decompressed it, and the turn is over.
-    if (held?.caller) await deps.gate.turn(held.caller.party);
+    if (slot?.caller) await deps.gate.turn(slot.caller.tenant);
   }
-  if (held) held.bodyBytes = Math.max(plain.length, sent.length);
+  if (slot) slot.bodyBytes = Math.max(plain.length, sent.length);
   yield call.prepare(plain);
 }
 
@@ -118,16 +118,16 @@ async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8
 async function readSent(
   { gate, ingestRates, log }: RequestBodyDeps,
   { method, body, header }: Call,
-  held: HeldSlot | undefined,
+  slot: CallSlot | undefined,
 ): Promise<Uint8Array> {
   const bytesMax = bodyBytesMaxOf(method);
   const length = header.get('content-length');
   const claimed = length === null ? bytesMax : Number(length);
   // Refused by its claimed length, without reading it.
-  if (!held?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
-  const { caller, kind, ratedProject } = held;
+  if (!slot?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
+  const { caller, kind, ratedProject } = slot;
   const toCallerError = (error: unknown) =>
-    held.toCallerError?.(error) ?? asConnectError(error, method.name, log);
+    slot.toCallerError?.(error) ?? asConnectError(error, method.name, log);
   const underWay = refusing(() => gate.takeBody(caller, kind, claimed), toCallerError);
   try {
     if (ratedProject !== undefined) {
@@ -143,8 +143,8 @@ async function readSent(
       // length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
-    held.bodyBytes = came;
-    await takeSlot(held).catch((error: unknown) => {
+    slot.bodyBytes = came;
+    await takeSlot(slot).catch((error: unknown) => {
       throw toCallerError(error);
     });
     return sent;
@@ -165,11 +165,11 @@ function refusing<T>(work: () => T, toCallerError: (error: unknown) => unknown):
 async function* inTurns(
   body: AsyncIterable<Uint8Array>,
   { gate }: RequestBodyDeps,
-  held: () => HeldSlot | undefined,
+  slot: () => CallSlot | undefined,
 ): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    const { caller } = held() ?? {};
-    if (caller) await gate.turn(caller.party);
+    const { caller } = slot() ?? {};
+    if (caller) await gate.turn(caller.tenant);
     yield chunk;
   }
 }

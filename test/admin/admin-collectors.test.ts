@@ -49,8 +49,8 @@ async function reachOfTwoProjects(
     const request = { ...about, vmNames: ['vm-other'] };
     found[`retire ${project}`] = (await program.call(RETIRE, request, key)).status;
   }
-  const asked = await program.call(LIST, { projectName: 'projects/shop' }, key);
-  found['list shop'] = asked.status;
+  const requested = await program.call(LIST, { projectName: 'projects/shop' }, key);
+  found['list shop'] = requested.status;
   return found;
 }
 

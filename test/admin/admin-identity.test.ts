@@ -255,8 +255,8 @@ t.test('a command repeated under the same request id gets the same answer', asyn
     const { id, first, again } = await twice(...words);
     t.match(JSON.parse(first.stdout), { secretAvailable: true, link: /^https:/ });
     t.equal(again.code, 1);
-    const { link: _, secretAvailable: __, ...shown } = JSON.parse(first.stdout);
-    t.same(JSON.parse(again.stdout), { ...shown, link: '', secretAvailable: false });
+    const { link: _, secretAvailable: __, ...displayed } = JSON.parse(first.stdout);
+    t.same(JSON.parse(again.stdout), { ...displayed, link: '', secretAvailable: false });
     t.match(
       again.stderr,
       /The secret was in an earlier response and cannot be shown again\..*another/s,
@@ -328,8 +328,8 @@ t.test('changes outside of projects are in the audit that the operator reads', a
 
 t.test('an unanswered command is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
-  const cut = createServer((asked, response) => {
-    asked.resume();
+  const cut = createServer((requested, response) => {
+    requested.resume();
     response.writeHead(200).write('{"progress":1}\n', () => response.destroy());
   });
   cut.listen(join(folder, 'admin.sock'));
@@ -429,7 +429,7 @@ t.test(
   },
 );
 
-t.test('HOOK-26: svc admin bounce reads a mail that came back, for a pipe', async (t) => {
+t.test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
   const { withInput } = await startAdmin(t);
   const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
   const outcome = async (mail: string) => {

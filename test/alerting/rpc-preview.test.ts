@@ -360,15 +360,15 @@ t.test('previews are limited like queries: 10 s each, and the same number at onc
   await world.write(rows(0, 0, () => 10));
   // Bodies of 128 calls of one caller may be in flight.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
-  t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  const requested = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
+  t.match(await Promise.race(requested), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await nextTurn();
   t.equal(signals.length, 8);
   await world.clock.advance(10_000);
   // Some may get the slots of calls that time out, at the last moment of their wait.
   await world.clock.advance(10_000);
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requested);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
   t.ok(timedOut.length >= 8);
   t.equal(timedOut.length, signals.length, 'all running calls');

@@ -6,7 +6,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type AssertionVerifierOptions, createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
-import { createIssuerKeys } from '../../src/ci/jwks.ts';
+import { IssuerKeys } from '../../src/ci/jwks.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
 import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -22,7 +22,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
   const platform = await startCiIssuer({ now: () => clock.now() });
   t.teardown(() => platform.close());
   const unknown: string[] = [];
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log: silentLog,
@@ -350,9 +350,9 @@ t.test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) 
 
 t.test('an invalid token causes no request for keys', async (t) => {
   const { platform, clock } = await world(t);
-  let asked = 0;
+  let requested = 0;
   const find = async () => {
-    asked++;
+    requested++;
     return undefined;
   };
   const checked = createAssertionVerifier({
@@ -364,13 +364,13 @@ t.test('an invalid token causes no request for keys', async (t) => {
     const token = await platform.mint({ aud: AUDIENCE, ...change });
     await t.rejects(checked.verify(token, aim), { name: 'Refusal', reason: 'BAD_ASSERTION' });
   }
-  t.equal(asked, 0);
+  t.equal(requested, 0);
 });
 
 t.test('an issuer that is not configured is reported as such', async (t) => {
   const { checked, mint } = await world(t);
-  const asked = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
-  await t.rejects(asked, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
+  const requested = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
+  await t.rejects(requested, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
 });
 
 t.test('CI-13: an unknown claim is reported by name, and the token stays valid', async (t) => {

@@ -192,8 +192,8 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
         'the incident is retired',
         async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
       );
-      const shown = await svc('incidents', 'show', 'One');
-      t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
+      const displayed = await svc('incidents', 'show', 'One');
+      t.match(displayed.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), displayed.stderr);
       const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
       t.match(acked, { code: 0, stdout: /^attention +acknowledged by First owner: mine$/m });
       const both = await svc('incidents', 'ack', 'One', 'inc_none');

@@ -210,8 +210,8 @@ async function completion(t: Test, world: DemoWorld) {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // The command line that the script would run.
-    const asked = join(folder, 'asked');
-    const text = `#!/bin/sh\necho "$@" >> ${asked}\nprintf 'Night pager\\tof the team\\nNight shift\\n'\n`;
+    const requested = join(folder, 'asked');
+    const text = `#!/bin/sh\necho "$@" >> ${requested}\nprintf 'Night pager\\tof the team\\nNight shift\\n'\n`;
     writeFileSync(join(folder, 'svc'), text, { mode: 0o755 });
     const program = `${script}
 COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -221,7 +221,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
       env: { ...process.env, PATH: `${folder}:${process.env.PATH}` },
     });
     t.equal(printed, 'Night pager\nNight shift\n');
-    t.equal(readFileSync(asked, 'utf8'), '__complete -- alerts save --destination Night\\ p\n');
+    t.equal(readFileSync(requested, 'utf8'), '__complete -- alerts save --destination Night\\ p\n');
   });
   await t.test('every script asks svc, and an unknown shell is rejected', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {

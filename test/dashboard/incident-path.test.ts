@@ -77,10 +77,10 @@ function answered(recorded: readonly Recorded[]): Transition[] {
       to,
       requestId: null,
     };
-    const shown = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
+    const displayed = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
     const message = create(
       TransitionSchema,
-      transitionMessage(transition as never, shown, { instanceName: 'i' }),
+      transitionMessage(transition as never, displayed, { instanceName: 'i' }),
     );
     return toJson(TransitionSchema, message, {
       alwaysEmitImplicit: true,
@@ -143,7 +143,7 @@ t.test(
         const firing = recorded.findIndex(({ event }) => event.type === 'sustained');
         const steps = recordedSteps(answered(recorded));
         if (firing < 0) return steps.length === 0;
-        const shown = markingsOf(layout, steps).map(({ current }) => current.toSorted());
+        const displayed = markingsOf(layout, steps).map(({ current }) => current.toSorted());
         // The incident: the part of the run in its commit, and everything until its end.
         const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
         const { at } = (recorded[firing] as Recorded).event;
@@ -151,7 +151,7 @@ t.test(
         const own = recorded.slice(first, end < 0 ? undefined : end + 1);
         longest = Math.max(longest, own.length);
         const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
-        return JSON.stringify(shown) === JSON.stringify(lived);
+        return JSON.stringify(displayed) === JSON.stringify(lived);
       }),
       { numRuns: tries(500, 400) },
     );

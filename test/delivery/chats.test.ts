@@ -10,7 +10,7 @@ import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/c
 import { discordService, escapeDiscord } from '../../src/delivery/notify/discord/discord.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange, requestTarget } from '../../src/delivery/notify/http/exchange.ts';
-import { notificationKinds, refuseUrl } from '../../src/delivery/notify/notifier.ts';
+import { notificationKinds, refuseUrl } from '../../src/delivery/notify/kinds.ts';
 import { escapeSlack, slackService } from '../../src/delivery/notify/slack/slack.ts';
 import { TEAMS_BYTES_MAX, teamsService } from '../../src/delivery/notify/teams/teams.ts';
 import { oneLine } from '../../streams/alerting/wording.ts';

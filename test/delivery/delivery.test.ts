@@ -224,10 +224,10 @@ t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest
   await world.fire(Array.from({ length: 40 }, (_, i) => `late-${i}`));
   await world.until('it failed', () => world.notifier.requests.length >= 1);
   await world.settle();
-  const asked = world.notifier.requests.length;
-  t.ok(asked <= 21, 'attempts that were in flight together');
+  const requested = world.notifier.requests.length;
+  t.ok(requested <= 21, 'attempts that were in flight together');
   await world.pass(59_000, 1_000);
-  t.equal(world.notifier.requests.length, asked, 'it rests');
+  t.equal(world.notifier.requests.length, requested, 'it rests');
   world.notifier.answer = () => undefined;
   await world.pass(2_000, 1_000);
   t.equal(world.notifier.hanging, 1, 'then one at a time');

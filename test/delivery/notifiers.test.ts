@@ -14,17 +14,16 @@ import type {
 } from '../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { decodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
 import { decodeLetter } from '../../src/delivery/notify/email/letter.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { type KindName, notificationKinds, renderers } from '../../src/delivery/notify/kinds.ts';
 import { messageOf } from '../../src/delivery/notify/message/message.ts';
+import { openNotifier } from '../../src/delivery/notify/notifier.ts';
 import {
-  createContents,
-  type KindName,
-  notificationKinds,
-  openNotifier,
-  renderers,
-} from '../../src/delivery/notify/notifier.ts';
-import { renderWebhookBody, WEBHOOK_BYTES_MAX } from '../../src/delivery/notify/webhook/webhook.ts';
+  renderWebhookBody,
+  WEBHOOK_BYTES_MAX,
+} from '../../src/delivery/notify/webhook/webhook-body.ts';
 import {
   DestinationSchema,
   UpdateDestinationRequestSchema,

@@ -143,7 +143,7 @@ t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) 
   t.equal(outcomesOf(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
 });
 
-t.test('HOOK-26: a mail that comes back later ends its recipient and no other', async (t) => {
+t.test('HOOK-26: a mail that is returned later ends its recipient and no other', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   await world.fire(['vm-1']);
   await world.until('all have ended', () => world.live('delivery').length === 0);
@@ -176,7 +176,7 @@ t.test('HOOK-26: a mail that comes back later ends its recipient and no other', 
   t.same(await pipe({}), { outcomes: ['already'] });
   t.match(view.instance('recipient', 'ann'), {
     value: 'bounced',
-    context: { reason: 'A mail came back: the address accepts no mail (5.1.1)' },
+    context: { reason: 'A returned mail reports that the address accepts no mail (5.1.1)' },
   });
   t.match(view.instance('recipient', 'ben'), { value: 'verified' });
   t.match(view.records('notice', { limit: 9 }).items, [{ body: { kind: 'RECIPIENT_BOUNCED' } }]);

@@ -95,12 +95,15 @@ t.test('a signed-in person links an account, and signs in with it from then on',
   const world = await startWorld(t);
   const person = await world.person('');
   const browser = await signedIn(world, person);
-  const asked = await enter(world, entra, browser);
-  t.equal(asked.status, 200);
-  t.match(asked.text, /Link this account\?.*<strong>ada@example\.com<\/strong> at 127\.0\.0\.1/s);
+  const requested = await enter(world, entra, browser);
+  t.equal(requested.status, 200);
+  t.match(
+    requested.text,
+    /Link this account\?.*<strong>ada@example\.com<\/strong> at 127\.0\.0\.1/s,
+  );
   t.equal((await enter(world, entra)).status, 403, 'the question alone links nothing');
   const linked = await browser.post('/auth/account', {
-    account: accountIn(asked.text),
+    account: accountIn(requested.text),
     return: '/dash',
   });
   t.equal(linked.status, 303);

@@ -66,7 +66,7 @@ t.test('login, provider, callback, session, sign-out: the complete flow', async 
   const answer = await browser.get(pathOf(callback));
   t.equal(answer.status, 303);
   t.equal(answer.location, `${world.origin}/dash?a=b`);
-  t.ok(world.provider.asked.includes('POST /token Basic'));
+  t.ok(world.provider.requested.includes('POST /token Basic'));
   const secret = browser.cookies.get(SESSION) ?? '';
   const { person, method } = world.people.sessionOf(secret);
   t.equal(method, 'oidc');
@@ -145,10 +145,10 @@ t.test(
     const { callback } = await goToProvider(world, browser);
     t.equal((await browser.get(pathOf(callback))).status, 303);
     t.notOk(
-      world.provider.asked.some((asked) => asked.includes('/me')),
+      world.provider.requested.some((requested) => requested.includes('/me')),
       'no claim was missing',
     );
-    t.ok(world.provider.asked.includes('POST /token'), 'without an Authorization header');
+    t.ok(world.provider.requested.includes('POST /token'), 'without an Authorization header');
   },
 );
 
@@ -361,14 +361,14 @@ t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
   t.ok(Number(first.headers.get('retry-after')) > 0);
   await fresh.provider.start();
   t.equal((await new Browser(fresh).get('/auth/login')).status, 503, 'it is not asked at once');
-  t.same(fresh.provider.asked, []);
+  t.same(fresh.provider.requested, []);
   await fresh.clock.advance(2_000);
   const answers = await Promise.all([1, 2, 3].map(() => new Browser(fresh).get('/auth/login')));
   t.same(
     answers.map(({ status }) => status),
     [303, 303, 303],
   );
-  t.equal(fresh.provider.asked.length, 1, 'three concurrent calls send one request');
+  t.equal(fresh.provider.requested.length, 1, 'three concurrent calls send one request');
 });
 
 t.test('a silent provider, or one with an endless answer, is abandoned', async (t) => {

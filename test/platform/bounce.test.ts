@@ -1,4 +1,4 @@
-/** Bounces: the examples of RFC 3464, those of real mail servers, and mails that are none. */
+/** Bounces: the examples of RFC 3464, those of real mail servers, and other mails. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';

@@ -67,30 +67,30 @@ t.test('a person who requests a link gets it by mail and signs in with it once',
 
 t.test('the answer and its timing do not reveal whether an address is known', async (t) => {
   const server = await startMailServer(t);
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
     ...people,
     async linkByEmail(email) {
-      await asked.promise;
+      await requested.promise;
       return people.linkByEmail(email);
     },
   }));
   await world.person('ada@example.com');
-  const shown = ({ status, text, headers }: Answer) => {
+  const displayed = ({ status, text, headers }: Answer) => {
     const named = Object.fromEntries(headers);
     return { status, text, headers: { ...named, date: '', 'x-request-id': '' } };
   };
   const browser = new Browser(world);
-  const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
+  const known = displayed(await browser.post('/auth/email', { email: 'ada@example.com' }));
   t.equal(known.status, 202);
   for (const email of [
     'eve@example.com',
     'no address',
     'ada@example.com\r\nBcc: eve@example.com',
   ]) {
-    t.same(shown(await browser.post('/auth/email', { email })), known, email);
+    t.same(displayed(await browser.post('/auth/email', { email })), known, email);
   }
-  asked.resolve();
+  requested.resolve();
   await world.signIn.mail?.settled();
   t.same(server.offered, ['ada@example.com']);
 });

@@ -141,8 +141,8 @@ t.test('LIMIT-20: an inventory page has 50 VMs by default and at most 1,000', as
   const vms = Array.from({ length: 1_100 }, (_, i) => ({ ...loads(0)[0], vm: name(i) }));
   await world.write(vms.map((row) => ({ observedUnixMs: START_MS, ...row })));
   const page = async (request: object) => {
-    const asked = { projectName: 'projects/demo', inventoryOnly: true, ...request };
-    return (await world.call('ListVMMonitoring', asked)).body;
+    const requested = { projectName: 'projects/demo', inventoryOnly: true, ...request };
+    return (await world.call('ListVMMonitoring', requested)).body;
   };
   t.equal((await page({})).vms.length, 50);
   t.equal((await page({ pageSize: 7 })).vms.length, 7);

@@ -9,13 +9,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
+import { keyIdOf, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import { sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import {
-  keyIdOf,
-  openSecretStore,
-  type SecretStore,
-  WrongMasterKey,
-} from '../../sqlite/platform/secrets/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';

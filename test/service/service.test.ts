@@ -201,7 +201,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
   });
   t.teardown(() => stream.close());
   const receiver = await startReceiver(t);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const service = await start(t, {
     folder: join(shared, 'data'),
     more: { SVC_WEBHOOK_ALLOW: 'hooks.test', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
@@ -210,7 +210,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
       stream,
       random: seededRandom(2),
       resolve(host, done) {
-        asked.push(host);
+        requested.push(host);
         done(null, [{ address: host === 'inside.test' ? '10.1.2.3' : '127.0.0.1', family: 4 }]);
       },
     },
@@ -222,7 +222,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
   const url = receiver.url.replace('127.0.0.1', 'hooks.test');
   await fireOnce(service.demo, [url, 'https://inside.test/hook'], clock.now());
   const message = await until('the webhook', () => receiver.received[0]);
-  t.ok(asked.includes('hooks.test'), 'the host is looked up through the port');
+  t.ok(requested.includes('hooks.test'), 'the host is looked up through the port');
   const timestampMs = Date.parse(
     String((message.body as unknown as { timestamp: string }).timestamp),
   );

@@ -8,7 +8,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
+import {
+  type SignedAttempt,
+  signatureHeaders,
+} from '../../src/delivery/notify/webhook/signatures.ts';
 import { createClient } from '../../src/sdk/index.ts';
 import type { DemoWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';

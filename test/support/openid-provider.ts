@@ -30,7 +30,7 @@ export interface ProviderControl {
   isSilent: boolean;
   readonly issuer: string;
   /** Method, path and scheme of the Authorization header of each request. */
-  readonly asked: string[];
+  readonly requested: string[];
   /** Public keys of the provider after a rotation; `idToken` signs with them if `isRotated`. */
   rotatedKeys(): Promise<object>;
   /** true: `idToken` signs with the rotated key. */
@@ -65,7 +65,7 @@ export async function startOidcWorld(
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1);
     const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
-    control.asked.push(`${request.method} ${path} ${scheme}`.trim());
+    control.requested.push(`${request.method} ${path} ${scheme}`.trim());
     if (control.isSilent) return;
     const standIns = {
       '/token': control.answerToken,
@@ -97,7 +97,7 @@ export async function startOidcWorld(
       return { keys: [{ ...key, kid: 'k2', use: 'sig', alg: 'RS256' }] };
     },
     isSilent: false,
-    asked: [],
+    requested: [],
     issuer: `http://127.0.0.1:${port}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)

@@ -229,9 +229,9 @@ function explanationText(explained: Explained): string {
 function breaches({ incident, unit, window, windowThinned, firedObservedMs }: Explained): string {
   const { metricId, operator, threshold, sustainedSeconds, startedMs } = incident;
   const was = `${metricId} was ${OPERATOR_WORDS[operator] ?? operator} ${exactQuantity(threshold, unit)}`;
-  const asked = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
+  const requested = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
   const span = `from ${utcTime(startedMs)} to ${utcTime(firedObservedMs)}`;
-  const enough = `the rule requires ${asked}`;
+  const enough = `the rule requires ${requested}`;
   if (window.length === 0) return `${was} ${span}, but no sample is stored; ${enough}`;
   if (window.length === 1) {
     return `${was} in one sample, ${readingBeside(window[0]?.value ?? Number.NaN, threshold, unit)} at ${utcTime(firedObservedMs)}; ${enough}`;

@@ -22,6 +22,7 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
@@ -30,7 +31,6 @@ import {
   messageJson,
   printMessage,
   shortName,
-  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -124,7 +124,7 @@ const listAction: Action = {
       trust.effectiveCapabilities.join(' ') || 'nothing',
       claimOf(trust, 'repository'),
       moment(trust.lastExchangeUnix, 'never'),
-      shownName(trust.serviceAccountDisplayName, trust.serviceAccountName),
+      displayedName(trust.serviceAccountDisplayName, trust.serviceAccountName),
       shortName(trust.name),
     ]);
     const columns = [
@@ -181,7 +181,7 @@ function verificationTable(
       one.issuer,
       moment(one.expiresUnix),
       String(one.wrongCodes),
-      shownName(one.serviceAccountDisplayName, one.serviceAccountName),
+      displayedName(one.serviceAccountDisplayName, one.serviceAccountName),
       shortName(one.name),
     ]),
     'No verifications in this project',

@@ -17,12 +17,12 @@ import {
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
   localTime,
   NOT_OBSERVED,
-  shownName,
   table,
 } from '../client/output.ts';
 import type { Screen } from '../command.ts';
@@ -48,7 +48,7 @@ export function incidentTable(
       'incident',
     ],
     incidents.map((incident) => [
-      shownName(incident.ruleDisplayName, incident.ruleName),
+      displayedName(incident.ruleDisplayName, incident.ruleName),
       subjectText(incident),
       stateCell(stateText(incident)),
       stateCell(enumText(AlertRuleSpec_Severity, incident.severity)),
@@ -211,7 +211,7 @@ function stateText({ state, retireReason }: Incident): string {
 /** The VM, or the data center with many silent VMs. */
 export function subjectText(incident: Incident): string {
   const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
-  if (vmName !== '') return `${shownName(vmDisplayName, vmName)}${labelsText(labels)}`;
+  if (vmName !== '') return `${displayedName(vmDisplayName, vmName)}${labelsText(labels)}`;
   return `${heldVmCount} VMs of ${datacenter}`;
 }
 

@@ -86,13 +86,13 @@ export interface Dialogs<Name extends string> {
 }
 
 export function useDialogs<Name extends string>(): Dialogs<Name> {
-  const shown = useSignal<Name | undefined>(undefined);
+  const displayed = useSignal<Name | undefined>(undefined);
   const show = (name: Name | undefined) => () => {
-    shown.value = name;
+    displayed.value = name;
   };
   return {
     open: show,
-    frame: (name) => ({ isOpen: shown.value === name, onClose: show(undefined) }),
+    frame: (name) => ({ isOpen: displayed.value === name, onClose: show(undefined) }),
   };
 }
 

@@ -209,7 +209,7 @@ export function formatDay(ms: number, format: Format): string {
 
 /** The exact time for the tooltip: to the millisecond, in the chosen zone and in UTC. */
 export function formatExactTime(ms: number, format: Format): string {
-  const shown = formatter(format, {
+  const displayed = formatter(format, {
     weekday: 'short',
     year: 'numeric',
     month: 'short',
@@ -221,7 +221,7 @@ export function formatExactTime(ms: number, format: Format): string {
     hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(ms);
-  return `${shown} · ${new Date(ms).toISOString()}`;
+  return `${displayed} · ${new Date(ms).toISOString()}`;
 }
 
 function yearWhereOther(ms: number, nowMs: number, format: Format): { year?: 'numeric' } {

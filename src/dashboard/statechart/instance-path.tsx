@@ -89,9 +89,9 @@ function showStep(list: HTMLOListElement | null, at: number): void {
   const step = list?.children[at];
   if (!list || !(step instanceof HTMLElement)) return;
   const top = step.offsetTop - list.offsetTop;
-  const isShown =
+  const isDisplayed =
     top >= list.scrollTop && top + step.offsetHeight <= list.scrollTop + list.clientHeight;
-  if (!isShown) list.scrollTop = top - list.clientHeight / 2;
+  if (!isDisplayed) list.scrollTop = top - list.clientHeight / 2;
 }
 
 function StepText({ step }: { readonly step: PathStep }): VNode {

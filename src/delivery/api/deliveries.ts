@@ -89,10 +89,15 @@ async function listDeliveries(
   const project = within(context, parseProjectName('projectName', request.projectName));
   const filter = deliveryFilter(request, context);
   const view = host.view(project);
-  const isShown = mayWrite(context, project);
+  const isDisplayed = mayWrite(context, project);
   const read = (options: ListOptions) =>
     mapPage(view.deliveries(filter, options), (row) =>
-      deliveryMessage(deps, view, row, isShown ? { recipient: recipientAddress(view, row) } : {}),
+      deliveryMessage(
+        deps,
+        view,
+        row,
+        isDisplayed ? { recipient: recipientAddress(view, row) } : {},
+      ),
     );
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {

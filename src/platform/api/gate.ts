@@ -106,13 +106,13 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal
     return undefined;
   }
   const header = (field: string) => context.requestHeader.get(field) ?? undefined;
-  const shown = {
+  const presented = {
     authorization: header('authorization'),
     cookie: header('cookie'),
     origin: header('origin'),
   };
   const principal = await anonymousLimits.authenticated(address, () =>
-    authenticator.identify(shown),
+    authenticator.identify(presented),
   );
   admitTo(context.method.name, declared, principal);
   context.values.set(callerKey, { principal, authenticator });

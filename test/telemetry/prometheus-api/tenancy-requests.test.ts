@@ -8,7 +8,7 @@ import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
-import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
+import { instant, M, NOW, type Requested, startTenants } from '../../support/promql-tenants.ts';
 
 const tenants = await startTenants(t);
 
@@ -223,7 +223,7 @@ t.test(
   'TEN-16: caches, errors, warnings, statistics and "not found" reveal no other project',
   async (t) => {
     const duplicates = `${M} + on(project) ${M}`;
-    const requests: Asked[] = [
+    const requests: Requested[] = [
       instant(M),
       instant('secret_metric'),
       instant('count({__name__!=""})'),

@@ -217,10 +217,10 @@ export class SupervisedThread {
   #ended(worker: ThreadWorker, code: number, cause: unknown): void {
     if (this.#worker === worker) this.#worker = undefined;
     const isStopped = this.#stopped === worker;
-    const asked = (code === 0 && cause === undefined) || isStopped;
+    const requested = (code === 0 && cause === undefined) || isStopped;
     const because = cause instanceof Error ? cause.message : `exit code ${code}`;
     const message = `The ${this.#options.name} has stopped: ${because}`;
-    if (!asked) {
+    if (!requested) {
       this.#crashes++;
       if (!this.#hasStarted) this.#pause.begin();
       this.#options.onEnd?.({ kind: 'died', message, cause });

@@ -53,8 +53,8 @@ export function Page({ parameters }: PageProps): VNode {
 }
 
 /** The displayed step: the one in the address, if the state allows it. */
-function stepOf({ state }: Verification, asked: string | null): WizardStep | undefined {
-  if (state === 'AWAITING_PROOF') return asked === 'wait' ? 'wait' : 'setUp';
+function stepOf({ state }: Verification, requested: string | null): WizardStep | undefined {
+  if (state === 'AWAITING_PROOF') return requested === 'wait' ? 'wait' : 'setUp';
   if (state === 'OBSERVED') return 'review';
   return state === 'APPROVED' ? 'cleanUp' : undefined;
 }

@@ -41,7 +41,7 @@ export function isReached({ state, isMember }: Recipient): boolean {
 }
 
 /** True for a recipient who can be sent a confirmation link. */
-export function isAsked({ state, isMember }: Recipient): boolean {
+export function awaitsConfirmation({ state, isMember }: Recipient): boolean {
   return (state === 'INVITED' || state === 'BOUNCED') && isMember;
 }
 

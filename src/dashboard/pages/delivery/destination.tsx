@@ -75,7 +75,7 @@ export function Page({ parameters }: PageProps): VNode {
             {secret.value !== undefined && (
               <WebhookSecret
                 destination={destination}
-                shown={secret.value}
+                displayed={secret.value}
                 onStored={() => {
                   secret.value = undefined;
                 }}

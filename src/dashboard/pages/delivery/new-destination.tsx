@@ -157,7 +157,7 @@ function Created(props: {
       </p>
       <WebhookSecret
         destination={destination}
-        shown={rotated.value ?? response}
+        displayed={rotated.value ?? response}
         onStored={() => navigate(`/${destination.name}`, { replace: true })}
         onRotated={(answer) => {
           rotated.value = answer;

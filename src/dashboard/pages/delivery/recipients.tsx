@@ -15,7 +15,7 @@ import { pagesOf, useListing } from '../../data/listing.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { texts as all, recipientStates } from './destination-texts.ts';
-import { isAsked } from './destination-words.ts';
+import { awaitsConfirmation } from './destination-words.ts';
 
 const texts = all.recipients;
 type Member = ResponseOf<'ProjectService', 'listMembers'>['members'][number];
@@ -143,7 +143,7 @@ export function Recipients({ name, recipients, onChanged }: RecipientsProps): VN
         <ActionButton
           needs="EDITOR"
           look="quiet"
-          blocked={recipients.some(isAsked) ? undefined : texts.nobodyWaits}
+          blocked={recipients.some(awaitsConfirmation) ? undefined : texts.nobodyWaits}
           effect={texts.againEffect}
           isBusy={isUnsettled(state)}
           onPress={() => void verify.send({ name })}

@@ -75,7 +75,7 @@ export const texts = localized({
     lost: (what: string) => `${what}: not now`,
     lostHelp:
       'The key was created with this permission. Its owner is disabled or no longer has it.',
-    shown: 'Show',
+    displayed: 'Show',
     working: 'Active keys',
     withEnded: 'Include expired and revoked',
     partOrder: 'Not all keys are loaded. Only the loaded ones are sorted.',

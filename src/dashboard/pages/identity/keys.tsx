@@ -72,7 +72,7 @@ export function KeyTable(props: KeyTableProps): VNode {
       <Filters names={['keys']}>
         <SelectFilter
           name="keys"
-          label={texts.shown}
+          label={texts.displayed}
           all={texts.working}
           options={[{ value: 'all', title: texts.withEnded }]}
         />

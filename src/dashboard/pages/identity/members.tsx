@@ -83,7 +83,7 @@ interface MembersProps {
 }
 
 function Members({ members, isWhole, own, list }: MembersProps): VNode {
-  const { value: asked, choose, frame } = useChosen<Action>();
+  const { value: requested, choose, frame } = useChosen<Action>();
   const dialog = (member: Member, isOpen: boolean) => ({
     member,
     isOwn: member.name === own,
@@ -100,10 +100,10 @@ function Members({ members, isWhole, own, list }: MembersProps): VNode {
         keyOf={({ name }) => name}
         rowCount={isWhole ? members.length : -1}
       />
-      {asked !== undefined && (
+      {requested !== undefined && (
         <>
-          <ChangeRole {...dialog(asked.member, asked.kind === 'role')} />
-          <RemoveMember {...dialog(asked.member, asked.kind === 'remove')} />
+          <ChangeRole {...dialog(requested.member, requested.kind === 'role')} />
+          <RemoveMember {...dialog(requested.member, requested.kind === 'remove')} />
         </>
       )}
     </>

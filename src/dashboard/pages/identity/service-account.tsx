@@ -38,19 +38,19 @@ export function Page({ parameters }: PageProps): VNode {
       <AboveTitle list="serviceAccounts" project={project} />
       <h1 class="name">{value?.displayName || pageTitles.serviceAccount}</h1>
       <DataView of={account} lines={8}>
-        {(value) => <Shown account={value} loader={account} project={project} />}
+        {(value) => <AccountDetails account={value} loader={account} project={project} />}
       </DataView>
     </>
   );
 }
 
-interface ShownProps {
+interface AccountProps {
   readonly account: Account;
   readonly loader: Loader<Account>;
   readonly project: string;
 }
 
-function Shown({ account, loader, project }: ShownProps): VNode {
+function AccountDetails({ account, loader, project }: AccountProps): VNode {
   const isDisabled = account.state === 'DISABLED';
   const mayRead = account.capabilities.includes('monitoring.read');
   return (

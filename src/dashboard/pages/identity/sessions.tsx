@@ -18,20 +18,20 @@ type Session = ResponseOf<'ProjectService', 'listSessions'>['sessions'][number];
 const POLL_SECONDS = 30;
 
 export function Sessions(): VNode {
-  const asked = useChosen<Session>();
+  const requested = useChosen<Session>();
   const list = useLoaded(
     'sessions',
     (options) => read('ProjectService', 'listSessions', {}, options),
     POLL_SECONDS,
   );
-  const { name = '', agent = '' } = asked.value ?? {};
+  const { name = '', agent = '' } = requested.value ?? {};
   return (
     <>
       <DataView of={list} lines={2}>
         {({ sessions }) => (
           <Table
             label={texts.label}
-            columns={columnsFor(asked.choose)}
+            columns={columnsFor(requested.choose)}
             // Most recent use first; users look for old sessions at the end.
             rows={sessions.toSorted((a, b) => Number(b.lastUsedUnix) - Number(a.lastUsedUnix))}
             keyOf={(session) => session.name}
@@ -40,7 +40,7 @@ export function Sessions(): VNode {
       </DataView>
       <p class="weak">{texts.lifetime}</p>
       <ActDialog
-        {...asked.frame}
+        {...requested.frame}
         method={['ProjectService', 'endSession']}
         title={texts.endTitle(agentName(agent))}
         action={texts.end}

@@ -2,8 +2,9 @@
  * All notices of a project, newest first: what happened, whether it is ongoing, and where to
  * continue.
  */
+
 import type { ComponentChildren, VNode } from 'preact';
-import { shownText } from '../../../delivery/api/notice-text.ts';
+import { displayedText } from '../../../delivery/api/notice-text.ts';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
@@ -74,7 +75,7 @@ function Line({ of: notice, project }: LineProps): VNode {
       <p class="incident-badges">
         <Badge tone={tone} text={word} /> <strong>{titles[kind] ?? kind}</strong>
       </p>
-      <Sentences all={shownText(text).split('\n')} />
+      <Sentences all={displayedText(text).split('\n')} />
       <p class="weak">
         <When of={notice} />
       </p>

@@ -93,7 +93,7 @@ function runbookLines(text: string): string[] {
 function runbookHtml({ text, url }: Runbook): string {
   const lines = [
     '<b>Runbook</b>',
-    ...(text === '' ? [] : runbookLines(text).map(shown)),
+    ...(text === '' ? [] : runbookLines(text).map(displayed)),
     ...(url === '' ? [] : [`<a href="${escapeHtml(url)}">Open the runbook</a>`]),
   ];
   const style = 'margin:0 0 12px;padding:8px 12px;background:#f5f5f5';
@@ -106,9 +106,9 @@ function htmlOf(message: Message): string {
   return [
     `<div style="${FONT};max-width:600px">`,
     `<p style="margin:0 0 12px;padding:8px 12px;border-left:4px solid ${COLOURS[event]};` +
-      `font-size:18px;line-height:24px;font-weight:bold">${shown(title)}</p>`,
+      `font-size:18px;line-height:24px;font-weight:bold">${displayed(title)}</p>`,
     ...(runbook ? [runbookHtml(runbook)] : []),
-    `<p style="margin:0 0 12px">${shown(summary)}</p>`,
+    `<p style="margin:0 0 12px">${displayed(summary)}</p>`,
     drawing,
     '<table role="presentation" cellpadding="0" cellspacing="0" border="0">',
     ...allFacts(message).map(rowOf),
@@ -120,7 +120,7 @@ function htmlOf(message: Message): string {
 
 function rowOf({ name, value }: Fact): string {
   const cell = `style="${FONT};padding:2px 12px 2px 0;vertical-align:top"`;
-  return `<tr><td ${cell}><b>${shown(name)}</b></td><td ${cell}>${shown(value)}</td></tr>`;
+  return `<tr><td ${cell}><b>${displayed(name)}</b></td><td ${cell}>${displayed(value)}</td></tr>`;
 }
 
 /** The description is both the caption below the chart and its alternative text. */
@@ -135,7 +135,7 @@ function drawingOf(words: string): string {
 }
 
 /** Escaped HTML. Invisible breaks keep mail clients from turning addresses into links. */
-function shown(text: string): string {
+function displayed(text: string): string {
   return escapeHtml(fit(text))
     .replaceAll('://', ':<wbr>//')
     .replaceAll(/\bwww\./gi, '$&<wbr>');

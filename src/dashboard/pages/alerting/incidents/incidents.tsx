@@ -13,7 +13,7 @@ import { ListTable } from '../../../components/list-table.tsx';
 import type { Column } from '../../../components/table.tsx';
 import { unitOf, useMetrics, useVms } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
-import { shownOf } from '../../../data/loaded.ts';
+import { displayedOf } from '../../../data/loaded.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
@@ -43,11 +43,11 @@ export function Page({ parameters }: PageProps): VNode {
   const list = useIncidents(request);
   const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
-  const view = shownOf(list.loader.state.value);
-  const shown = view.kind === 'value' ? view.value.items : [];
+  const view = displayedOf(list.loader.state.value);
+  const displayed = view.kind === 'value' ? view.value.items : [];
   const people = usePeopleNames(
     projectName,
-    shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
+    displayed.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
   );
   // Changing the filter clears the selection, because the user no longer sees it.
   const chosen = useMemo(() => signal<ReadonlySet<string>>(new Set()), [JSON.stringify(request)]);
@@ -77,7 +77,12 @@ export function Page({ parameters }: PageProps): VNode {
         {...(mayDo('EDITOR') && { selection })}
         empty={<Empty />}
       />
-      <SeveralActions projectName={projectName} rows={shown} chosen={chosen} onDone={list.change} />
+      <SeveralActions
+        projectName={projectName}
+        rows={displayed}
+        chosen={chosen}
+        onDone={list.change}
+      />
     </>
   );
 }

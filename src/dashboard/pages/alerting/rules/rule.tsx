@@ -127,15 +127,15 @@ interface RuleReadProps {
 /** Read-only view. A threshold can be tried on the chart but not saved. */
 function RuleRead({ spec, choices, unit }: RuleReadProps): VNode {
   const tried = useSignal<number | undefined>(undefined);
-  const shown = tried.value === undefined ? spec : { ...spec, threshold: tried.value };
+  const displayed = tried.value === undefined ? spec : { ...spec, threshold: tried.value };
   return (
     <>
       <RuleSettings spec={spec} choices={choices} />
       <RuleViews
         projectName={choices.projectName}
-        fields={fieldsOf(shown, unit)}
+        fields={fieldsOf(displayed, unit)}
         unit={unit}
-        spec={shown}
+        spec={displayed}
         onThreshold={(threshold) => {
           tried.value = threshold;
         }}

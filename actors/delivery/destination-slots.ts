@@ -9,15 +9,16 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 const WAIT_MS_MAX = 5_000;
 
 interface Waiter {
-  readonly resolve: (hasPlace: boolean) => void;
+  readonly resolve: (hasSlot: boolean) => void;
   readonly cancel: CancelWakeUp;
 }
 
 /** Attempts of each destination wait in order. */
-export class Places {
+export class DestinationSlots {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Set<Waiter>>();
   #count = 0;
+  #isClosed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -29,7 +30,8 @@ export class Places {
   }
 
   /** True once a slot may be free; false if the attempt must return to its queue. */
-  wait(destination: string): Promise<boolean> {
+  async wait(destination: string): Promise<boolean> {
+    if (this.#isClosed) return false;
     const waiters = this.#waiters.get(destination) ?? new Set();
     this.#waiters.set(destination, waiters);
     this.#count++;
@@ -55,17 +57,18 @@ export class Places {
     }
   }
 
-  /** Ends all waiting. */
-  refuseAll(): void {
+  /** Ends all waiting, now and later. */
+  close(): void {
+    this.#isClosed = true;
     for (const destination of this.#waiters.keys()) this.refuse(destination);
   }
 
-  #end(destination: string, waiter: Waiter, hasPlace: boolean): void {
+  #end(destination: string, waiter: Waiter, hasSlot: boolean): void {
     const waiters = this.#waiters.get(destination);
     if (!waiters?.delete(waiter)) return;
     if (waiters.size === 0) this.#waiters.delete(destination);
     this.#count--;
     waiter.cancel();
-    waiter.resolve(hasPlace);
+    waiter.resolve(hasSlot);
   }
 }

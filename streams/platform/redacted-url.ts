@@ -10,11 +10,11 @@ const HIDDEN = '[redacted]';
  * is not an address, nothing before the last `@` is shown, since it may be a password with
  * characters that a parser misreads.
  */
-export function shownUrl(value: string): string {
+export function redactedUrl(value: string): string {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value) ?? [];
   const hidden = isPlainWebAddress(value) ? 0 : rest.lastIndexOf('@') + 1;
-  const shown = rest.slice(hidden).replace(/[?#].+$/s, `?${HIDDEN}`);
-  return `${scheme}${hidden > 0 ? `${HIDDEN}@` : ''}${shown}`;
+  const displayed = rest.slice(hidden).replace(/[?#].+$/s, `?${HIDDEN}`);
+  return `${scheme}${hidden > 0 ? `${HIDDEN}@` : ''}${displayed}`;
 }
 
 /** A web address without an `@`, or with one in its path that belongs to no login. */
@@ -28,7 +28,7 @@ function isPlainWebAddress(value: string): boolean {
 // time.
 const LOGIN = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s"'<>\\]{0,1000}@)/gi;
 
-/** A text of ours or of a library, with each address in it reduced as by `shownUrl`. */
+/** A text of ours or of a library, with each address in it reduced as by `redactedUrl`. */
 export function withoutLogins(text: string): string {
   // Most texts have no `@`, and the search for logins is the slowest that a log line passes.
   if (!text.includes('@')) return text;

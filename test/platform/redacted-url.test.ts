@@ -10,10 +10,10 @@ import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { flagOf, settingsTable } from '../../src/platform/settings/settings.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { shownUrl, withoutLogins } from '../../streams/platform/shown-url.ts';
+import { redactedUrl, withoutLogins } from '../../streams/platform/redacted-url.ts';
 
 t.test('one address', (t) => {
-  for (const [given, shown] of [
+  for (const [given, displayed] of [
     ['nats://u:p@h:4222', 'nats://[redacted]@h:4222'],
     ['nats://token@h', 'nats://[redacted]@h'],
     ['nats://u:p@a,nats://u:p@b', 'nats://[redacted]@b'],
@@ -28,13 +28,13 @@ t.test('one address', (t) => {
     ['qemu:///system', 'qemu:///system'],
     ['', ''],
   ] as const) {
-    t.equal(shownUrl(given), shown, given);
+    t.equal(redactedUrl(given), displayed, given);
   }
   t.end();
 });
 
 t.test('addresses within a text', (t) => {
-  for (const [given, shown] of [
+  for (const [given, displayed] of [
     ['dial nats://u:p@h:1, refused', 'dial nats://[redacted]@h:1, refused'],
     ['at smtp://u:p/q@h and https://t@i/', 'at smtp://[redacted]@h and https://[redacted]@i/'],
     ['"https://u:p@h/x" mailed to a@b', '"https://[redacted]@h/x" mailed to a@b'],
@@ -42,7 +42,7 @@ t.test('addresses within a text', (t) => {
     ['https://[::1]:80/@x', 'https://[::1]:80/@x'],
     ['https://u:12a/s@h', 'https://[redacted]@h'],
   ] as const) {
-    t.equal(withoutLogins(given), shown, given);
+    t.equal(withoutLogins(given), displayed, given);
   }
   const long = 'a://'.repeat(20_000);
   t.equal(withoutLogins(long), long, 'a long text is processed in linear time');
