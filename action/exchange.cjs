@@ -875,10 +875,10 @@ hasOwnProperty.call(rangeList,rangeName)){for(rangeSubnets=rangeList[rangeName],
 Array)&&(rangeSubnets=[rangeSubnets]),i=0;i<rangeSubnets.length;i++)if(subnet=rangeSubnets[i],address.kind()===subnet[0].
 kind()&&address.match.apply(address,subnet))return rangeName}return defaultName},typeof module2<"u"&&module2.exports?module2.
 exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_node_net=require("node:net");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
-max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};var SEQUENTIAL_ATTEMPT_MS=2e3;var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
-[],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,shown=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);return`${scheme}${hidden>
-0?`${HIDDEN}@`:""}${shown}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||!URL.canParse(value))return!1;
-let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
+max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};var SEQUENTIAL_ATTEMPT_MS=2e3;var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function redactedUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
+[],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,displayed2=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);
+return`${scheme}${hidden>0?`${HIDDEN}@`:""}${displayed2}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||
+!URL.canParse(value))return!1;let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
 RESERVE_BYTES=4096;function reserved(draw){let reserve=new Uint8Array;return{bytes(length){if(length>RESERVE_BYTES/16)return draw(
 length);reserve.length<length&&(reserve=draw(RESERVE_BYTES));let bytes=Uint8Array.from(reserve.subarray(0,length));return reserve.
 fill(0,0,length),reserve=reserve.subarray(length),bytes}}}function fraction(random){let[a=0,b=0,c=0,d=0]=random.bytes(4);return((a<<24|b<<16|c<<8|d)>>>0)/2**32}var SECRET_KINDS=["pk","sk","col","vm","link","inv","session","enrol","pair","verify"],BASE62="0123456789ABCDEFGHIJKLMNO\
@@ -2464,8 +2464,8 @@ error}}if(!endStreamReceived)throw new ConnectError("protocol error: missing End
 CgZyZWFzb24YASABKAkSOQoIbWV0YWRhdGEYAiADKAsyJy5zdmMub3B0aW9ucy52MS5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5\
 EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw"),ErrorInfoSchema=messageDesc(file_svc_options_v1_error,0);var DEFAULT_RETRIES={triesMax:4,retryAfterMsMax:3e4},BACK_OFF_MS_MAX=3e4;function retryWaitMs(error2,tries,rule){if(error2 instanceof
 ConnectError&&isWorthIt(error2,rule))return waitMsOf(error2.metadata.get("retry-after"),tries,rule)}function waitMsOf(retryAfter,tries,rule){
-if(tries>=rule.triesMax)return;let asked=retryAfter===null?void 0:retryAfterMs(retryAfter);if(asked!==void 0)return asked<=
-rule.retryAfterMsMax?asked:void 0;let backOffMs=Math.min(2**(tries-1)*500,BACK_OFF_MS_MAX);return rule.random?backOffMs*
+if(tries>=rule.triesMax)return;let requested=retryAfter===null?void 0:retryAfterMs(retryAfter);if(requested!==void 0)return requested<=
+rule.retryAfterMsMax?requested:void 0;let backOffMs=Math.min(2**(tries-1)*500,BACK_OFF_MS_MAX);return rule.random?backOffMs*
 (1+fraction(rule.random)/5):backOffMs}function retryAfterMs(header){return/^\d{1,9}$/.test(header)?Number(header)*1e3:void 0}
 function reasonOf(error2){if(error2 instanceof ConnectError)return error2.findDetails(ErrorInfoSchema)[0]?.reason}function isWorthIt(error2,{waitsForAbsent}){return isUntrusted(error2)?!1:isUnreached(error2)?waitsForAbsent:error2.code===
 Code.ResourceExhausted&&error2.metadata.has("retry-after")||error2.code===Code.Unavailable||reasonOf(error2)==="IN_PROGR\
@@ -2611,7 +2611,7 @@ function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint(
 return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
 e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
 let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(shownUrl(text2))}`)}if(isConfidential(new URL(
+error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(
 endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
 "Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
 let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
@@ -2937,11 +2937,11 @@ ${lines.join(`
 `)}
 ${more}
 "svc help ${name} <action>" lists its options.
-`}function usageOf(command,{positionals=[],takesCommand=!1}){let places=positionals.map(({name,optional,multiple})=>{let shown=multiple?
-`${name}...`:name;return optional?`[${shown}]`:shown});return["svc",command,...places,...takesCommand?["[-- command…]"]:
-[]].join(" ")}function actionHelp(command,action){let options=[...action.options??[],...sharedOptions],heads=options.map(
-({name,takes})=>`--${name}${takes?` ${takes}`:""}`),width=Math.max(...heads.map(head=>head.length)),lines=options.map(({
-help,choices,multiple},i)=>{let facts2=[help,choices&&`one of ${choices.join(", ")}`,multiple&&"may be repeated"];return`\
+`}function usageOf(command,{positionals=[],takesCommand=!1}){let places=positionals.map(({name,optional,multiple})=>{let displayed2=multiple?
+`${name}...`:name;return optional?`[${displayed2}]`:displayed2});return["svc",command,...places,...takesCommand?["[-- co\
+mmand…]"]:[]].join(" ")}function actionHelp(command,action){let options=[...action.options??[],...sharedOptions],heads=options.
+map(({name,takes})=>`--${name}${takes?` ${takes}`:""}`),width=Math.max(...heads.map(head=>head.length)),lines=options.map(
+({help,choices,multiple},i)=>{let facts2=[help,choices&&`one of ${choices.join(", ")}`,multiple&&"may be repeated"];return`\
   ${(heads[i]??"").padEnd(width)}  ${facts2.filter(Boolean).join("; ")}`}),notes=action.notes?`
 ${action.notes.trim()}
 `:"";return`${`Usage: ${usageOf(command,action)} [flags]`}
@@ -2956,8 +2956,8 @@ padStart(width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.ma
 `;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows2.map(row=>row.
 map(printable))).join(`
 `)}
-`}function facts(pairs){let shown=pairs.filter(([,value])=>value!==""),width=Math.max(0,...shown.map(([name])=>name.length));
-return shown.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
+`}function facts(pairs){let displayed2=pairs.filter(([,value])=>value!==""),width=Math.max(0,...displayed2.map(([name])=>name.
+length));return displayed2.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
 `}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
 print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
