@@ -155,7 +155,7 @@ censor;o[k]=Redact({paths:shape[k],censor:wrappedCensor,serialize,strict,remove}
 if(Array.isArray(opts))return opts={paths:opts,censor:CENSOR},opts;let{paths,censor=CENSOR,remove}=opts;if(Array.isArray(
 paths)===!1)throw Error("pino – redact must contain an array of strings");return remove===!0&&(censor=void 0),{paths,censor,
 remove}}module2.exports=redaction}});var require_time=__commonJS({"node_modules/pino/lib/time.js"(exports2,module2){"use strict";var nullTime=()=>"",epochTime=()=>`\
-,"time":${Date.now()}`,unixTime=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
+,"time":${Date.now()}`,unixTime2=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
 toISOString()}"`,NS_PER_MS=1000000n,NS_PER_SEC=1000000000n,startWallTimeNs=BigInt(Date.now())*NS_PER_MS,startHrTime=process.
 hrtime.bigint(),isoTimeNano=()=>{let elapsedNs=process.hrtime.bigint()-startHrTime,currentTimeNs=startWallTimeNs+elapsedNs,
 secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PER_SEC,msSinceEpoch=Number(secondsSinceEpoch*
@@ -163,7 +163,7 @@ secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PE
 padStart(2,"0"),day=date.getUTCDate().toString().padStart(2,"0"),hours=date.getUTCHours().toString().padStart(2,"0"),minutes=date.
 getUTCMinutes().toString().padStart(2,"0"),seconds=date.getUTCSeconds().toString().padStart(2,"0");return`,"time":"${year}\
 -${month}-${day}T${hours}:${minutes}:${seconds}.${nanosWithinSecond.toString().padStart(9,"0")}Z"`};module2.exports={nullTime,
-epochTime,unixTime,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
+epochTime,unixTime:unixTime2,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
 ict";function tryStringify(o){try{return JSON.stringify(o)}catch{return'"[Circular]"'}}module2.exports=format;function format(f,args,opts){
 var ss=opts&&opts.stringify||tryStringify,offset=1;if(typeof f=="object"&&f!==null){var len=args.length+offset;if(len===
 1)return f;var objects=new Array(len);objects[0]=ss(f);for(var index=1;index<len;index++)objects[index]=ss(args[index]);
@@ -2801,14 +2801,54 @@ body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer("
  of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}function causeOf(error2){if(error2 instanceof
 Error&&error2.name==="TimeoutError")return"the request timed out";let cause=error2 instanceof Error?error2.cause??error2:
 error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??String(cause.code):cause instanceof
-Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
+Error?cause.message:String(cause)}var import_node_util2=require("node:util");var OTHER_FORM={kind:"otherForm"},DAY_MS=864e5,MINUTE_MS=6e4,CALENDAR=/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i,
+TIME_OF_DAY=/^(\d{1,2}):(\d\d)$/,COMPACT_DATE=/^((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/;function readTime(text2,options){
+if(/^\d+$/.test(text2))return unixTime(text2);let ofDay=TIME_OF_DAY.exec(text2);if(ofDay)return timeOfDay(text2,Number(ofDay[1]),
+Number(ofDay[2]),options);let parts=CALENDAR.exec(text2);if(!parts)return OTHER_FORM;let[,year="",month="",day="",hour,minute="\
+0",second="0"]=parts,date={year:Number(year),month:Number(month),day:Number(day)};if(!isDate(date))return refused(`the d\
+ay ${year}-${month}-${day} does not exist`);let clock={hour:Number(hour??0),minute:Number(minute),second:Number(second)};
+if(clock.hour>23||clock.minute>59||clock.second>59)return refused("a day has the times 00:00:00 to 23:59:59");let partMs=Math.
+trunc(+`0.${parts[7]??"0"}`*1e3),fields={...date,...clock},zone=parts[8];if(zone!==void 0){let offsetMinutes=offsetOf(zone);
+return offsetMinutes===void 0?refused(`the offset ${zone} does not exist`):moment(utcOf(fields)+partMs-offsetMinutes*MINUTE_MS,
+!1)}return hour===void 0?moment(startOfDay(fields,options.zone),!0):chosen(fields,partMs,options)}function moment(unixMs,isInferred){
+return{kind:"moment",unixMs,isInferred}}function refused(problem){return{kind:"refused",problem}}function unixTime(text2){
+let date=COMPACT_DATE.exec(text2);return date?refused(`write the date as ${date[1]}-${date[2]}-${date[3]}`):text2.length>
+13?OTHER_FORM:text2.length>11?refused("give Unix seconds, not milliseconds"):moment(Number(text2)*1e3,!1)}function isDate({
+year,month,day}){let date=new Date(Date.UTC(2e3,month-1,day));return date.setUTCFullYear(year,month-1,day),date.getUTCMonth()===
+month-1&&date.getUTCDate()===day}function offsetOf(zone){if(zone.toUpperCase()==="Z")return 0;let[hours,minutes]=[Number(
+zone.slice(1,3)),Number(zone.slice(3).replace(":",""))];if(!(hours>14||minutes>59))return(zone.startsWith("-")?-1:1)*(60*
+hours+minutes)}function utcOf({year,month,day,hour,minute,second}){return new Date(0).setUTCFullYear(year,month-1,day)+((hour*
+60+minute)*60+second)*1e3}function momentsOf(fields,zone){let utcMs=utcOf(fields),found=[utcMs-DAY_MS,utcMs+DAY_MS].map(
+nearMs=>utcMs-aheadAt(nearMs,zone)).filter(unixMs=>unixMs+aheadAt(unixMs,zone)===utcMs);return[...new Set(found)].sort((a,b)=>a-
+b)}function aheadAt(unixMs,zone){return zone==="utc"?0:zone==="local"?-new Date(unixMs).getTimezoneOffset()*MINUTE_MS:zone(
+unixMs)}function endOfGap(fields,zone){let utcMs=utcOf(fields),[low,high]=[utcMs-DAY_MS,utcMs+DAY_MS],before=aheadAt(low,
+zone);for(;high-low>1;){let middle=Math.floor((low+high)/2);aheadAt(middle,zone)===before?low=middle:high=middle}return high}
+function startOfDay(fields,zone){return momentsOf(fields,zone)[0]??endOfGap(fields,zone)}function chosen(fields,partMs,options){
+let{zone,near,takesFirst=!1}=options,found=momentsOf(fields,zone).map(unixMs=>unixMs+partMs);if(found.length===0)return refused(
+skipped(fields,zone));let fitting=found.filter(unixMs=>near===void 0||isOnSide(unixMs,near)),[only=found[0]??0,another]=fitting.
+length===0?found.slice(0,1):fitting;return another===void 0||takesFirst?moment(only,!0):refused(repeated(found,zone))}function isOnSide(unixMs,{
+unixMs:nearMs,side}){return side==="after"?unixMs>nearMs:unixMs<=nearMs}function timeOfDay(text2,hour,minute,options){let{
+zone,near}=options;if(near===void 0)return OTHER_FORM;if(hour>23||minute>59)return refused("a day has the times 00:00 to\
+ 23:59");let step=near.side==="after"?1:-1,today=wallDate(near.unixMs,zone);for(let days=0;days<=2;days++){let fields={...dayBeside(
+today,step*days),hour,minute,second:0},fitting=momentsOf(fields,zone).filter(unixMs2=>isOnSide(unixMs2,near)),unixMs=step===
+1?fitting[0]:fitting.at(-1);if(unixMs!==void 0)return moment(unixMs,!0);if(momentsOf(fields,zone).length===0&&isOnSide(endOfGap(
+fields,zone),near))return refused(skipped(fields,zone))}return refused(`no ${text2} was found`)}function wallDate(unixMs,zone){
+let date=new Date(unixMs+aheadAt(unixMs,zone)),[year,month,day]=[date.getUTCFullYear(),date.getUTCMonth()+1,date.getUTCDate()];
+return{year,month,day}}function dayBeside({year,month,day},days){let date=new Date(Date.UTC(year,month-1,day+days));return wallDate(
+date.getTime(),"utc")}function skipped(fields,zone){let time=`${two(fields.hour)}:${two(fields.minute)}`,day=`${fields.year}\
+-${two(fields.month)}-${two(fields.day)}`,next=withOffset(endOfGap(fields,zone),zone);return`${time} does not exist on ${day}\
+, because clocks are set forward: the next time is ${next}`}function repeated(found,zone){return`this time occurs twice,\
+ because clocks are set back: give ${found.map(unixMs=>withOffset(unixMs,zone)).join(" or ")}`}function withOffset(unixMs,zone="\
+local"){let aheadMs=aheadAt(unixMs,zone),minutes=Math.abs(aheadMs)/MINUTE_MS;return`${new Date(unixMs+aheadMs).toISOString().
+slice(0,19)}${aheadMs<0?"-":"+"}${two(Math.floor(minutes/60))}:${two(minutes%60)}`}function two(value){return String(value).
+padStart(2,"0")}var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs,report=()=>{}){
 let split=shape.takesCommand?args.indexOf("--"):-1,own=split<0?args:args.slice(0,split),{tokens}=(0,import_node_util2.parseArgs)(
 {args:[...own],options:Object.fromEntries(shape.options.map(({name,takes})=>[name,{type:takes?"string":"boolean"}])),strict:!1,
 allowPositionals:!0,tokens:!0}),given=new Map,positionals=[];for(let token of tokens){if(token.kind==="positional"&&positionals.
 push(token.value),token.kind!=="option")continue;let option=optionNamed(token.name,token.rawName,shape.options),values=given.
 get(option.name)??[];if(values.length>0&&!option.multiple)throw new UsageError(`--${option.name} is given twice`);given.
 set(option.name,[...values,checkedValue(option,token)])}return checkPositionals(positionals,shape.positionals??[]),new Input(
-{given,positionals,nowMs,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
+{given,positionals,nowMs,report,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
 find(candidate=>candidate.name===name);if(option)return option;if(SECRET_OPTIONS.includes(name))throw new UsageError(`${raw}\
  is rejected: every process on this machine can read a command line, and shells store it`,'Set the environment variable \
 SVC_API_KEY to the key, or sign in with "svc login"');let closest=closestName(name,options.map(candidate=>candidate.name));
@@ -2819,26 +2859,25 @@ let{name,takes,choices,aliases={}}=option,{value,inlineValue=!1}=token;if(!takes
 `--${name} must be one of ${choices.join(", ")}, not ${quoted(value)}`);return meant}function checkPositionals(given,declared){
 let missing=declared.find(({optional},place)=>!optional&&given[place]===void 0);if(missing)throw new UsageError(`${missing.
 name} is missing`);let extra=given[declared.length];if(extra!==void 0&&!declared.at(-1)?.multiple)throw new UsageError(`\
-Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;positionals;command;constructor({given,positionals,
-command,nowMs}){this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,this.command=command}isOn(name){return this.#given.
-has(name)}text(name){return this.#given.get(name)?.[0]}required(name){let value=this.text(name);if(value===void 0||value===
-"")throw new UsageError(`--${name} is missing`);return value}list(name){return this.#given.get(name)??[]}members(name,members){
-return this.list(name).flatMap(text2=>members[text2]??[])}number(name){let value=this.text(name);if(value===void 0)return;
-let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} must be a number\
-, not ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(
-`--${name}`,value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.
-floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
-let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*1e3);return timeOfDay(value,
-fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,
-UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.exec(value),
-unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration such as 90s,\
- 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
-exec(value);if(!match)return;let date=new Date(fromMs);return date.setHours(Number(match[1]),Number(match[2]),0,0),(side===
-1?date.getTime()>fromMs:date.getTime()<=fromMs)||date.setDate(date.getDate()+side),Math.floor(date.getTime()/1e3)}function parseTime(what,value){
-if(/^\d{1,12}$/.test(value))return Number(value);let timeMs=/^\d{4}-\d\d-\d\d/.test(value)?Date.parse(value):Number.NaN;
-if(Number.isNaN(timeMs))throw new UsageError(`${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds\
-, not ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
-"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
+Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;#report;#reported=new Set;positionals;command;constructor({
+given,positionals,command,nowMs,report}){this.#report=report,this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,
+this.command=command}isOn(name){return this.#given.has(name)}text(name){return this.#given.get(name)?.[0]}required(name){
+let value=this.text(name);if(value===void 0||value==="")throw new UsageError(`--${name} is missing`);return value}list(name){
+return this.#given.get(name)??[]}members(name,members){return this.list(name).flatMap(text2=>members[text2]??[])}number(name){
+let value=this.text(name);if(value===void 0)return;let number=Number(value);if(value.trim()===""||!Number.isFinite(number))
+throw new UsageError(`--${name} must be a number, not ${quoted(value)}`);return number}seconds(name){let value=this.text(
+name);return value===void 0?void 0:parseDuration(`--${name}`,value)}time(name){let value=this.text(name);return value!==
+void 0&&LENGTH_OF_TIME.test(value)?Math.max(0,Math.floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):this.#moment(
+name,{unixMs:this.#nowMs,side:"before"})}timeToCome(name,afterUnix=0){return this.#moment(name,{unixMs:Math.max(this.#nowMs,
+afterUnix*1e3),side:"after"})}#moment(name,near){let value=this.text(name);if(value===void 0)return;let read=readTime(value,
+{zone:"local",near});if(read.kind==="refused")throw new UsageError(`--${name} ${quoted(value)} is not a time: ${read.problem}`);
+if(read.kind==="otherForm")throw new UsageError(`--${name} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix se\
+conds, not ${quoted(value)}`);return read.isInferred&&!this.#reported.has(name)&&(this.#reported.add(name),this.#report(
+`--${name} ${value} is ${withOffset(read.unixMs)}`)),Math.floor(read.unixMs/1e3)}positional(place){return this.positionals[place]??
+""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.
+exec(value),unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration \
+such as 90s, 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function quoted(value){return JSON.stringify(
+value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
 destination",repeatIntervalSeconds:"repeat",labels:"label",runbookText:"runbook",runbookUrl:"runbook-url",recoveryThreshold:"\
 recovery-threshold",recoverySeconds:"recovery-for",historySeconds:"history",groupWaitSeconds:"group-wait",overlapSeconds:"\
 overlap"};function flagHint(field,options,input){let last=field.slice(field.lastIndexOf(".")+1),option=options.find(({name:name2})=>name2===
@@ -2869,11 +2908,12 @@ find(candidate=>candidate.name===given);return action?runAction(`${name} ${actio
 stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{let action=actions.find(candidate=>candidate.name===given);
 return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.some(action=>action.name===given)?void 0:
 unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
-options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts();return input=parseInput(args,{...action,
-options},ports.clock.now()),await action.run(contextOf(input,surroundings,ports))}catch(error2){let fieldHint=field=>input&&
-flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,hints:action.hints,fieldHint});if(!fault)throw error2;
-return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  See "svc help ${command}\
-"
+options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts(),report=line=>surroundings.stderr(`${line}\
+
+`);return input=parseInput(args,{...action,options},ports.clock.now(),report),await action.run(contextOf(input,surroundings,
+ports))}catch(error2){let fieldHint=field=>input&&flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,
+hints:action.hints,fieldHint});if(!fault)throw error2;return surroundings.stderr(fault.text),error2 instanceof UsageError&&
+!json2&&surroundings.stderr(`  See "svc help ${command}"
 `),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
 seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout must be at least 1s");
 let report=line=>stderr(`${line}
@@ -2918,11 +2958,9 @@ return shown.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
 `}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
 print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let date=new Date(seconds*1e3);if(Number.isNaN(date.getTime()))
-return"?";let offset=-date.getTimezoneOffset(),shifted=new Date(date.getTime()+offset*6e4).toISOString().slice(0,19),minutes=Math.
-abs(offset),two=value=>String(Math.floor(value)).padStart(2,"0");return`${shifted}${offset<0?"-":"+"}${two(minutes/60)}:${two(
-minutes%60)}`}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??"";return value===
-0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
+"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
+"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\

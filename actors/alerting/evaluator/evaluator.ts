@@ -15,6 +15,7 @@ import {
   evaluate,
   type PlacedMarker,
 } from '../../../streams/alerting/evaluation/pipeline.ts';
+import { rebasedIn } from '../../../streams/alerting/evaluation/set-back.ts';
 import type {
   EvaluationSeed,
   EvaluationState,
@@ -97,7 +98,6 @@ export class SamplePipeline implements EvaluatorView {
   /** Position in SAMPLES up to which history has stored everything, so that queries find it. */
   readonly stored = new AppliedPosition(0);
   #evaluator: Evaluator | undefined;
-  #rebasedBefore = 0;
   #caughtUpAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: SamplePipelineDeps) {
@@ -113,7 +113,6 @@ export class SamplePipeline implements EvaluatorView {
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
     const store = (placed: PlacedEntry) => this.#store(history, placed);
     const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
-    this.#rebasedBefore = this.rebased();
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     // Aborted meanwhile: a listener added now would never be called.
@@ -146,10 +145,8 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
   }
 
-  /** Times that were re-based after the clock was set back, since the start. */
-  rebased(): number {
-    return this.#rebasedBefore + (this.#evaluator?.rebased() ?? 0);
-  }
+  /** See `Evaluator.rebased`. */
+  readonly rebased = (): number => this.#evaluator?.rebased() ?? 0;
 
   /** See `Evaluator.livenessReport`. */
   livenessReport(partition: number, atMs: number): LivenessReport | undefined {
@@ -196,9 +193,7 @@ export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
   readonly store?: (placed: PlacedEntry) => void;
 }
 
-/**
- * One run, from the log's first sequence on. After a fault it is discarded, and another one starts.
- */
+/** One run, from the log's first sequence on. After a fault, another one replaces it. */
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
   readonly #slices: TimeSlices;
@@ -227,21 +222,15 @@ export class Evaluator implements EvaluatorView {
     return state && inspectOne(state, series);
   }
 
-  /**
-   * A copy of the project's instance counts: how many are evaluated, and how many exceed the quota.
-   */
+  /** A copy of the project's instance counts: evaluated ones, and those beyond the quota. */
   quota(project: string): InstanceQuota {
     const watched = this.#states.get(partitionOf(project))?.projects.get(project);
     if (!watched) return NO_INSTANCES;
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
-  /** Times that lay ahead after the clock was set back, and were re-based, since the start. */
-  rebased(): number {
-    let sum = 0;
-    for (const { counters } of this.#states.values()) sum += counters.rebased;
-    return sum;
-  }
+  /** Number of times that lay ahead after the clock was set back, and were re-based by this run. */
+  readonly rebased = (): number => rebasedIn(this.#states.values());
 
   /** Position in SAMPLES up to which everything has been evaluated and committed. */
   throughSequence(): number {
