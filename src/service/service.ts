@@ -28,6 +28,7 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
+import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -422,6 +423,7 @@ async function startHost(
     random,
     node: member.node,
     admission,
+    isClockWrong: () => Math.abs(member.clockAheadMs()) > CLOCK_REFUSED_MS,
     machines: machineDefinitions,
     expand: expandAlerting,
   });
