@@ -155,7 +155,7 @@ censor;o[k]=Redact({paths:shape[k],censor:wrappedCensor,serialize,strict,remove}
 if(Array.isArray(opts))return opts={paths:opts,censor:CENSOR},opts;let{paths,censor=CENSOR,remove}=opts;if(Array.isArray(
 paths)===!1)throw Error("pino – redact must contain an array of strings");return remove===!0&&(censor=void 0),{paths,censor,
 remove}}module2.exports=redaction}});var require_time=__commonJS({"node_modules/pino/lib/time.js"(exports2,module2){"use strict";var nullTime=()=>"",epochTime=()=>`\
-,"time":${Date.now()}`,unixTime=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
+,"time":${Date.now()}`,unixTime2=()=>`,"time":${Math.round(Date.now()/1e3)}`,isoTime=()=>`,"time":"${new Date(Date.now()).
 toISOString()}"`,NS_PER_MS=1000000n,NS_PER_SEC=1000000000n,startWallTimeNs=BigInt(Date.now())*NS_PER_MS,startHrTime=process.
 hrtime.bigint(),isoTimeNano=()=>{let elapsedNs=process.hrtime.bigint()-startHrTime,currentTimeNs=startWallTimeNs+elapsedNs,
 secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PER_SEC,msSinceEpoch=Number(secondsSinceEpoch*
@@ -163,7 +163,7 @@ secondsSinceEpoch=currentTimeNs/NS_PER_SEC,nanosWithinSecond=currentTimeNs%NS_PE
 padStart(2,"0"),day=date.getUTCDate().toString().padStart(2,"0"),hours=date.getUTCHours().toString().padStart(2,"0"),minutes=date.
 getUTCMinutes().toString().padStart(2,"0"),seconds=date.getUTCSeconds().toString().padStart(2,"0");return`,"time":"${year}\
 -${month}-${day}T${hours}:${minutes}:${seconds}.${nanosWithinSecond.toString().padStart(9,"0")}Z"`};module2.exports={nullTime,
-epochTime,unixTime,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
+epochTime,unixTime:unixTime2,isoTime,isoTimeNano}}});var require_quick_format_unescaped=__commonJS({"node_modules/quick-format-unescaped/index.js"(exports2,module2){"use str\
 ict";function tryStringify(o){try{return JSON.stringify(o)}catch{return'"[Circular]"'}}module2.exports=format;function format(f,args,opts){
 var ss=opts&&opts.stringify||tryStringify,offset=1;if(typeof f=="object"&&f!==null){var len=args.length+offset;if(len===
 1)return f;var objects=new Array(len);objects[0]=ss(f);for(var index=1;index<len;index++)objects[index]=ss(args[index]);
@@ -886,11 +886,14 @@ PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{
 kind:match[1]??"",id:match[2]??""}}function checksum(body){return base62(BigInt((0,import_node_zlib.crc32)(body)),CHECKSUM_CHARS)}function base62(value,width){let text2="";for(let rest=value;text2.length<width;rest/=62n)text2=BASE62.charAt(Number(rest%
-62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function processSurroundings(){return(0,import_node_net.setDefaultAutoSelectFamilyAttemptTimeout)(SEQUENTIAL_ATTEMPT_MS),
+62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function processSurroundings(){return(0,import_node_net.setDefaultAutoSelectFamilyAttemptTimeout)(SEQUENTIAL_ATTEMPT_MS),
 {environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{process.stderr.write(text2)},log:standardErrorLines(),
 isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{
 let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)process.on(signal,listener);return()=>{for(let signal of signals)
-process.off(signal,listener)}},exitNow:code2=>process.exit(code2)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
+process.off(signal,listener)}},onReaderGone:watchOutput(),exitNow:code2=>process.exit(code2)}}function watchOutput(){let listeners=[];
+return process.stdout.on("error",error2=>{if(error2.code==="EPIPE"){for(let listener of listeners)listener();return}process.
+stderr.write(`Standard output could not be written: ${error2.message}
+`),process.exit(1)}),process.stderr.on("error",()=>{}),listener=>{listeners.push(listener)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
 this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
 this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
 ms,end):void 0;this.#ends.add(end),signal?.addEventListener("abort",end,{once:!0})})}wake(){for(let end of[...this.#ends])
@@ -1876,38 +1879,38 @@ lcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9Chl
 hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAE\
 oCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAI\
 gASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc19\
-1bml4GAQgASgDMpgWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5\
+1bml4GAQgASgDMqIWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5\
 zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFB\
 lcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2V\
 ydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhA\
-BGAMScAoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWN\
-lQWNjb3VudHNSZXNwb25zZSIIirUYBAgGGAMSXwoRR2V0U2VydmljZUFjY291bnQSJC5zdmMuaWFtLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN\
-2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCIq1GAQIBhgDEmcKFFVwZGF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5VcGRhdGVTZXJ2aWNlQWNjb3V\
-udFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmkKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIoLnN2Yy5pYW0udjEuRGl\
-zYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSZwoURW5hYmxlU2VydmljZUFjY291bnQ\
-SJy5zdmMuaWFtLnYxLkVuYWJsZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSdQoURGVsZXR\
-lU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBooLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnR\
-SZXNwb25zZSIKirUYBggGEAEYAxJUCglDcmVhdGVLZXkSHC5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLkNyZWF0ZUtleVJlc3B\
-vbnNlIgqKtRgGCAYQARgFElQKCVJvdGF0ZUtleRIcLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuUm90YXRlS2V5UmVzcG9uc2U\
-iCoq1GAYIBhABGAUSRgoJUmV2b2tlS2V5Ehwuc3ZjLmlhbS52MS5SZXZva2VLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCoq1GAYIBhABGAcSTwoITGl\
-zdEtleXMSGy5zdmMuaWFtLnYxLkxpc3RLZXlzUmVxdWVzdBocLnN2Yy5pYW0udjEuTGlzdEtleXNSZXNwb25zZSIIirUYBAgGGAcSPgoGR2V0S2V5Ehkuc3Z\
-jLmlhbS52MS5HZXRLZXlSZXF1ZXN0Gg8uc3ZjLmlhbS52MS5LZXkiCIq1GAQIBhgHEmQKD0xpc3RDcmVkZW50aWFscxIiLnN2Yy5pYW0udjEuTGlzdENyZWR\
-lbnRpYWxzUmVxdWVzdBojLnN2Yy5pYW0udjEuTGlzdENyZWRlbnRpYWxzUmVzcG9uc2UiCIq1GAQIBhgDEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmM\
-uaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwo\
-UU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZml\
-jYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5\
-pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnAKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF\
-1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmcKFUFwcHJvdmVDaVZlcmlmaWNhdGlvbhIoLnN2Yy5pYW0\
-udjEuQXBwcm92ZUNpVmVyaWZpY2F0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmcKFFJlamVjdENpVmVyaWZpY2F\
-0aW9uEicuc3ZjLmlhbS52MS5SZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgqKtRgGCAYQARgDEmoKEUx\
-pc3RDaUNvbm5lY3Rpb25zEiQuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QaJS5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVzcG9\
-uc2UiCIq1GAQIBhgDElkKD0dldENpQ29ubmVjdGlvbhIiLnN2Yy5pYW0udjEuR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN\
-0aW9uIgiKtRgECAYYAxJhChJVcGRhdGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLlVwZGF0ZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkN\
-pQ29ubmVjdGlvbiIKirUYBggGEAEYAxJjChNEaXNhYmxlQ2lDb25uZWN0aW9uEiYuc3ZjLmlhbS52MS5EaXNhYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBoYLnN\
-2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEmEKEkVuYWJsZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRW5hYmxlQ2lDb25uZWN0aW9uUmV\
-xdWVzdBoYLnN2Yy5pYW0udjEuQ2lDb25uZWN0aW9uIgqKtRgGCAYQARgDEm8KEkRlbGV0ZUNpQ29ubmVjdGlvbhIlLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25\
-uZWN0aW9uUmVxdWVzdBomLnN2Yy5pYW0udjEuRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMSVQoKRW5yb2xBZ2VudBIdLnN2Yy5pYW0\
-udjEuRW5yb2xBZ2VudFJlcXVlc3QaHi5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXNwb25zZSIIirUYBAgFEAFiBnByb3RvMw",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
+BGAMScgoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWN\
+lQWNjb3VudHNSZXNwb25zZSIKirUYBggGGAMgARJfChFHZXRTZXJ2aWNlQWNjb3VudBIkLnN2Yy5pYW0udjEuR2V0U2VydmljZUFjY291bnRSZXF1ZXN0Gho\
+uc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIIirUYBAgGGAMSZwoUVXBkYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLlVwZGF0ZVNlcnZpY2VBY2N\
+vdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSaQoVRGlzYWJsZVNlcnZpY2VBY2NvdW50Eiguc3ZjLmlhbS52MS5\
+EaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJnChRFbmFibGVTZXJ2aWNlQWNjb3V\
+udBInLnN2Yy5pYW0udjEuRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJ1ChREZWx\
+ldGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXF1ZXN0Giguc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3V\
+udFJlc3BvbnNlIgqKtRgGCAYQARgDElQKCUNyZWF0ZUtleRIcLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmV\
+zcG9uc2UiCoq1GAYIBhABGAUSVAoJUm90YXRlS2V5Ehwuc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXNwb25\
+zZSIKirUYBggGEAEYBRJGCglSZXZva2VLZXkSHC5zdmMuaWFtLnYxLlJldm9rZUtleVJlcXVlc3QaDy5zdmMuaWFtLnYxLktleSIKirUYBggGEAEYBxJRCgh\
+MaXN0S2V5cxIbLnN2Yy5pYW0udjEuTGlzdEtleXNSZXF1ZXN0Ghwuc3ZjLmlhbS52MS5MaXN0S2V5c1Jlc3BvbnNlIgqKtRgGCAYYByABEj4KBkdldEtleRI\
+ZLnN2Yy5pYW0udjEuR2V0S2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBxJmCg9MaXN0Q3JlZGVudGlhbHMSIi5zdmMuaWFtLnYxLkxpc3R\
+DcmVkZW50aWFsc1JlcXVlc3QaIy5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1Jlc3BvbnNlIgqKtRgGCAYYAyABEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24\
+SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhA\
+BGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2l\
+WZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBo\
+aLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnIKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGl\
+vbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCoq1GAYIBhgDIAESZwoVQXBwcm92ZUNpVmVyaWZpY2F0aW9uEig\
+uc3ZjLmlhbS52MS5BcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSZwoUUmVqZWN0Q2l\
+WZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlJlamVjdENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCoq1GAYIBhA\
+BGAMSbAoRTGlzdENpQ29ubmVjdGlvbnMSJC5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVxdWVzdBolLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGl\
+vbnNSZXNwb25zZSIKirUYBggGGAMgARJZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnY\
+xLkNpQ29ubmVjdGlvbiIIirUYBAgGGAMSYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3Z\
+jLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJ\
+lcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29\
+ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkR\
+lbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3QaJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQ\
+SHS5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
 OBSERVED:2,APPROVED:3,REJECTED:4,EXPIRED:5};var CiConnectionSchema=messageDesc(file_svc_iam_v1_automation,40);var AutomationService=serviceDesc(file_svc_iam_v1_automation,0);function getExtension(message,extension,options){assertExtendee(extension,message);let ufs=filterUnknownFields(message.$unknown,
 extension),[container,field,get]=createExtensionContainer(extension),ctx=makeReadContext(options);for(let uf of ufs)readField(
 container,new BinaryReader(uf.data),field,uf.wireType,ctx);return get()}function setExtension(message,extension,value){var _a;
@@ -2481,7 +2484,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net2=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net2=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
@@ -2802,14 +2805,54 @@ body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer("
  of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}function causeOf(error2){if(error2 instanceof
 Error&&error2.name==="TimeoutError")return"the request timed out";let cause=error2 instanceof Error?error2.cause??error2:
 error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??String(cause.code):cause instanceof
-Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
+Error?cause.message:String(cause)}var import_node_util2=require("node:util");var OTHER_FORM={kind:"otherForm"},DAY_MS=864e5,MINUTE_MS=6e4,CALENDAR=/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i,
+TIME_OF_DAY=/^(\d{1,2}):(\d\d)$/,COMPACT_DATE=/^((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/;function readTime(text2,options){
+if(/^\d+$/.test(text2))return unixTime(text2);let ofDay=TIME_OF_DAY.exec(text2);if(ofDay)return timeOfDay(text2,Number(ofDay[1]),
+Number(ofDay[2]),options);let parts=CALENDAR.exec(text2);if(!parts)return OTHER_FORM;let[,year="",month="",day="",hour,minute="\
+0",second="0"]=parts,date={year:Number(year),month:Number(month),day:Number(day)};if(!isDate(date))return refused(`the d\
+ay ${year}-${month}-${day} does not exist`);let clock={hour:Number(hour??0),minute:Number(minute),second:Number(second)};
+if(clock.hour>23||clock.minute>59||clock.second>59)return refused("a day has the times 00:00:00 to 23:59:59");let partMs=Math.
+trunc(+`0.${parts[7]??"0"}`*1e3),fields={...date,...clock},zone=parts[8];if(zone!==void 0){let offsetMinutes=offsetOf(zone);
+return offsetMinutes===void 0?refused(`the offset ${zone} does not exist`):moment(utcOf(fields)+partMs-offsetMinutes*MINUTE_MS,
+!1)}return hour===void 0?moment(startOfDay(fields,options.zone),!0):chosen(fields,partMs,options)}function moment(unixMs,isInferred){
+return{kind:"moment",unixMs,isInferred}}function refused(problem){return{kind:"refused",problem}}function unixTime(text2){
+let date=COMPACT_DATE.exec(text2);return date?refused(`write the date as ${date[1]}-${date[2]}-${date[3]}`):text2.length>
+13?OTHER_FORM:text2.length>11?refused("give Unix seconds, not milliseconds"):moment(Number(text2)*1e3,!1)}function isDate({
+year,month,day}){let date=new Date(Date.UTC(2e3,month-1,day));return date.setUTCFullYear(year,month-1,day),date.getUTCMonth()===
+month-1&&date.getUTCDate()===day}function offsetOf(zone){if(zone.toUpperCase()==="Z")return 0;let[hours,minutes]=[Number(
+zone.slice(1,3)),Number(zone.slice(3).replace(":",""))];if(!(hours>14||minutes>59))return(zone.startsWith("-")?-1:1)*(60*
+hours+minutes)}function utcOf({year,month,day,hour,minute,second}){return new Date(0).setUTCFullYear(year,month-1,day)+((hour*
+60+minute)*60+second)*1e3}function momentsOf(fields,zone){let utcMs=utcOf(fields),found=[utcMs-DAY_MS,utcMs+DAY_MS].map(
+nearMs=>utcMs-aheadAt(nearMs,zone)).filter(unixMs=>unixMs+aheadAt(unixMs,zone)===utcMs);return[...new Set(found)].sort((a,b)=>a-
+b)}function aheadAt(unixMs,zone){return zone==="utc"?0:zone==="local"?-new Date(unixMs).getTimezoneOffset()*MINUTE_MS:zone(
+unixMs)}function endOfGap(fields,zone){let utcMs=utcOf(fields),[low,high]=[utcMs-DAY_MS,utcMs+DAY_MS],before=aheadAt(low,
+zone);for(;high-low>1;){let middle=Math.floor((low+high)/2);aheadAt(middle,zone)===before?low=middle:high=middle}return high}
+function startOfDay(fields,zone){return momentsOf(fields,zone)[0]??endOfGap(fields,zone)}function chosen(fields,partMs,options){
+let{zone,near,takesFirst=!1}=options,found=momentsOf(fields,zone).map(unixMs=>unixMs+partMs);if(found.length===0)return refused(
+skipped(fields,zone));let fitting=found.filter(unixMs=>near===void 0||isOnSide(unixMs,near)),[only=found[0]??0,another]=fitting.
+length===0?found.slice(0,1):fitting;return another===void 0||takesFirst?moment(only,!0):refused(repeated(found,zone))}function isOnSide(unixMs,{
+unixMs:nearMs,side}){return side==="after"?unixMs>nearMs:unixMs<=nearMs}function timeOfDay(text2,hour,minute,options){let{
+zone,near}=options;if(near===void 0)return OTHER_FORM;if(hour>23||minute>59)return refused("a day has the times 00:00 to\
+ 23:59");let step=near.side==="after"?1:-1,today=wallDate(near.unixMs,zone);for(let days=0;days<=2;days++){let fields={...dayBeside(
+today,step*days),hour,minute,second:0},fitting=momentsOf(fields,zone).filter(unixMs2=>isOnSide(unixMs2,near)),unixMs=step===
+1?fitting[0]:fitting.at(-1);if(unixMs!==void 0)return moment(unixMs,!0);if(momentsOf(fields,zone).length===0&&isOnSide(endOfGap(
+fields,zone),near))return refused(skipped(fields,zone))}return refused(`no ${text2} was found`)}function wallDate(unixMs,zone){
+let date=new Date(unixMs+aheadAt(unixMs,zone)),[year,month,day]=[date.getUTCFullYear(),date.getUTCMonth()+1,date.getUTCDate()];
+return{year,month,day}}function dayBeside({year,month,day},days){let date=new Date(Date.UTC(year,month-1,day+days));return wallDate(
+date.getTime(),"utc")}function skipped(fields,zone){let time=`${two(fields.hour)}:${two(fields.minute)}`,day=`${fields.year}\
+-${two(fields.month)}-${two(fields.day)}`,next=withOffset(endOfGap(fields,zone),zone);return`${time} does not exist on ${day}\
+, because clocks are set forward: the next time is ${next}`}function repeated(found,zone){return`this time occurs twice,\
+ because clocks are set back: give ${found.map(unixMs=>withOffset(unixMs,zone)).join(" or ")}`}function withOffset(unixMs,zone="\
+local"){let aheadMs=aheadAt(unixMs,zone),minutes=Math.abs(aheadMs)/MINUTE_MS;return`${new Date(unixMs+aheadMs).toISOString().
+slice(0,19)}${aheadMs<0?"-":"+"}${two(Math.floor(minutes/60))}:${two(minutes%60)}`}function two(value){return String(value).
+padStart(2,"0")}var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs,report=()=>{}){
 let split=shape.takesCommand?args.indexOf("--"):-1,own=split<0?args:args.slice(0,split),{tokens}=(0,import_node_util2.parseArgs)(
 {args:[...own],options:Object.fromEntries(shape.options.map(({name,takes})=>[name,{type:takes?"string":"boolean"}])),strict:!1,
 allowPositionals:!0,tokens:!0}),given=new Map,positionals=[];for(let token of tokens){if(token.kind==="positional"&&positionals.
 push(token.value),token.kind!=="option")continue;let option=optionNamed(token.name,token.rawName,shape.options),values=given.
 get(option.name)??[];if(values.length>0&&!option.multiple)throw new UsageError(`--${option.name} is given twice`);given.
 set(option.name,[...values,checkedValue(option,token)])}return checkPositionals(positionals,shape.positionals??[]),new Input(
-{given,positionals,nowMs,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
+{given,positionals,nowMs,report,command:split<0?[]:args.slice(split+1)})}function optionNamed(name,raw,options){let option=options.
 find(candidate=>candidate.name===name);if(option)return option;if(SECRET_OPTIONS.includes(name))throw new UsageError(`${raw}\
  is rejected: every process on this machine can read a command line, and shells store it`,'Set the environment variable \
 SVC_API_KEY to the key, or sign in with "svc login"');let closest=closestName(name,options.map(candidate=>candidate.name));
@@ -2820,26 +2863,25 @@ let{name,takes,choices,aliases={}}=option,{value,inlineValue=!1}=token;if(!takes
 `--${name} must be one of ${choices.join(", ")}, not ${quoted(value)}`);return meant}function checkPositionals(given,declared){
 let missing=declared.find(({optional},place)=>!optional&&given[place]===void 0);if(missing)throw new UsageError(`${missing.
 name} is missing`);let extra=given[declared.length];if(extra!==void 0&&!declared.at(-1)?.multiple)throw new UsageError(`\
-Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;positionals;command;constructor({given,positionals,
-command,nowMs}){this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,this.command=command}isOn(name){return this.#given.
-has(name)}text(name){return this.#given.get(name)?.[0]}required(name){let value=this.text(name);if(value===void 0||value===
-"")throw new UsageError(`--${name} is missing`);return value}list(name){return this.#given.get(name)??[]}members(name,members){
-return this.list(name).flatMap(text2=>members[text2]??[])}number(name){let value=this.text(name);if(value===void 0)return;
-let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} must be a number\
-, not ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(
-`--${name}`,value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.
-floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
-let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*1e3);return timeOfDay(value,
-fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,
-UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.exec(value),
-unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration such as 90s,\
- 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
-exec(value);if(!match)return;let date=new Date(fromMs);return date.setHours(Number(match[1]),Number(match[2]),0,0),(side===
-1?date.getTime()>fromMs:date.getTime()<=fromMs)||date.setDate(date.getDate()+side),Math.floor(date.getTime()/1e3)}function parseTime(what,value){
-if(/^\d{1,12}$/.test(value))return Number(value);let timeMs=/^\d{4}-\d\d-\d\d/.test(value)?Date.parse(value):Number.NaN;
-if(Number.isNaN(timeMs))throw new UsageError(`${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds\
-, not ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
-"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
+Unexpected argument ${quoted(extra)}`)}var Input=class{#given;#nowMs;#report;#reported=new Set;positionals;command;constructor({
+given,positionals,command,nowMs,report}){this.#report=report,this.#given=given,this.#nowMs=nowMs,this.positionals=positionals,
+this.command=command}isOn(name){return this.#given.has(name)}text(name){return this.#given.get(name)?.[0]}required(name){
+let value=this.text(name);if(value===void 0||value==="")throw new UsageError(`--${name} is missing`);return value}list(name){
+return this.#given.get(name)??[]}members(name,members){return this.list(name).flatMap(text2=>members[text2]??[])}number(name){
+let value=this.text(name);if(value===void 0)return;let number=Number(value);if(value.trim()===""||!Number.isFinite(number))
+throw new UsageError(`--${name} must be a number, not ${quoted(value)}`);return number}seconds(name){let value=this.text(
+name);return value===void 0?void 0:parseDuration(`--${name}`,value)}time(name){let value=this.text(name);return value!==
+void 0&&LENGTH_OF_TIME.test(value)?Math.max(0,Math.floor(this.#nowMs/1e3)-parseDuration(`--${name}`,value)):this.#moment(
+name,{unixMs:this.#nowMs,side:"before"})}timeToCome(name,afterUnix=0){return this.#moment(name,{unixMs:Math.max(this.#nowMs,
+afterUnix*1e3),side:"after"})}#moment(name,near){let value=this.text(name);if(value===void 0)return;let read=readTime(value,
+{zone:"local",near});if(read.kind==="refused")throw new UsageError(`--${name} ${quoted(value)} is not a time: ${read.problem}`);
+if(read.kind==="otherForm")throw new UsageError(`--${name} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix se\
+conds, not ${quoted(value)}`);return read.isInferred&&!this.#reported.has(name)&&(this.#reported.add(name),this.#report(
+`--${name} ${value} is ${withOffset(read.unixMs)}`)),Math.floor(read.unixMs/1e3)}positional(place){return this.positionals[place]??
+""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.
+exec(value),unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} must be a duration \
+such as 90s, 15m, 24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function quoted(value){return JSON.stringify(
+value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
 destination",repeatIntervalSeconds:"repeat",labels:"label",runbookText:"runbook",runbookUrl:"runbook-url",recoveryThreshold:"\
 recovery-threshold",recoverySeconds:"recovery-for",historySeconds:"history",groupWaitSeconds:"group-wait",overlapSeconds:"\
 overlap"};function flagHint(field,options,input){let last=field.slice(field.lastIndexOf(".")+1),option=options.find(({name:name2})=>name2===
@@ -2869,11 +2911,12 @@ find(candidate=>candidate.name===given);return action?runAction(`${name} ${actio
 stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{let action=actions.find(candidate=>candidate.name===given);
 return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.some(action=>action.name===given)?void 0:
 unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
-options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts();return input=parseInput(args,{...action,
-options},ports.clock.now()),await action.run(contextOf(input,surroundings,ports))}catch(error2){let fieldHint=field=>input&&
-flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,hints:action.hints,fieldHint});if(!fault)throw error2;
-return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  See "svc help ${command}\
-"
+options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts(),report=line=>surroundings.stderr(`${line}\
+
+`);return input=parseInput(args,{...action,options},ports.clock.now(),report),await action.run(contextOf(input,surroundings,
+ports))}catch(error2){let fieldHint=field=>input&&flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,
+hints:action.hints,fieldHint});if(!fault)throw error2;return surroundings.stderr(fault.text),error2 instanceof UsageError&&
+!json2&&surroundings.stderr(`  See "svc help ${command}"
 `),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
 seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout must be at least 1s");
 let report=line=>stderr(`${line}
@@ -2918,11 +2961,9 @@ return shown.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
 `}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
 print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let date=new Date(seconds*1e3);if(Number.isNaN(date.getTime()))
-return"?";let offset=-date.getTimezoneOffset(),shifted=new Date(date.getTime()+offset*6e4).toISOString().slice(0,19),minutes=Math.
-abs(offset),two=value=>String(Math.floor(value)).padStart(2,"0");return`${shifted}${offset<0?"-":"+"}${two(minutes/60)}:${two(
-minutes%60)}`}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??"";return value===
-0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
+"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
+"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\
@@ -2957,26 +2998,26 @@ VzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm
 QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGA\
 EgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2\
 NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2\
-UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzL+DAoOUHJvamVjdFNlcnZpY2USSwoHR2\
+UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzKEDQoOUHJvamVjdFNlcnZpY2USSwoHR2\
 V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbx\
 IlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RX\
 Zlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG\
 9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3\
 RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC\
-52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLn\
-N2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgiKtRgECAYYBhJaCg1DcmVhdGVQcm9qZWN0EiQuc3ZjLnByb2plY3QudjEuQ3JlYXRlUHJvam\
-VjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdmMucHJvamVjdC52MS5HZXRQcm9qZWN0Um\
-VxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEloKDVVwZGF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5VcGRhdGVQcm9qZWN0Um\
-VxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAMSYAoLTGlzdE1lbWJlcnMSIi5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1JlcX\
-Vlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgiKtRgECAYYARJlCgxJbnZpdGVNZW1iZXISIy5zdmMucHJvamVjdC52MS5JbnZpdG\
-VNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAMSbAoPTGlzdEludml0YXRpb25zEiYuc3ZjLn\
-Byb2plY3QudjEuTGlzdEludml0YXRpb25zUmVxdWVzdBonLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJjChBSZX\
-Zva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCA\
-YQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZX\
-Nwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS\
-5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3\
-BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm\
-1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
+52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSZQoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLn\
+N2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgqKtRgGCAYYBiABEloKDUNyZWF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5DcmVhdGVQcm\
+9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAYSUgoKR2V0UHJvamVjdBIhLnN2Yy5wcm9qZWN0LnYxLkdldFByb2plY3\
+RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIIirUYBAgGGAESWgoNVXBkYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLlVwZGF0ZVByb2plY3\
+RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYAxJiCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUm\
+VxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCoq1GAYIBhgBIAESZQoMSW52aXRlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuSW\
+52aXRlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgDEm4KD0xpc3RJbnZpdGF0aW9ucxImLn\
+N2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSIKirUYBggGGAMgAR\
+JjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIg\
+qKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW\
+1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvam\
+VjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2\
+xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5Vbm\
+Vucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
 wKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMi\
 Euc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZW\
 Fzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggAS\
@@ -3152,14 +3193,14 @@ RGVzY3JpcHRvcnNSZXNwb25zZRI4CgtkZXNjcmlwdG9ycxgBIAMoCzIjLnN2Yy5tb25pdG9yaW5nLnYx
 Y3JpcHRvchIRCgltZXRyaWNfaWQYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSEwoLcHJvbXFsX25hbWUYBCABKAkSEgoKbGltaXRhdGlv\
 bhgFIAEoCRIQCghleHBhbmRlZBgGIAEoCCIvChdHZXRQcm9qZWN0TGltaXRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiSwoYR2V0UHJvamVjdExp\
 bWl0c1Jlc3BvbnNlEi8KBmxpbWl0cxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdCJqCgxQcm9qZWN0TGltaXQSDAoEbmFtZRgBIAEo\
-CRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLhBAoRTW9uaXRv\
-cmluZ1NlcnZpY2USdgoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRv\
-cmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAEScwoQTGlzdFZNTW9uaXRvcmluZxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RWTU1v\
-bml0b3JpbmdSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAESZQoPR2V0Vk1Nb25pdG9yaW5nEiku\
-c3ZjLm1vbml0b3JpbmcudjEuR2V0Vk1Nb25pdG9yaW5nUmVxdWVzdBofLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZyIGirUYAggBEoIBChVMaXN0\
-TWV0cmljRGVzY3JpcHRvcnMSLy5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0GjAuc3ZjLm1vbml0b3JpbmcudjEuTGlz\
-dE1ldHJpY0Rlc2NyaXB0b3JzUmVzcG9uc2UiBoq1GAIIARJzChBHZXRQcm9qZWN0TGltaXRzEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0\
-c1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z",[file_svc_options_v1_policy]);var MonitoringService=serviceDesc(file_svc_monitoring_v1_monitoring,0);var file_svc_monitoring_v1_alert=fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZ\
+CRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLlBAoRTW9uaXRv\
+cmluZ1NlcnZpY2USeAoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRv\
+cmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgiKtRgECAEgARJ1ChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZN\
+TW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiCIq1GAQIASABEmUKD0dldFZNTW9uaXRvcmlu\
+ZxIpLnN2Yy5tb25pdG9yaW5nLnYxLkdldFZNTW9uaXRvcmluZ1JlcXVlc3QaHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmciBoq1GAIIARKCAQoV\
+TGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYx\
+Lkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAEScwoQR2V0UHJvamVjdExpbWl0cxIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RM\
+aW1pdHNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw",[file_svc_options_v1_policy]);var MonitoringService=serviceDesc(file_svc_monitoring_v1_monitoring,0);var file_svc_monitoring_v1_alert=fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZ\
 XZpZXdBbGVydFJ1bGVSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIuCgRzcGVjGAIgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlY\
 xIXCg9oaXN0b3J5X3NlY29uZHMYAyABKAUSFQoNdHJhY2Vfdm1fbmFtZRgEIAEoCRJRCgx0cmFjZV9sYWJlbHMYBSADKAsyOy5zdmMubW9uaXRvcmluZy52M\
 S5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdC5UcmFjZUxhYmVsc0VudHJ5EhYKDndpdGhfaW5zdGFuY2VzGAYgASgIGjIKEFRyYWNlTGFiZWxzRW50cnkSCwoDa\
@@ -3235,50 +3276,50 @@ GVDb3VudHMSDwoHYXBwbGllZBgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIOC
 HMSEQoJdW5kZXJfd2F5GAEgASgDEgwKBHNlbnQYAiABKAMSEgoKc3VwcHJlc3NlZBgDIAEoAxIPCgdleHBpcmVkGAQgASgDEg4KBmZhaWxlZBgFIAEoAxrIA\
 QoKRGF0YWNlbnRlchIMCgRuYW1lGAEgASgJEkIKBXN0YXRlGAIgASgOMjMuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIuU\
 3RhdGUSFwoKc2luY2VfdW5peBgDIAEoA0gAiAEBEgsKA3ZtcxgEIAEoAyIzCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTV\
-EFMRRACQg0KC19zaW5jZV91bml4MrEdCgxBbGVydFNlcnZpY2USdQoQUHJldmlld0FsZXJ0UnVsZRIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVyd\
+EFMRRACQg0KC19zaW5jZV91bml4MsQdCgxBbGVydFNlcnZpY2USdQoQUHJldmlld0FsZXJ0UnVsZRIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVyd\
 FJ1bGVSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAEgARJyCg9SZXBsYXlBbGVydFJ1bGUSKS5zd\
 mMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIA\
 SABEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVyd\
 FJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pd\
-G9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc\
-3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlb\
-GV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1b\
-GVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVyd\
-FJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc\
-1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMub\
-W9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQ\
-WxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5Bb\
-GVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zd\
-mMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZ\
-W50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwb\
-GFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZ\
-GVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABG\
-AISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVud\
-CIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvc\
-mluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhKDAQoUQWNrbm93bGVkZ2VJbmNpZGVudHMSLi5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZ\
-W50c1JlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEnQKD1Nub296ZUluY2lkZW50c\
-xIpLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1JlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXNwb25zZSIKi\
-rUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxL\
-ldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb\
-25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMub\
-W9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hd\
-GlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb\
-25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b\
-3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZ\
-XF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMub\
-W9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGC\
-AYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pd\
-G9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxL\
-lBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SK\
-y5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAA\
-QoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuU\
-m90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZ\
-XNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3Jpb\
-mcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9ya\
-W5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIARJuChJHZXRQcm9qZWN0T3Zlc\
-nZpZXcSLC5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0GiIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3IgaKt\
-RgCCAFiBnByb3RvMw",[file_svc_monitoring_v1_delivery,file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,file_svc_monitoring_v1_monitoring,
-file_svc_monitoring_v1_rule,file_svc_options_v1_policy]);var AlertService=serviceDesc(file_svc_monitoring_v1_alert,0);var file_svc_monitoring_v1_maintenance=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
+G9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm8KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc\
+3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIIirUYBAgBIAEScgoPRGVsZXRlQWxlcnRSdWxlEikuc3ZjLm1vbml0b3JpbmcudjEuR\
+GVsZXRlQWxlcnRSdWxlUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARKFAQoWTGlzdEFsZXJ0U\
+nVsZVRlbXBsYXRlcxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZ\
+XJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAESewoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY\
+2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgiKtRgECAEgARJqChBHZXRBbGVydEluc3RhbmNlEiouc\
+3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QaIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlIgiKtRgECAEgARKBAQoUR\
+XhwbGFpbkFsZXJ0SW5zdGFuY2USLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5Fe\
+HBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlIgiKtRgECAEgARJsCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc\
+XVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiCIq1GAQIASABElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3Jpbmcud\
+jEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvc\
+mluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub\
+3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVud\
+CIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nL\
+nYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobL\
+nN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEoMBChRBY2tub3dsZWRnZUluY2lkZW50cxIuLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd\
+2xlZGdlSW5jaWRlbnRzUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISdAoPU25vb\
+3plSW5jaWRlbnRzEikuc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c\
+1Jlc3BvbnNlIgqKtRgGCAYQARgCEnEKDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vb\
+ml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIIirUYBAgBIAEwARJ4ChFDcmVhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkNyZ\
+WF0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEmIKDkdldERlc3Rpb\
+mF0aW9uEiguc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iBoq1GAIIAhJ1C\
+hBMaXN0RGVzdGluYXRpb25zEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzd\
+GluYXRpb25zUmVzcG9uc2UiCIq1GAQIAiABEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1Z\
+XN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZ\
+XRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzd\
+GluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvb\
+lJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxd\
+WVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Y\
+y5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzd\
+W1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvb\
+iIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjL\
+m1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm8KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3Jpbmcud\
+jEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIIirUYBAgBIAESWQoLR2V0RGVsaXZlc\
+nkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmYKC0xpc3ROb3RpY\
+2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1ZXN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIIirUYBAgBI\
+AESbgoSR2V0UHJvamVjdE92ZXJ2aWV3Eiwuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBoiLnN2Yy5tb25pdG9yaW5nLnYxL\
+lByb2plY3RPdmVydmlldyIGirUYAggBYgZwcm90bzM",[file_svc_monitoring_v1_delivery,file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,
+file_svc_monitoring_v1_monitoring,file_svc_monitoring_v1_rule,file_svc_options_v1_policy]);var AlertService=serviceDesc(file_svc_monitoring_v1_alert,0);var file_svc_monitoring_v1_maintenance=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
 udjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQ\
 gASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG9\
 3LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAE\
@@ -3289,12 +3330,12 @@ KDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRI
 FIAEoAxISCgp1bnRpbF91bml4GAYgASgDEgwKBG5vdGUYByABKAkicgodTGlzdE1haW50ZW5hbmNlV2luZG93c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAE\
 gASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGluY2x1ZGVfb3ZlchgEIAEoCCJwCh5MaXN0TWFpbnRlbmFuY2VXaW5kb3d\
 zUmVzcG9uc2USNQoHd2luZG93cxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI\
-/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpgDChJNYWludGVuYW5jZVNlcnZpY2USfgo\
+/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpoDChJNYWludGVuYW5jZVNlcnZpY2USfgo\
 XQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcml\
-uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
-udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmR\
-NYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW5\
-0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var BINARY_UNITS=["B","KiB","MiB","GiB","TiB","PiB"],DECIMAL_UNITS=["B","kB","MB","GB","TB","PB"],BINARY=BINARY_UNITS.map(
+uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKJAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
+udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgqKtRgGCAYYASABEngKFEV\
+uZE1haW50ZW5hbmNlV2luZG93Ei4uc3ZjLm1vbml0b3JpbmcudjEuRW5kTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0GiQuc3ZjLm1vbml0b3JpbmcudjEuTWF\
+pbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAJiBnByb3RvMw",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var BINARY_UNITS=["B","KiB","MiB","GiB","TiB","PiB"],DECIMAL_UNITS=["B","kB","MB","GB","TB","PB"],BINARY=BINARY_UNITS.map(
 (suffix,i)=>({size:1024**i,suffix})),DECIMAL=DECIMAL_UNITS.map((suffix,i)=>({size:1e3**i,suffix}));function exactQuantity(value,unit){let scale=exactScaleOf(value,unit);return withUnit(value/scale.size,unit,scale)}var SUFFIXES={percent:" %",operations_per_second:"/s",seconds:" s"};function withUnit(scaled,unit,{suffix}){return isOfBytes(
 unit)?`${scaled} ${suffix}${unit==="bytes"?"":"/s"}`:`${scaled}${SUFFIXES[unit]??""}`}var ONE={size:1,suffix:""};function isOfBytes(unit){
 return unit==="bytes"||unit==="bytes_per_second"}var BYTE={size:1,suffix:"B"};var TYPED_DIGITS_MAX=6;function exactScaleOf(value,unit){if(!isOfBytes(unit))return ONE;let fitting=[...BINARY,...DECIMAL].
@@ -3386,10 +3427,10 @@ slice(0,SHOWN_MAX).map(lineOf),more=meant.length>ids.length?[`and ${meant.length
 return[idOf(name),label2,detail].filter(Boolean).map(printable).join("  ")}function idOf(name){return name.slice(name.lastIndexOf(
 "/")+1)}function nothingNamed(given,candidates,{one,list}){let names=candidates.flatMap(({name,labels:labels2})=>[...labels2.
 filter(Boolean),idOf(name)]),closest=closestName(given,names);return new Fault(`No ${one} named ${quoted(given)} in the \
-project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`List them: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
-headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(given);
-if(cookie===void 0)throw new UsageError("The project is not set. Use --project or SVC_PROJECT","A key does not name its \
-project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
+project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`List them: ${list}`})}var ID=/^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.
+access.headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(
+given);if(cookie===void 0)throw new UsageError("The project is not set. Use --project or SVC_PROJECT","A key does not na\
+me its project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
 {pageSize:20}),[first,...others]=projects;if(first&&others.length===0)return first.name;if(!first)throw new UsageError("\
 You are not a member of any project");let names=projects.map(({name})=>name.slice(9)).join(", ");throw new UsageError(`Y\
 ou are a member of several projects. Set --project to one of ${names}`)}function givenText({input,environment}){return input.text("project")||environment.SVC_PROJECT||void 0}var PROJECT_AS_IT_IS=/^[a-z0-9._~-]{1,128}$|^projects\//;

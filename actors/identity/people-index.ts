@@ -186,6 +186,16 @@ export function linkIdentity(draft: Draft, person: string, identity: LinkedIdent
   putIdentity(draft, person, identity);
 }
 
+/** Removes an account that is linked with the person. */
+export function unlinkIdentity(
+  draft: Draft,
+  person: string,
+  { identity: { issuer, subject }, by }: { readonly identity: LinkedIdentity; readonly by: string },
+): void {
+  draft.send('person', person, { type: 'identityUnlinked', at: draft.at, by, issuer, subject });
+  remove(draft, BY_IDENTITY, digest(['identity', issuer, subject]));
+}
+
 /** Records the address of an invitation as claimed, whoever else claims or owns it. */
 export function claimEmail(draft: Draft, person: string, email: string): void {
   if (personByEmail(draft, email) === person || claimOf(draft, person) === email) return;

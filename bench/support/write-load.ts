@@ -223,6 +223,7 @@ function acceptedSamples(received: Buffer): number | undefined {
   if (body.length < length) return undefined;
   if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`${head}\n\n${body}`);
   const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
-  if (rejected[0]) throw new Error(`The service refused ${rejected[0].field}: ${rejected[0].message}`);
+  if (rejected[0])
+    throw new Error(`The service refused ${rejected[0].field}: ${rejected[0].message}`);
   return Number(accepted);
 }

@@ -51,6 +51,7 @@ const SAME_SIGNAL_MS = 1_000;
 export function createServeCommand(start: StartService): Command {
   return {
     name: 'serve',
+    outlivesReader: true,
     summary: 'Run the service',
     help: () =>
       `Usage: svc serve [flags]\n\nEach flag is also an environment variable; the flag wins.\n\n${settingsHelp()}\n`,

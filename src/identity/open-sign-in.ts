@@ -14,15 +14,23 @@ import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { ConfigError } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
+import { createAccountLinks } from './sign-in/account-link.ts';
+import type { AuthRoutesDeps } from './sign-in/auth-scope.ts';
 import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
 import { createLoginStates } from './sign-in/login-state.ts';
-import { type AuthRoutesDeps, addAuthRoutes } from './sign-in/routes.ts';
+import { addAuthRoutes } from './sign-in/routes.ts';
 import { createRotateCookie, type RotateCookie } from './sign-in/session-cookie.ts';
 
 export interface SignInOptions {
   readonly settings: Pick<
     Settings,
-    'oidcIssuer' | 'oidcClientId' | 'oidcClientSecretFile' | 'smtpUrl' | 'smtpFrom' | 'publicUrl'
+    | 'oidcIssuer'
+    | 'oidcClientId'
+    | 'oidcClientSecretFile'
+    | 'oidcTrustEmail'
+    | 'smtpUrl'
+    | 'smtpFrom'
+    | 'publicUrl'
   >;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
@@ -50,11 +58,19 @@ export function openSignIn(options: SignInOptions): SignIn {
   const mail = openMail(options);
   const provider = openProvider(options);
   const loginStates = createLoginStates(deriveKey('login state'), clock);
+  const accountLinks = createAccountLinks(deriveKey('account link'), clock);
   return {
     rotateCookie,
     mail,
     addRoutes: (app) =>
-      addAuthRoutes(app, { ...options, rotateCookie, mail, provider, loginStates }),
+      addAuthRoutes(app, {
+        ...options,
+        rotateCookie,
+        mail,
+        provider,
+        loginStates,
+        accountLinks,
+      }),
   };
 }
 
@@ -69,7 +85,7 @@ function openMail(options: SignInOptions): MailQueue | undefined {
 }
 
 function openProvider(options: SignInOptions): IdentityProvider | undefined {
-  const { oidcIssuer, oidcClientId, oidcClientSecretFile } = options.settings;
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = options.settings;
   if (oidcIssuer === null || oidcClientId === null) return undefined;
   const clientSecret =
     oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
@@ -78,6 +94,7 @@ function openProvider(options: SignInOptions): IdentityProvider | undefined {
     issuer: oidcIssuer,
     clientId: oidcClientId,
     clientSecret,
+    trustsEmail: oidcTrustEmail,
     clock,
   });
 }

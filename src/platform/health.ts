@@ -10,7 +10,7 @@
 import type { DiskState } from '../../actors/platform/change-limits.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Supervision } from '../../actors/platform/supervision.ts';
-import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import { AHEAD_MS_MAX, type CancelWakeUp, type Clock } from '../../streams/platform/clock.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Log } from './log.ts';
@@ -262,9 +262,12 @@ export function hostCheck(host: Pick<RunningHost, 'health' | 'latestCommitMs'>, 
 /** Maximum lead of commits over this clock, ms; in a cluster members' clocks differ by no more. */
 const CLOCK_BACK_MS_MAX = 10_000;
 
-/** A project's time never goes back: timed actions wait until the clock has caught up. */
+/**
+ * Within a minute, the time of a project does not go back: timed actions wait until the clock has
+ * caught up. Beyond it, commits follow the clock, and the part `clock` reports the step.
+ */
 function clockHealth(aheadMs: number): PartHealth {
-  if (aheadMs <= CLOCK_BACK_MS_MAX) return ready;
+  if (aheadMs <= CLOCK_BACK_MS_MAX || aheadMs > AHEAD_MS_MAX) return ready;
   const summary = 'The clock was set back: retries, reminders and grouped messages are late';
   const seconds = Math.ceil(aheadMs / 1000);
   const reason = `${summary}, by up to ${seconds} s. The last change was recorded that far ahead of the clock of this machine`;

@@ -6,7 +6,7 @@
  *
  *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> check -> parse
  */
-import { type DescEnum, type DescMethod, getOption } from '@bufbuild/protobuf';
+import type { DescMethod } from '@bufbuild/protobuf';
 import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import {
   type Compression,
@@ -15,14 +15,11 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import { invalidField } from '../../streams/platform/refusal.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
-import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { checkNulls } from '../platform/api/json-nulls.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
 import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
-import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';
@@ -41,7 +38,6 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
   const compressions = requestCompressions(deps.recordBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const checkJson = jsonCheck(method);
     const admitting: UniversalHandlerFn = async (request) => {
       const { body } = request;
       if (!isBytes(body)) return await handler(request);
@@ -60,7 +56,7 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
       );
       const prepare = (plain: Uint8Array) => {
         const rest = takesRows(method) ? takeRows(plain, isJson, contextValues) : plain;
-        if (isJson) checkJson(rest);
+        if (isJson) checkNulls(method.input, rest);
         return rest;
       };
       const call = { method, compression, prepare, held };
@@ -182,24 +178,6 @@ function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Ui
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
 
-interface EnumField {
-  readonly names: readonly string[];
-  readonly jsonName: string;
-  readonly type: DescEnum;
-}
-
-/**
- * Throws INVALID_FIELD for null in place of a number, an enum value or a boolean, and for an
- * unknown enum value, in the JSON of a request of the method.
- */
-function jsonCheck(method: DescMethod): (plain: Uint8Array) => void {
-  const fields = enumFieldsOf(method);
-  return (plain) => {
-    checkNulls(method.input, plain);
-    if (fields.length > 0) checkFields(parsed(plain), fields);
-  };
-}
-
 /** Flags and length before each message of a stream (Connect protocol, "Streaming"). */
 const ENVELOPE_BYTES = 5;
 const IS_COMPRESSED = 1;
@@ -218,42 +196,4 @@ async function* withCheckedMessage(
 /** True if the method stores the good rows of a body that has bad ones. */
 function takesRows(method: DescMethod): boolean {
   return method === IngestService.method.writeSamples;
-}
-
-function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
-  for (const { names, jsonName, type } of fields) {
-    for (const name of names) {
-      const value = message[name];
-      if (typeof value !== 'string') continue;
-      if (type.values.some((member) => member.name === value)) continue;
-      const known = type.values.filter(({ number }) => number !== 0).map((member) => member.name);
-      const seen = value.slice(0, 100);
-      const sentence = `${jsonName} is "${seen}": send one of ${known.join(', ')}`;
-      throw toConnectError(invalidField(jsonName, sentence));
-    }
-  }
-}
-
-/**
- * Enum fields of the request itself, if its unknown fields are ignored and unknown enum values with
- * them.
- */
-function enumFieldsOf(method: DescMethod): EnumField[] {
-  const { mutation, strict } = getOption(method, policy);
-  if (mutation || strict) return [];
-  return method.input.fields.flatMap((field) =>
-    field.fieldKind === 'enum'
-      ? [{ names: [field.jsonName, field.name], jsonName: field.jsonName, type: field.enum }]
-      : [],
-  );
-}
-
-function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    // The framework parses the same bytes next and reports malformed JSON.
-    return {};
-  }
 }

@@ -52,6 +52,7 @@ import { openDashboard } from '../dashboard/serving/open-dashboard.ts';
 import { openDelivery } from '../delivery/open-delivery.ts';
 import { serviceInfoOf } from '../identity/api/service-info.ts';
 import { openIdentity } from '../identity/open-identity.ts';
+import { ClockWatch } from '../platform/clock-watch.ts';
 import { Closers } from '../platform/closers.ts';
 import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
@@ -246,6 +247,8 @@ function openRooms(options: RoomOptions) {
     memory: history,
   });
   health.watch({ kind: 'history' }, historyCheck(history));
+  let rebasedDelays = 0;
+  watchClock(options, { ...alerting, delays: () => rebasedDelays });
   const retention = retentionPart({ ...options, lost });
   const snapshots = options.member.isAlone
     ? undefined
@@ -253,7 +256,7 @@ function openRooms(options: RoomOptions) {
   const { start } = superviseParts(options, [
     ...alertingParts,
     ...vmParts,
-    timersPart(options),
+    timersPart(options, (count) => (rebasedDelays += count)),
     ...delivery.parts,
     retention,
     ...(snapshots === undefined ? [] : [snapshots.part]),
@@ -292,9 +295,27 @@ function membershipPart(
   };
 }
 
-/** Fires the timers of every machine. */
-function timersPart({ host, clock, log, ownership }: RoomOptions): Part {
+/** Reports steps of the clock, and what was re-based after them. */
+function watchClock(
+  { host, clock, health }: RoomOptions,
+  { evaluator, delays }: { readonly evaluator: SamplePipeline; readonly delays: () => number },
+): void {
+  const counts = () => ({
+    projects: host.counters().setBacks,
+    'series, rules and VMs': evaluator.rebased(),
+    delays: delays(),
+  });
+  const watch = new ClockWatch({ clock, counts });
+  health.watch({ kind: 'clock' }, watch.check);
+}
+
+/** Fires the timers of every machine. `onSetBack` receives delays that were re-based. */
+function timersPart(
+  { host, clock, log, ownership }: RoomOptions,
+  onSetBack: (count: number) => void,
+): Part {
   const timers = {
+    onSetBack,
     host,
     clock,
     ownership,

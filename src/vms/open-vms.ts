@@ -111,7 +111,7 @@ export function addDatacenterGauges(
 /** @param options `datacenters`: those with expanded monitoring */
 export function openEnrolments(
   options: Pick<RoomBase, 'clock' | 'random'> & {
-    readonly host: Pick<Host, 'submit' | 'findInstance'>;
+    readonly host: Pick<Host, 'submit' | 'findInstance' | 'view' | 'onApplied'>;
     readonly datacenters: readonly string[];
   },
 ): Enrolments {

@@ -15,6 +15,23 @@ export interface Clock {
   wakeAfter(delayMs: number, wake: () => void): CancelWakeUp;
 }
 
+/**
+ * Longest lead of a recorded time over the clock, ms; a sample may be as far ahead. A longer one
+ * was recorded by a clock that has been set back since: nothing waits until the clock has caught
+ * up.
+ */
+export const AHEAD_MS_MAX = 60_000;
+
+/** True if a recorded time can only be from a clock that was set back since. */
+export function isAhead(recordedMs: number, nowMs: number): boolean {
+  return recordedMs > nowMs + AHEAD_MS_MAX;
+}
+
+/** The next of recorded times that do not decrease, except after a clock was set back. */
+export function nextTime(lastMs: number, nowMs: number): number {
+  return isAhead(lastMs, nowMs) ? nowMs : Math.max(lastMs, nowMs);
+}
+
 /** The machine's own clock. Wake-ups keep the process alive only until they are cancelled. */
 export const systemClock: Clock = {
   now: () => Date.now(),

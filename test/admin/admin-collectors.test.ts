@@ -87,8 +87,9 @@ t.test(
       '--days',
       '2',
     );
-    const demoKey = bound.stdout.trim().split('\n').at(-1) ?? '';
-    t.match(bound.stdout, /key \w+ of the collector of DC-3, for project demo, valid until 20/);
+    t.match(bound.stdout, /^svc_col_\S+\n$/, 'the secret is alone on standard output');
+    t.match(bound.text, /key \S+ of the collector of DC-3, for project demo, valid until 20\S+:\n/);
+    const demoKey = bound.stdout.trim();
 
     t.match(await writeAs(program, key, 'demo', ['vm-a']), {
       status: 200,

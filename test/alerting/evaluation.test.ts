@@ -237,7 +237,7 @@ t.test('EVAL-09: a sample from the future is rejected, and a clock set back is o
   const back = new EvaluationWorld([cpuRule()]);
   back.cpu(HIGH, seconds(3600, 3840));
   const shifted = seconds(270, 600).map((at, i) => ({ at, cpu: HIGH, sequence: 4000 + i }));
-  const lines = shifted.flatMap((row) => back.rows([row]));
+  const lines = shifted.flatMap((row) => back.rows([row], row.at));
   t.same(lines, ['fired at 570 since 270'], 'rows after the step count, in a new run');
   t.equal(back.state.counters.clockBackwards, 1, 'flagged once');
   t.equal(back.state.counters.tooLate, 0);

@@ -288,3 +288,79 @@ t.test('EVAL-09: an incident names a fast clock as its cause', async (t) => {
   await world.hear(12, { [PROJECT]: vms(1, 1) });
   t.match(world.incidents(), [{ vm: 'vm-2', dataMissingReason: 'CLOCK_AHEAD' }]);
 });
+
+const HOUR_MS = 3_600_000;
+
+/** Firing incidents: the hour that the clock skipped leaves recovered ones, without notification. */
+function firingOf(world: Watching, project = PROJECT) {
+  return incidentsOf(world, project).filter(({ state }) => state === 'FIRING');
+}
+
+t.test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set back', async (t) => {
+  const world = await watching(t);
+  const all = { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 8) };
+  await world.hear(3, all);
+  world.clock.jump(HOUR_MS);
+  await world.hear(1, all);
+  world.clock.jump(-HOUR_MS);
+  const stepMs = world.clock.now();
+  await world.hear(14, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) });
+  const state = { vm: '', state: 'FIRING', datacenter: 'DC-1' };
+  t.match(firingOf(world), [{ ...state, heldVmCount: 2, names: vms(3, 4) }]);
+  t.match(firingOf(world, OTHER), [{ ...state, heldVmCount: 3, names: vms(6, 8) }]);
+  const since = firingOf(world)[0]?.since ?? 0;
+  const silentMs = START_MS + since * 1000 - stepMs;
+  t.ok(silentMs > 0 && silentMs <= 330_000, `${silentMs} ms after the step`);
+  await world.hear(3, all);
+  t.same(firingOf(world), []);
+});
+
+t.test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothing', async (t) => {
+  const world = await watching(t);
+  const all = { [PROJECT]: vms(1, 2), [OTHER]: [] };
+  await world.hear(3, all);
+  world.clock.jump(HOUR_MS);
+  await world.hear(2, all);
+  // One VM falls silent and fires while the clock is ahead.
+  await world.hear(13, { [PROJECT]: vms(1, 1) });
+  t.match(firingOf(world), [{ vm: 'vm-2' }]);
+  world.clock.jump(-HOUR_MS);
+  await world.restart();
+  await world.hear(1, {});
+  t.match(firingOf(world), [{ vm: 'vm-2' }], 'no row came');
+  await world.hear(3, all);
+  t.same(firingOf(world), []);
+  await world.hear(14, { [PROJECT]: vms(2, 2) });
+  t.match(firingOf(world), [{ vm: 'vm-1' }], 'and the other one fires in time');
+});
+
+t.test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step', async (t) => {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const first = await world.startEvaluator();
+  await world.saveRule({ sustainedSeconds: 0 });
+  await world.until('the rule is applied', () => world.rule(RULE).value === 'active');
+  const states = () =>
+    world
+      .incidents()
+      .map(({ vm, state }) => `${vm} ${state}`)
+      .sort();
+  const cpu = async (value: number, names: readonly string[]) => {
+    await world.cpu(value, names);
+    await world.pass(5_000, 5_000);
+  };
+  world.clock.jump(HOUR_MS);
+  await cpu(20, ['vm-1', 'vm-2']);
+  await cpu(95, ['vm-2']);
+  await cpu(20, ['vm-1']);
+  world.clock.jump(-HOUR_MS);
+  await cpu(95, ['vm-1', 'vm-2']);
+  const both = ['vm-1 FIRING', 'vm-2 FIRING'];
+  t.same(states(), both);
+  await first.stop();
+  await world.startEvaluator();
+  await world.pass(5_000, 5_000);
+  t.same(states(), both, 'the good samples of before are no recovery');
+  await cpu(20, ['vm-1', 'vm-2']);
+  t.same(states(), ['vm-1 RECOVERED', 'vm-2 RECOVERED']);
+});

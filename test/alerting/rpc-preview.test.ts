@@ -333,9 +333,19 @@ t.test('more samples than a thread can evaluate are rejected before any is read'
   t.match(answer, {
     status: 400,
     reason: 'TOO_MANY_POINTS',
-    body: { message: /500 VMs .* shorter history/ },
-    metadata: { points: '10080000', limit: '10000000' },
+    body: { message: /500 VMs .* at most 600000 seconds \(166 hours\) .* at most 496 VMs/ },
+    metadata: {
+      points: '10080000',
+      limit: '10000000',
+      historySecondsMax: '600000',
+      vmsMax: '496',
+    },
   });
+  const narrowed = await preview(world, {}, { historySeconds: 600_000 });
+  t.equal(narrowed.status, 200, 'the suggested history is accepted');
+  const chosen = fleet.slice(0, 496).map((row) => `projects/demo/vms/${row?.vm}`);
+  const fewer = { allVms: false, vmNames: chosen };
+  t.equal((await preview(world, fewer, { historySeconds: 604_800 })).status, 200, 'and the VMs');
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
 });
 

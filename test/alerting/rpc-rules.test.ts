@@ -132,7 +132,7 @@ const badSaves: readonly BadSave[] = [
     name: 'a threshold of NaN',
     request: save({}, { threshold: 'NaN' }),
     field: 'spec.threshold',
-    message: /NaN; it must be a finite number/,
+    message: /NaN; it must be a number from -2\^64 to 2\^64/,
   },
   {
     name: 'an infinite threshold',

@@ -89,8 +89,11 @@ t.test('CI-03: each missing required claim is named', async (t) => {
 t.test('a claim of a wrong type is rejected by its name', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const cases: readonly (readonly [string, unknown])[] = [
-    ['aud', [AUDIENCE]],
     ['aud', [AUDIENCE, 'https://elsewhere.example']],
+    ['aud', [AUDIENCE, AUDIENCE]],
+    ['aud', [[AUDIENCE]]],
+    ['aud', ['']],
+    ['aud', [null]],
     ['aud', []],
     ['aud', null],
     ['iss', [platform.url]],
@@ -130,6 +133,36 @@ t.test('CI-02: only the exact issuer and the exact audience are accepted', async
   }
   const { message } = await verify(await mint(), `${AUDIENCE}-other`).catch((error) => error);
   t.match(message, /SVC_AUDIENCE/, 'the error names the remedy');
+  t.match(message, `audience "${AUDIENCE}"`, 'and the audience of the token');
+});
+
+t.test('a list with one audience is valid as that audience', async (t) => {
+  const { mint, causeOf } = await world(t);
+  t.equal(await causeOf(await mint({ aud: [AUDIENCE] })), 'holds');
+  t.equal(await causeOf(await mint({ aud: ['https://other.example'] })), 'WRONG_AUDIENCE');
+});
+
+t.test('a wrong issuer is named in the error, as far as it is safe to print', async (t) => {
+  const { mint, platform, verify } = await world(t);
+  const { url } = platform;
+  const messageFor = async (iss: string): Promise<string> => {
+    const { message } = await verify(await mint({ iss })).catch((error) => error);
+    return message;
+  };
+  const own = await messageFor(`${url}/acme`);
+  t.match(own, `issuer is "${url}/acme", not ${url}.`);
+  t.match(own, `SVC_CI_ISSUERS (github-own=github@${url}/acme)`);
+  const other = await messageFor('https://gitlab.example');
+  t.match(other, 'issuer is "https://gitlab.example", not');
+  t.notMatch(other, 'SVC_CI_ISSUERS');
+  const hostile = await messageFor(`${url}/a\n\u001b[31m"b`);
+  t.match(hostile, `"${url}/a??[31m?b"`);
+  t.notMatch(hostile, 'SVC_CI_ISSUERS');
+  t.match(
+    await messageFor('https://user:secret@host.example'),
+    /issuer is "https:\/\/\[redacted\]@/,
+  );
+  t.ok((await messageFor('x'.repeat(900))).length < 400, 'a long one is cut');
 });
 
 t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {

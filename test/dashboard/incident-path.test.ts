@@ -9,8 +9,9 @@ import { alertInstanceMachine } from '../../machines/alerting/alert-instance.ts'
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineEvent, StateValueJson } from '../../machines/platform/definition.ts';
 import { firstTransition, nextTransition } from '../../machines/platform/transition.ts';
-import { layoutMessage } from '../../src/audit/api/machine-layout.ts';
+import { layoutMessage } from '../../src/audit/api/audit.ts';
 import { chartOf } from '../../src/audit/drawing/chart.ts';
+import type { Layout } from '../../src/audit/drawing/picture.ts';
 import { layoutOf } from '../../src/audit/drawing/svg.ts';
 import {
   decisionAxis,
@@ -23,7 +24,7 @@ import {
   type Transition,
   timeOf,
 } from '../../src/dashboard/pages/alerting/incidents/incident-path.ts';
-import { type Layout, markingsOf } from '../../src/dashboard/statechart/marking.ts';
+import { markingsOf } from '../../src/dashboard/statechart/marking.ts';
 import { MachineLayoutSchema, TransitionSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { stateIds, transitionMessage } from '../../src/platform/api/transition-messages.ts';
 import { tries } from '../support/tries.ts';

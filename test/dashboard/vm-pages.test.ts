@@ -4,7 +4,6 @@
  */
 import t from 'tap';
 import type { Vm } from '../../src/dashboard/data/catalogue.ts';
-import { shownText } from '../../src/dashboard/pages/platform/notice-text.ts';
 import {
   firstSteps,
   hasOpenSteps,
@@ -12,6 +11,7 @@ import {
 } from '../../src/dashboard/pages/platform/steps.ts';
 import { metricGroups } from '../../src/dashboard/pages/vms/metric-groups.ts';
 import { parseSort, sortVms, toggledSort } from '../../src/dashboard/pages/vms/sort.ts';
+import { shownText } from '../../src/delivery/api/notice-text.ts';
 
 const nothing: StepFacts = {
   liveVms: undefined,

@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
-import { runTimers } from '../../actors/platform/host/timers.ts';
+import { runTimers, type TimersOptions } from '../../actors/platform/host/timers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
@@ -19,6 +19,8 @@ async function startedTimers(
     owns?: (project: string) => boolean;
     /** Throws instead of firing. */
     obstruct?: (timer: DueTimer) => void;
+    /** Default: the counter's reset is a delay. */
+    delays?: TimersOptions['delays'] & {};
   } = {},
 ) {
   const clock = new VirtualClock(START_MS);
@@ -38,7 +40,10 @@ async function startedTimers(
   const { owns = () => true } = options;
   const ownership = { ...soleOwner, owns };
   const onFault = (timer: DueTimer) => void faults.push(timer.instance);
-  const running = runTimers({ host, clock, ownership, onFault }, end.signal);
+  const found: string[] = [];
+  const onSetBack = (count: number, byMs: number) => void found.push(`${count} by ${byMs}`);
+  const { delays = { counter: ['xstate.after.quiet.'] } } = options;
+  const running = runTimers({ host, clock, ownership, delays, onFault, onSetBack }, end.signal);
   t.teardown(async () => {
     end.abort();
     await running;
@@ -49,7 +54,7 @@ async function startedTimers(
     for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(ms);
   };
-  return { host: node.host, clock, pass, fired, faults };
+  return { host: node.host, clock, pass, fired, faults, found };
 }
 
 t.test('timers fire at their time, in order, and again when set again', async (t) => {
@@ -75,6 +80,75 @@ t.test('a calendar set forward makes timers due within seconds', async (t) => {
   clock.jump(COUNTER_RESET_MS);
   await pass(5_000);
   t.equal(fired.length, 1);
+});
+
+const HOUR_MS = 3_600_000;
+
+t.test('DUR-28: a delay that began while the clock was ahead ends in its time', async (t) => {
+  const { host, clock, pass, fired, found } = await startedTimers(t);
+  await pass(10);
+  clock.jump(HOUR_MS);
+  await add(host, 'demo', 'a');
+  await pass(6_000);
+  clock.jump(-HOUR_MS);
+  // The step is noticed within 5 s, and the delay counts from then on.
+  await pass(5_000);
+  t.match(found, [/^1 by 359\d{4}$/]);
+  await pass(COUNTER_RESET_MS - 5_000);
+  t.same(fired, []);
+  await pass(10_000);
+  t.equal(fired.length, 1);
+  t.equal(host.view('demo').instance('counter', 'a')?.value, 'zero');
+  t.ok((host.view('demo').instance('counter', 'a')?.updatedMs ?? 0) <= clock.now());
+  await pass(2 * HOUR_MS);
+  t.equal(fired.length, 1, 'once');
+});
+
+t.test('DUR-28: a delay set after the step is one of the present', async (t) => {
+  const { host, clock, pass, fired } = await startedTimers(t);
+  clock.jump(HOUR_MS);
+  await add(host, 'demo', 'a');
+  clock.jump(-HOUR_MS);
+  await add(host, 'demo', 'a');
+  await pass(COUNTER_RESET_MS);
+  t.same(fired, [`a@${COUNTER_RESET_MS}`]);
+});
+
+t.test('DUR-28: a calendar time stays as it is, and so does a delay of before', async (t) => {
+  const { host, clock, pass, fired, found } = await startedTimers(t, { delays: {} });
+  await add(host, 'demo', 'b');
+  clock.jump(COUNTER_RESET_MS - 1_000);
+  await add(host, 'demo', 'a');
+  clock.jump(1_000 - COUNTER_RESET_MS);
+  await pass(COUNTER_RESET_MS + 10);
+  t.same(fired, ['b@60000']);
+  await pass(COUNTER_RESET_MS);
+  t.same(fired, ['b@60000', 'a@119000']);
+  t.same(found, []);
+});
+
+t.test('DUR-28: a program that starts after the step finds the delays of before', async (t) => {
+  const clock = new VirtualClock(START_MS + HOUR_MS);
+  const log = new FaultyLog();
+  const before = countingNode({ stream: log.connect(), clock });
+  await before.host.start();
+  await add(before.host, 'demo', 'a');
+  await before.close();
+  clock.jump(-HOUR_MS);
+  const node = countingNode({ stream: log.connect(), clock });
+  await node.host.start();
+  const end = new AbortController();
+  const delays = { counter: ['xstate.after.quiet.'] };
+  const options = { host: node.host, clock, ownership: soleOwner, delays, onFault: () => {} };
+  const running = runTimers(options, end.signal);
+  t.teardown(async () => {
+    end.abort();
+    await running;
+    await node.close();
+  });
+  await clock.advance(COUNTER_RESET_MS + 5_000);
+  for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+  t.equal(node.host.view('demo').instance('counter', 'a')?.value, 'zero');
 });
 
 t.test('only the owner of a project fires its timers', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * The service as a program embeds it: its ports, its failed starts and its stops. What it leaves
- * behind in the process is in test/long/service/embedding.test.ts.
+ * The service as a program embeds it: its ports, its failed starts and its stops. Leftovers in
+ * the process are checked in test/long/service/embedding.test.ts.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -4,7 +4,7 @@
  * skips its tests with a reason; `SVC_TEST_REQUIRE` makes them fail instead (see `isRequired`).
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -49,8 +49,9 @@ const components = {
   'nginx 1.26.3': unpacked({ program: 'nginx', suite: 'trixie', version: '1.26.3' }),
   'caddy 2.6.2': unpacked({ program: 'caddy', suite: 'trixie', version: '2.6.2' }),
   'caddy 2.11.4': unpacked({ program: 'caddy', suite: 'forky', version: '2.11.4' }),
-  // Debian's builds of these two do not print their version. Tested with 1.145.0.
+  // Debian's builds of these three do not print their version. Tested with 1.145.0.
   vmalert: unpacked({ program: 'vmalert', suite: 'forky', package: 'victoria-metrics' }),
+  vmagent: unpacked({ program: 'vmagent', suite: 'forky', package: 'victoria-metrics' }),
   'victoria-metrics': unpacked({ program: 'victoria-metrics', suite: 'forky' }),
   // Tested with 0.33.1.
   'prometheus-alertmanager': unpacked({ program: 'prometheus-alertmanager', suite: 'forky' }),
@@ -60,6 +61,12 @@ const components = {
   curl: installed('curl', ['curl']),
   go: installed('go', ['go'], ['golang-go']),
   script: installed('script', ['script'], ['bsdutils']),
+  // A library that programs are started with: it shifts their calendar clock.
+  libfaketime: {
+    source: { kind: 'machine', packages: ['libfaketime'] },
+    find: () => globSync('/usr/lib/*/faketime/libfaketime.so.1')[0],
+    howToGet: `as root, run "${commandFor('libfaketime')}"`,
+  },
   strip: installed('strip', ['strip'], ['binutils']),
   dpkg: installed('dpkg', ['dpkg']),
   'systemd-analyze': installed('systemd-analyze', ['systemd-analyze'], ['systemd']),

@@ -83,6 +83,8 @@ export class EvaluationWorld {
   readonly log: LogEntry[] = [];
   readonly edges: Edge[] = [];
 
+  #receivedAt = Number.NEGATIVE_INFINITY;
+
   constructor(rules: readonly EvaluationRule[] = [], firing: EvaluationSeed['firing'] = []) {
     this.state = createState({ rules, firing });
   }
@@ -95,9 +97,17 @@ export class EvaluationWorld {
     return folded.edges.map(edgeLine);
   }
 
-  /** Writes one batch with these rows, by default received when the newest was observed. */
-  rows(rows: readonly ShortRow[], receivedAt = Math.max(...rows.map(({ at }) => at))): string[] {
+  /**
+   * Writes one batch with these rows, by default received when the newest was observed, and not
+   * before the batches so far: an earlier time means that the service's clock was set back.
+   */
+  rows(rows: readonly ShortRow[], receivedAt = this.#receiptOf(rows)): string[] {
+    this.#receivedAt = receivedAt;
     return this.entry({ kind: 'batch', batch: batchOf(receivedAt, rows) });
+  }
+
+  #receiptOf(rows: readonly ShortRow[]): number {
+    return Math.max(this.#receivedAt, ...rows.map(({ at }) => at));
   }
 
   /** Writes the same CPU value at each time, one batch each, as a live source does. */

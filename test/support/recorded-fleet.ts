@@ -49,14 +49,35 @@ export function statisticsOf(domains: readonly RecordedDomain[]): string {
 /** Domains by URI. A missing URI does not answer. */
 export type Libvirts = Record<string, readonly RecordedDomain[]>;
 
+/**
+ * Messages of libvirtd, which writes them in the language of its host, whatever virsh is told.
+ * German: libvirt-l10n 9.0.
+ */
+const MESSAGES = {
+  en: {
+    absent: 'metadata not found: Requested metadata element is not present',
+    cutOff: 'End of file while reading data',
+    refused: 'failed to connect',
+  },
+  de: {
+    absent: 'Metadaten nicht gefunden: Die angeforderte Metadaten-Element nicht vorhanden ist',
+    cutOff: 'Dateiende beim Lesen der Daten',
+    refused: 'Verbindung zum Hypervisor fehlgeschlagen',
+  },
+} as const;
+
+/** Language of a host. */
+export type Language = keyof typeof MESSAGES;
+
 /** Reads `libvirts` at the time of each command. */
-export function virshOf(libvirts: Libvirts): RunCommand {
+export function virshOf(libvirts: Libvirts, language: Language = 'en'): RunCommand {
+  const messages = MESSAGES[language];
   return async ({ args }) => {
     const uri = args[args.indexOf('-c') + 1] ?? '';
     const domains = libvirts[uri];
     const base = { stdout: '', stderr: '', gone: Promise.resolve() };
     if (!domains) {
-      return { ...base, kind: 'exited', code: 1, stderr: 'error: failed to connect' };
+      return { ...base, kind: 'exited', code: 1, stderr: `error: ${messages.refused}` };
     }
     const commands = args.at(-1) ?? '';
     if (commands.includes('domstats')) {
@@ -67,7 +88,7 @@ export function virshOf(libvirts: Libvirts): RunCommand {
       const { mounts = [] } = domains.find(({ uuid }) => uuid === asked) ?? {};
       return { ...base, kind: 'exited', code: 0, stdout: guestInfoOf(mounts) };
     }
-    return { ...base, ...metadataOf(commands, domains) } as CommandOutcome;
+    return { ...base, ...metadataOf(commands, domains, messages) } as CommandOutcome;
   };
 }
 
@@ -83,16 +104,28 @@ function guestInfoOf(mounts: readonly string[]): string {
   return [`fs.count            : ${mounts.length}`, ...lines].join('\n');
 }
 
-function metadataOf(commands: string, domains: readonly RecordedDomain[]) {
-  let [stdout, stderr] = ['', ''];
+function metadataOf(
+  commands: string,
+  domains: readonly RecordedDomain[],
+  { absent, cutOff }: (typeof MESSAGES)[Language],
+) {
+  let [stdout, stderr, code] = ['', '', 0];
   for (const command of commands.split('; ')) {
-    const [word, first] = command.split(' ');
+    const [word, first, namespace = ''] = command.split(' ');
     const project = domains.find(({ uuid }) => uuid === first)?.project;
+    const hasElement = project !== undefined && !namespace.startsWith('urn:svc:absent:');
+    code = 0;
     // As quiet virsh does: without a line end.
     if (word === 'echo') stdout += command.slice(5);
-    else if (project === null) stderr += 'error: End of file while reading data\n';
-    else if (project !== undefined) stdout += `<project>${project}</project>\n\n`;
-    else stderr += 'error: metadata not found: Requested metadata element is not present\n';
+    else if (project === null) {
+      stderr += `error: ${cutOff}\n`;
+      code = 1;
+    } else if (word === 'desc') stdout += 'No description for domain\n';
+    else if (hasElement) stdout += `<project>${project}</project>\n\n`;
+    else {
+      stderr += `error: ${absent}\n`;
+      code = 1;
+    }
   }
-  return { kind: 'exited', code: stderr === '' ? 0 : 1, stdout, stderr };
+  return { kind: 'exited', code, stdout, stderr };
 }

@@ -26,12 +26,13 @@ import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
-import type {
-  Edge,
-  EvaluationRule,
-  LivenessReport,
-  LogEntry,
-  RulesEntry,
+import {
+  type Edge,
+  type EvaluationRule,
+  FUTURE_MS,
+  type LivenessReport,
+  type LogEntry,
+  type RulesEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -96,6 +97,7 @@ export class SamplePipeline implements EvaluatorView {
   /** Position in SAMPLES up to which history has stored everything, so that queries find it. */
   readonly stored = new AppliedPosition(0);
   #evaluator: Evaluator | undefined;
+  #rebasedBefore = 0;
   #caughtUpAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: SamplePipelineDeps) {
@@ -111,6 +113,7 @@ export class SamplePipeline implements EvaluatorView {
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
     const store = (placed: PlacedEntry) => this.#store(history, placed);
     const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
+    this.#rebasedBefore = this.rebased();
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     // Aborted meanwhile: a listener added now would never be called.
@@ -141,6 +144,11 @@ export class SamplePipeline implements EvaluatorView {
 
   quota(project: string): InstanceQuota {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
+  }
+
+  /** Times that were re-based after the clock was set back, since the start. */
+  rebased(): number {
+    return this.#rebasedBefore + (this.#evaluator?.rebased() ?? 0);
   }
 
   /** See `Evaluator.livenessReport`. */
@@ -228,6 +236,13 @@ export class Evaluator implements EvaluatorView {
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
+  /** Times that lay ahead after the clock was set back, and were re-based, since the start. */
+  rebased(): number {
+    let sum = 0;
+    for (const { counters } of this.#states.values()) sum += counters.rebased;
+    return sum;
+  }
+
   /** Position in SAMPLES up to which everything has been evaluated and committed. */
   throughSequence(): number {
     return Math.min(this.#evaluatedThrough, this.#commits.pendingFrom() - 1);
@@ -297,6 +312,7 @@ export class Evaluator implements EvaluatorView {
     const known = { ...seed, rules, observed: [...this.#outages.lastOf(project)] };
     const state = createState(known, this.#states.get(partition));
     state.isReplaying = true;
+    state.aheadFromMs = this.#deps.clock.now() + FUTURE_MS;
     this.#states.set(partition, state);
   }
 

@@ -10,12 +10,14 @@
 
 import { endReplay } from '../../../streams/alerting/evaluation/instance.ts';
 import { recordKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
+import { rebase } from '../../../streams/alerting/evaluation/set-back.ts';
 import {
   type EvaluationState,
   type FactsByVm,
   factsOf,
   fellSilentIn,
   type LastObservation,
+  rebaseFacts,
   recordObserved,
   type VmFacts,
 } from '../../../streams/alerting/evaluation/state.ts';
@@ -23,6 +25,7 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { nextTurn, TimeSlices } from '../../../streams/platform/operators.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import {
+  FUTURE_MS,
   GAP_TOLERANCE_MS,
   type LivenessReport,
   type LogEntry,
@@ -146,7 +149,11 @@ export class OutageDetector {
     }
     for (const state of this.#states.values()) {
       state.isReplaying = false;
+      state.isLive = true;
+      state.aheadFromMs = Number.POSITIVE_INFINITY;
       await this.#endReplay(state);
+      // Not later than the last entry, so that the next sample is later than any incident.
+      rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
       this.#liveness.adopt(state.outages?.values() ?? []);
       for (const project of state.projects.keys())
         recordKnownVms(state, this.#liveness.lastOf(project));
@@ -178,7 +185,9 @@ export class VmLiveness {
   readonly #host: Host;
   readonly #onHeard: OutagePorts['onHeard'];
   readonly #projects = new Map<string, FactsByVm>();
-  #outages: ReadonlyMap<string, Outage> = new Map();
+  #outages = new Map<string, Outage>();
+  /** Latest time of rows since the last tick, Unix ms. Infinity: not known. */
+  #latestMs = Number.POSITIVE_INFINITY;
   #groupedMs = Number.NEGATIVE_INFINITY;
   #tickMs = Number.NEGATIVE_INFINITY;
   #listeningSinceMs = Number.POSITIVE_INFINITY;
@@ -212,6 +221,19 @@ export class VmLiveness {
     const silentMs = entry.atMs - this.#tickMs;
     if (silentMs < 0 || silentMs > GAP_TOLERANCE_MS) this.#listeningSinceMs = entry.atMs;
     this.#tickMs = entry.atMs;
+    this.#rebase(entry.atMs);
+  }
+
+  /** Otherwise a VM that reported while the clock was ahead would count as live until then. */
+  #rebase(atMs: number): void {
+    if (this.#latestMs <= atMs) return;
+    this.#latestMs = atMs;
+    for (const vms of this.#projects.values()) {
+      for (const facts of vms.values()) rebaseFacts(facts, atMs);
+    }
+    for (const [datacenter, { sinceMs }] of this.#outages) {
+      if (sinceMs > atMs + FUTURE_MS) this.#outages.set(datacenter, { datacenter, sinceMs: atMs });
+    }
   }
 
   /** Registered VMs without a row in the log. */
@@ -225,6 +247,7 @@ export class VmLiveness {
   recall(project: string, vm: string, { observedMs, columns }: LatestRow): void {
     const facts = this.#projects.get(project)?.get(vm);
     if (!facts) return;
+    this.#latestMs = Math.max(this.#latestMs, observedMs);
     const { state, stateReason, strings } = columns;
     const newest = state.findLastIndex((code) => code !== 0);
     const reason = strings[stateReason[newest] ?? 0] ?? '';
@@ -293,7 +316,8 @@ export class VmLiveness {
   }
 
   #recordRows(batch: SampleBatch): void {
-    const { vms, vm, observedMs, state, stateReason, strings } = batch;
+    const { vms, vm, observedMs, receivedMs, state, stateReason, strings } = batch;
+    this.#latestMs = Math.max(this.#latestMs, receivedMs);
     const datacenters = new Set<string>();
     for (let i = 0; i < batch.count; i++) {
       const named = vms[vm[i] ?? 0];
@@ -301,10 +325,11 @@ export class VmLiveness {
       if (!facts) continue;
       const reason = strings[stateReason[i] ?? 0] ?? '';
       const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
+      rebaseFacts(facts, receivedMs);
       recordObserved(facts, observedMs[i] ?? 0, power);
       datacenters.add(facts.datacenter);
     }
-    for (const datacenter of datacenters) this.#onHeard?.(datacenter, batch.receivedMs);
+    for (const datacenter of datacenters) this.#onHeard?.(datacenter, receivedMs);
   }
 
   #register(project: string, vm: string, registered: VmBody | null): void {

@@ -11,7 +11,7 @@
  * handle the late arrival of an append that was given up.
  */
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
+import { type Clock, nextTime } from '../../../streams/platform/clock.ts';
 import type { EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import { EVENTS_STREAM, eventsSubject } from '../../../streams/platform/commit/events.ts';
 import { withDeadline } from '../../../streams/platform/deadline.ts';
@@ -140,6 +140,7 @@ export class Committer {
   /** Commits the next batch. @returns false if another node was faster and it is still queued */
   async #commitNext(): Promise<boolean> {
     const { store, counters } = this.#options;
+    const before = store.head(this.#project).at;
     const batch = this.#decide();
     const taken = this.#queue.splice(0, batch.verdicts.length);
     if (batch.encoded === undefined) {
@@ -160,6 +161,7 @@ export class Committer {
       return false;
     }
     counters.commits++;
+    if (batch.encoded.commit.at < before) counters.setBacks++;
     counters.decisions += batch.decisions.length;
     this.#settle(taken, batch, sequence);
     return true;
@@ -169,7 +171,7 @@ export class Committer {
     const { store, clock, random, node, machines, expand, slices, admission } = this.#options;
     const head = store.head(this.#project);
     const now = clock.now();
-    const at = Math.max(Math.floor(now), head.at);
+    const at = nextTime(head.at, Math.floor(now));
     const context = {
       machines,
       expand,

@@ -28,6 +28,8 @@ export interface HostCounters {
   readFailures: number;
   /** Listeners of `onApplied` that threw. */
   listenerFaults: number;
+  /** Commits whose project's time went back, because the clock was set back. */
+  setBacks: number;
 }
 
 /** All at 0. */
@@ -45,5 +47,6 @@ export function createCounters(): HostCounters {
     queueFull: 0,
     readFailures: 0,
     listenerFaults: 0,
+    setBacks: 0,
   };
 }

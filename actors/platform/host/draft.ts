@@ -10,6 +10,7 @@ import {
   indexedValue,
   type MachineDefinition,
 } from '../../../machines/platform/definition.ts';
+import { isAhead } from '../../../streams/platform/clock.ts';
 import {
   type ChainStart,
   COMMIT_EVENTS_MAX,
@@ -110,13 +111,15 @@ export class DecisionDraft implements Draft {
 
   /**
    * Fires a timer: removes it from the instance and sends its event. `undefined` if the instance
-   * does not have that timer (any more), or it is not due at `at`.
+   * does not have that timer (any more), or it is not due at `at`. A timer of an instance whose last
+   * step lies ahead may be due earlier than it says: `set-back-timers.ts` decides.
    */
   fire(timer: DueTimer): StepOutcome | undefined {
     const stored = this.#overlay.instance(timer.machine, timer.instance);
     const before = stored && typedInstance(this.#interpretation.machines, stored);
     const row = before?.timers.find((candidate) => candidate.id === timer.id);
-    if (before === undefined || row === undefined || row.dueMs > this.at) return undefined;
+    if (before === undefined || row === undefined) return undefined;
+    if (row.dueMs > this.at && !isAhead(before.updatedMs, this.at)) return undefined;
     const left = before.timers.filter((candidate) => candidate !== row);
     return this.#step(before, { ...row.event, at: this.at }, left);
   }

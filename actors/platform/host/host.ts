@@ -14,7 +14,10 @@ import type {
   EndedPage,
   OldCommit,
 } from '../../../sqlite/platform/control/instance-reads.ts';
-import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import type {
+  InstanceStore,
+  TimerWithStep,
+} from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { eventsStream } from '../../../streams/platform/commit/events.ts';
@@ -77,10 +80,12 @@ export interface RunningHost extends Host {
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** The first remaining commits of the project's chain that may be removed, for retention. */
   oldestCommits(project: string, limit: number): OldCommit[];
-  /** Time of the latest commit of all projects, Unix ms: a project's time never goes back. */
+  /** Time of the latest commit of all projects, Unix ms. */
   latestCommitMs(): number;
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
+  /** See `InstanceStore.timersSetAfter`. */
+  timersSetAfter(sinceMs: number): TimerWithStep[];
 }
 
 /** The host over its ports; nothing happens before `start`. */
@@ -123,6 +128,7 @@ export function createHost(options: HostOptions): RunningHost {
     latestCommitMs: () => store.latestCommitMs(),
     dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),
     nextTimerDueMs: (owns) => store.nextTimerDueMs(owns),
+    timersSetAfter: (sinceMs) => store.timersSetAfter(sinceMs),
     onApplied: (listener) => applier.onApplied(listener),
     appliedSequence: () => applier.position.sequence,
     waitFor: (sequence, signal) => applier.position.waitFor(sequence, signal),

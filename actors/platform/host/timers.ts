@@ -10,14 +10,22 @@ import type { Ownership } from '../../../streams/platform/membership/membership.
 import { pause, Sleep } from '../../../streams/platform/pause.ts';
 import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
+import { type Delays, keyOf, SetBackTimers } from './set-back-timers.ts';
 
 /** The host that fires, and the projects that this node owns. */
 export interface TimersOptions {
-  readonly host: Pick<RunningHost, 'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied'>;
+  readonly host: Pick<
+    RunningHost,
+    'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied' | 'timersSetAfter'
+  >;
   readonly clock: Clock;
   readonly ownership: Ownership;
   /** A timer could not be fired because of a fault of ours; it is retried at growing intervals. */
   readonly onFault: (timer: DueTimer, error: unknown) => void;
+  /** Timers that measure a delay; default: those of all machines. */
+  readonly delays?: Delays;
+  /** The clock was set back, and so many delays had begun before; `byMs`: the longest lead. */
+  readonly onSetBack?: (count: number, byMs: number) => void;
 }
 
 /** Maximum number fired together; the committer spreads them over commits. */
@@ -32,6 +40,7 @@ const FAULT_MS_MAX = 300_000;
 const timersActor: Actor = { kind: 'service', name: 'timers' };
 
 interface Fault {
+  /** Time of the next try, elapsed ms. */
   readonly againMs: number;
   readonly delayMs: number;
 }
@@ -41,26 +50,42 @@ export async function runTimers(options: TimersOptions, signal: AbortSignal): Pr
   const { host, clock } = options;
   const faults = new Map<string, Fault>();
   const alarm = new Alarm(clock);
+  const { delays, onSetBack: onFound } = options;
+  const setBack = new SetBackTimers({
+    host,
+    clock,
+    ...(delays && { delays }),
+    ...(onFound && { onFound }),
+  });
   const undo = [
     host.onApplied(({ commit }) => alarm.notice(commit)),
     options.ownership.onChange(() => alarm.wake()),
   ];
   try {
     while (!signal.aborted) {
-      const due = dueNow(options, faults);
-      if (due.length === 0) await alarm.sleep(sleepMs(options, faults), signal);
-      else if (!(await fireAll(options, due, faults))) await pause(clock, UNAVAILABLE_MS, signal);
+      setBack.look();
+      const { owns } = options.ownership;
+      const due = dueNow(options, faults, setBack);
+      if (due.length === 0) {
+        const longestMs = setBack.leftMs(owns) ?? SLEEP_MS_MAX;
+        await alarm.sleep(Math.min(sleepMs(options, faults), Math.max(1, longestMs)), signal);
+      } else if (!(await fireAll(options, due, { faults, setBack }))) {
+        await pause(clock, UNAVAILABLE_MS, signal);
+      }
     }
   } finally {
     for (const end of undo) end();
   }
 }
 
-function dueNow({ host, clock, ownership }: TimersOptions, faults: Map<string, Fault>): DueTimer[] {
-  const now = clock.now();
-  return host
-    .dueTimers(now, FIRED_MAX + faults.size, ownership.owns)
-    .filter((timer) => (faults.get(keyOf(timer))?.againMs ?? 0) <= now)
+function dueNow(
+  { host, clock, ownership }: TimersOptions,
+  faults: Map<string, Fault>,
+  setBack: SetBackTimers,
+): DueTimer[] {
+  const due = host.dueTimers(clock.now(), FIRED_MAX + faults.size, ownership.owns);
+  return [...setBack.dueNow(ownership.owns), ...due]
+    .filter((timer) => (faults.get(keyOf(timer))?.againMs ?? 0) <= clock.elapsed())
     .slice(0, FIRED_MAX);
 }
 
@@ -81,27 +106,25 @@ function sleepMs({ host, clock, ownership }: TimersOptions, faults: Map<string, 
 async function fireAll(
   options: TimersOptions,
   due: readonly DueTimer[],
-  faults: Map<string, Fault>,
+  { faults, setBack }: { readonly faults: Map<string, Fault>; readonly setBack: SetBackTimers },
 ): Promise<boolean> {
   const { host, clock, onFault } = options;
   const results = await Promise.allSettled(due.map((timer) => host.fireTimer(timer, timersActor)));
   let taken = true;
   for (const [i, timer] of due.entries()) {
     const result = results[i];
-    if (result?.status !== 'rejected') faults.delete(keyOf(timer));
-    else if (isRetryable(result.reason)) taken = false;
+    if (result?.status !== 'rejected') {
+      faults.delete(keyOf(timer));
+      setBack.forget(timer);
+    } else if (isRetryable(result.reason)) taken = false;
     else {
       const before = faults.get(keyOf(timer))?.delayMs ?? 0;
       const delayMs = Math.min(Math.max(FAULT_MS_MIN, before * 2), FAULT_MS_MAX);
-      faults.set(keyOf(timer), { againMs: clock.now() + delayMs, delayMs });
+      faults.set(keyOf(timer), { againMs: clock.elapsed() + delayMs, delayMs });
       onFault(timer, result.reason);
     }
   }
   return taken;
-}
-
-function keyOf({ project, machine, instance, id }: DueTimer): string {
-  return `${project} ${machine} ${instance} ${id}`;
 }
 
 /** Sleeps until a time that an applied commit can bring forward. */

@@ -65,7 +65,6 @@ export type FaultReason =
   | 'SOURCE_MISSING'
   /** The source exists but does not respond, or responds with an error. */
   | 'SOURCE_FAILED'
-  | 'ACCESS_DENIED'
   /** No response by the deadline; the process was killed. */
   | 'TIMED_OUT'
   /** The response could not be parsed. */

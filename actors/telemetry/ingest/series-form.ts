@@ -6,7 +6,10 @@
  * observe. A misspelt one would be stored and never read, and one that the service derives would
  * contradict the API. Only the service writes `ALERTS...`. Other names are free.
  */
-import { seriesCatalogue } from '../../../streams/telemetry/metrics/series-catalogue.ts';
+import {
+  READING_MAX,
+  seriesCatalogue,
+} from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import {
   hasPlainValues,
   isFreeLabelName,
@@ -77,6 +80,16 @@ export function seriesProblem(
     if (found) return found;
   }
   return undefined;
+}
+
+/** The reason why a value of this series is not stored; undefined: it can be stored. */
+export function valueProblem(
+  key: SeriesKey,
+  value: number | undefined,
+): 'NOT_FINITE' | 'TOO_LARGE' | undefined {
+  if (value === undefined || !Number.isFinite(value)) return 'NOT_FINITE';
+  // Names under `svc_` are those of the catalogue.
+  return Math.abs(value) > READING_MAX && key.startsWith('svc_') ? 'TOO_LARGE' : undefined;
 }
 
 /** Keys without a fault: sources repeat them between rounds and VMs. */

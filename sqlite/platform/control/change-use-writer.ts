@@ -5,7 +5,7 @@ import type { SqliteDatabase } from '../database.ts';
 
 /** Adds a commit to its project's day; call it in the transaction that applies the commit. */
 export function changeUseWriter(database: SqliteDatabase): (encoded: EncodedCommit) => void {
-  // A project's time never goes back, so a different day is a later one.
+  // A different day is a later one, or the day before if the clock was set back: it counts anew.
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO change_use (project, day, bytes, things) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET day = excluded.day,

@@ -121,6 +121,10 @@ export function instanceReads(database: SqliteDatabase) {
       }
       return due;
     },
+    timersSetAfter: (sinceMs: number) =>
+      (statements.timersSetAfter.all(sinceMs) as (TimerTableRow & { updated: number })[]).map(
+        (row) => ({ timer: toTimer(row), stepMs: row.updated }),
+      ),
     nextTimerDueMs(owns = anyProject): number | undefined {
       const rows = statements.dueTimes.iterate() as Iterable<{ due: number; project: string }>;
       for (const row of rows) if (owns(row.project)) return row.due;
@@ -221,8 +225,9 @@ function listTransitions(
   const { limit, descending = false, sinceMs, untilMs } = options;
   const after = startOf(options, ['number'], [-1], [TIME_END]);
   const direction = descending ? 'descending' : 'ascending';
-  const firstId = sinceMs === undefined ? 0 : firstIdAt(statements, project, sinceMs);
-  const endId = untilMs === undefined ? TIME_END : firstIdAt(statements, project, untilMs + 1);
+  const firstId = sinceMs === undefined ? 0 : Math.min(...idsAt(statements, project, sinceMs));
+  const endId =
+    untilMs === undefined ? TIME_END : Math.max(...idsAt(statements, project, untilMs + 1));
   const rows = lookUps(options).flatMap(({ filter, values }) => {
     const statement = statements.transitions[filter][direction];
     return statement.all(project, ...values, firstId, endId, ...after, limit + 1);
@@ -266,11 +271,12 @@ function lookUps({
   return [{ filter: 'project', values: [] }];
 }
 
-function isMeant(
-  item: RecordedTransition,
-  { machine, instance, request, events, actor, actions }: TransitionFilter,
-): boolean {
+function isMeant(item: RecordedTransition, options: TransitionFilter): boolean {
+  const { machine, instance, request, events, actor, actions, sinceMs, untilMs } = options;
   return (
+    // Where the clock was set back, the ids of a range include other times.
+    item.atMs >= (sinceMs ?? item.atMs) &&
+    item.atMs <= (untilMs ?? item.atMs) &&
     (actions === undefined || actions.kinds.includes(item.by.kind)) &&
     (machine === undefined || item.machine === machine) &&
     (instance === undefined || item.instance === instance) &&
@@ -281,12 +287,31 @@ function isMeant(
 }
 
 /**
- * First id of transitions committed at `ms` or later. Times of a project's commits never fall, so a
- * binary search finds the commit.
+ * First id of transitions committed at `ms` or later, in each stretch of a project's commits whose
+ * times do not decrease: usually one, and one more after each time that the clock was set back.
  */
-function firstIdAt({ numbers, commitAt }: Statements, project: string, ms: number): number {
+function idsAt(statements: Statements, project: string, ms: number): number[] {
+  const { numbers, setBacks } = statements;
   const range = numbers.get(project) as { readonly first: number | null; readonly last: number };
-  let [from, to] = [range.first ?? 0, range.first === null ? 0 : range.last + 1];
+  if (range.first === null) return [TIME_END];
+  const steps = (setBacks.all(project, range.first) as { number: number }[]).map(
+    ({ number }) => number,
+  );
+  const starts = [range.first, ...steps];
+  return starts.map((start, i) => {
+    const end = starts[i + 1] ?? range.last + 1;
+    return firstIdAt(statements, { project, start, end }, ms);
+  });
+}
+
+/** The same within one stretch, by binary search; the id after its last commit if there is none. */
+function firstIdAt(
+  { commitAt }: Statements,
+  stretch: { readonly project: string; readonly start: number; readonly end: number },
+  ms: number,
+): number {
+  const { project } = stretch;
+  let { start: from, end: to } = stretch;
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
     const { at } = commitAt.get(project, middle) as { readonly at: number };
@@ -354,6 +379,9 @@ function prepareReads(database: SqliteDatabase) {
     numbers: prepare(
       'SELECT min(number) AS first, max(number) AS last FROM commits WHERE project = ?',
     ),
+    setBacks: prepare(
+      'SELECT number FROM set_backs WHERE project = ? AND number > ? ORDER BY number',
+    ),
     commitAt: prepare(`SELECT sequence, header ->> 'at' AS at FROM commits
       WHERE project = ? AND number >= ? ORDER BY number LIMIT 1`),
     request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
@@ -378,6 +406,8 @@ function prepareReads(database: SqliteDatabase) {
     record: prepare('SELECT * FROM records WHERE project = ? AND kind = ? AND id = ?'),
     records: ordered('SELECT * FROM records WHERE project = ? AND kind = ?', ['sort', 'id']),
     timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),
+    timersSetAfter: prepare(`SELECT t.*, i.updated FROM timers t
+      JOIN instances i USING (instance, machine, project) WHERE i.updated > ? ORDER BY t.due`),
     dueTimes: prepare('SELECT due, project FROM timers ORDER BY due, project'),
     transitions: {
       project: transitions('project', ''),

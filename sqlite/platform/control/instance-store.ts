@@ -105,6 +105,14 @@ export interface InstanceStore {
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   /** Earliest due time of a timer of a project that `owns` accepts, Unix ms. */
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
+  /** Timers of instances whose last step was after `sinceMs`, with its time. Reads all timers. */
+  timersSetAfter(sinceMs: number): TimerWithStep[];
+}
+
+/** A timer, and the time of its instance's last step, Unix ms. */
+export interface TimerWithStep {
+  readonly timer: DueTimer;
+  readonly stepMs: number;
 }
 
 /** Maximum number of cached project views. */
@@ -139,6 +147,7 @@ export function openInstanceStore(
     const newHead = judgement === 'next' ? { ...commit, hash } : head;
     writes.head.run(commit.project, newHead.number, newHead.hash, newHead.at, sequence);
     if (judgement === 'superseded') return 'superseded';
+    if (commit.at < head.at) writes.setBack.run(commit.project, commit.number);
     applyCommit(writes, encoded, sequence);
     return 'applied';
   });
@@ -288,6 +297,7 @@ function applyTruncation(
 ): void {
   writes.truncateTransitions.run(project, (sequence + 1) * TRANSITION_PLACES);
   writes.truncateCommits.run(project, number);
+  writes.forgetSetBacks.run(project, number);
   writes.chainStart.run(project, number, hash, at, sequence, decided, line);
 }
 
@@ -322,6 +332,8 @@ function prepareWrites(database: SqliteDatabase) {
     head: prepare(`INSERT INTO heads (project, number, hash, at, sequence) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash,
       at = excluded.at, sequence = excluded.sequence`),
+    setBack: prepare('INSERT OR IGNORE INTO set_backs (project, number) VALUES (?, ?)'),
+    forgetSetBacks: prepare('DELETE FROM set_backs WHERE project = ? AND number <= ?'),
     commit: prepare(`INSERT INTO commits (sequence, project, number, id, hash, header)
       VALUES (?, ?, ?, ?, ?, ?)`),
     instance: prepare(`INSERT INTO instances (project, machine, instance, version, value, context,

@@ -272,4 +272,16 @@ CREATE TABLE change_use (
 ) STRICT, WITHOUT ROWID;
 `,
   },
+  {
+    id: 11,
+    sql: `
+-- Commits with an earlier time than their predecessor: the clock had been set back by more than a
+-- minute. Between two of them, the times of a project's commits do not decrease.
+CREATE TABLE set_backs (
+  project TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  PRIMARY KEY (project, number)
+) STRICT, WITHOUT ROWID;
+`,
+  },
 ];

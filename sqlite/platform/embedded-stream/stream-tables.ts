@@ -5,6 +5,7 @@
  * insert one step.
  */
 import type { Statement } from 'better-sqlite3';
+import { AHEAD_MS_MAX, nextTime } from '../../../streams/platform/clock.ts';
 import {
   type Append,
   type AppendOutcome,
@@ -137,8 +138,12 @@ export class MessageTable {
       return { kind: 'wrongLastSequence' };
     }
     const sequence = row.lastSequence + 1;
-    // Never goes back: a binary search finds a position by its time.
-    const timeMs = Math.max(row.lastTimeMs, Math.floor(nowMs));
+    // Decreases only if the clock was set back. A search by time then finds one of two positions:
+    // the first of the messages that were stored with the wrong time, or the right one.
+    const timeMs = nextTime(row.lastTimeMs, Math.floor(nowMs));
+    if (timeMs < row.lastTimeMs) {
+      this.#sql.retimeIds.run(timeMs, row.id, timeMs + AHEAD_MS_MAX);
+    }
     const subject = this.#subjectId(row, append.subject) ?? this.#addSubject(row, append.subject);
     const id = messageId ?? null;
     this.#sql.insertMessage.run(base(row) + sequence, subject, timeMs, id, append.data);
@@ -314,6 +319,10 @@ export function messageStatements(database: SqliteDatabase) {
     ),
     lastOfSubject: prepare<[number], { position: number | null }>(
       'SELECT max(position) AS position FROM stream_message WHERE subject = ?',
+    ),
+    // Ids are recognised for their window from now on, not until the clock has caught up.
+    retimeIds: prepare<[number, number, number]>(
+      'UPDATE stream_message_id SET time_ms = ? WHERE stream = ? AND time_ms > ?',
     ),
     findId: prepare<[number, string], { sequence: number; time_ms: number }>(
       'SELECT sequence, time_ms FROM stream_message_id WHERE stream = ? AND message_id = ?',

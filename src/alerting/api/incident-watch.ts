@@ -69,7 +69,7 @@ export function incidentWatch(
       try {
         yield* watchIncidents(deps, request, context);
       } catch (error) {
-        throw asConnectError(error, context.method.name, deps.log);
+        throw asConnectError(error, context.method.name, deps.log, context.signal);
       }
     },
   };

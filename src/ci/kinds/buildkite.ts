@@ -19,7 +19,7 @@ export const buildkiteClaims: ClaimMap = {
     'build_branch',
     'build_source',
   ],
-  onRequest: { organization_id: ASK, pipeline_id: ASK },
+  whyAbsent: { organization_id: ASK, pipeline_id: ASK },
   orAbsent: ['step_key', 'build_tag', 'runner_environment'],
   ifPresent: ['cluster_id'],
   owner: ['organization_id', 'pipeline_id'],

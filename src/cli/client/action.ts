@@ -143,7 +143,8 @@ async function runAction(
   let input: Input | undefined;
   try {
     const ports = surroundings.client ?? processPorts();
-    input = parseInput(args, { ...action, options }, ports.clock.now());
+    const report = (line: string): void => surroundings.stderr(`${line}\n`);
+    input = parseInput(args, { ...action, options }, ports.clock.now(), report);
     return await action.run(contextOf(input, surroundings, ports));
   } catch (error) {
     const fieldHint = (field: string) => input && flagHint(field, options, input);

@@ -5,6 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { closestName } from '../../../actors/platform/closest-name.ts';
+import { readTime, withOffset } from '../../platform/time-text.ts';
 import { UsageError } from './faults.ts';
 
 export interface Option {
@@ -37,10 +38,16 @@ export interface Shape {
 const SECRET_OPTIONS = ['key', 'api-key', 'apikey', 'token', 'secret', 'password', 'setup-code'];
 
 /**
- * Parses the command line and validates it against its shape. Throws `UsageError`. @param nowMs for
- * times of day
+ * Parses the command line and validates it against its shape. Throws `UsageError`.
+ * @param nowMs for times of day
+ * @param report receives how a time was understood whose zone or day was not given
  */
-export function parseInput(args: readonly string[], shape: Shape, nowMs: number): Input {
+export function parseInput(
+  args: readonly string[],
+  shape: Shape,
+  nowMs: number,
+  report: (line: string) => void = () => {},
+): Input {
   const split = shape.takesCommand ? args.indexOf('--') : -1;
   const own = split < 0 ? args : args.slice(0, split);
   const { tokens } = parseArgs({
@@ -69,6 +76,7 @@ export function parseInput(args: readonly string[], shape: Shape, nowMs: number)
     given,
     positionals,
     nowMs,
+    report,
     command: split < 0 ? [] : args.slice(split + 1),
   });
 }
@@ -124,18 +132,23 @@ interface Given {
   readonly command: readonly string[];
   /** Unix ms. */
   readonly nowMs: number;
+  readonly report: (line: string) => void;
 }
 
 /** The given values. Names must be part of the shape: unknown ones are never found. */
 export class Input {
   readonly #given: Given['given'];
   readonly #nowMs: number;
+  readonly #report: (line: string) => void;
+  /** Options whose time was reported. */
+  readonly #reported = new Set<string>();
   /** All positionals, in order. */
   readonly positionals: readonly string[];
   /** The command after `--`. */
   readonly command: readonly string[];
 
-  constructor({ given, positionals, command, nowMs }: Given) {
+  constructor({ given, positionals, command, nowMs, report }: Given) {
+    this.#report = report;
     this.#given = given;
     this.#nowMs = nowMs;
     this.positionals = positionals;
@@ -185,19 +198,34 @@ export class Input {
   /** Unix seconds of an ISO time, a number, the most recent time of day (`08:00`), or `1h` ago. */
   time(name: string): number | undefined {
     const value = this.text(name);
-    if (value === undefined) return undefined;
-    if (LENGTH_OF_TIME.test(value)) {
+    if (value !== undefined && LENGTH_OF_TIME.test(value)) {
       return Math.max(0, Math.floor(this.#nowMs / 1000) - parseDuration(`--${name}`, value));
     }
-    return timeOfDay(value, this.#nowMs, -1) ?? parseTime(`--${name}`, value);
+    return this.#moment(name, { unixMs: this.#nowMs, side: 'before' });
   }
 
   /** The same for a future time: the next time of day. @param afterUnix default: now */
   timeToCome(name: string, afterUnix = 0): number | undefined {
+    return this.#moment(name, { unixMs: Math.max(this.#nowMs, afterUnix * 1000), side: 'after' });
+  }
+
+  #moment(name: string, near: { unixMs: number; side: 'after' | 'before' }): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
-    const fromMs = Math.max(this.#nowMs, afterUnix * 1000);
-    return timeOfDay(value, fromMs, 1) ?? parseTime(`--${name}`, value);
+    const read = readTime(value, { zone: 'local', near });
+    if (read.kind === 'refused') {
+      throw new UsageError(`--${name} ${quoted(value)} is not a time: ${read.problem}`);
+    }
+    if (read.kind === 'otherForm') {
+      throw new UsageError(
+        `--${name} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not ${quoted(value)}`,
+      );
+    }
+    if (read.isInferred && !this.#reported.has(name)) {
+      this.#reported.add(name);
+      this.#report(`--${name} ${value} is ${withOffset(read.unixMs)}`);
+    }
+    return Math.floor(read.unixMs / 1000);
   }
 
   /** The positional at an index; '' if an optional one is absent. */
@@ -226,32 +254,6 @@ function parseDuration(what: string, value: string): number {
     );
   }
   return Number(match[1]) * unit;
-}
-
-/**
- * Unix seconds of the next or most recent local time `08:00`; undefined for other text.
- * @param side 1 = after `fromMs`, -1 = at or before it
- */
-function timeOfDay(value: string, fromMs: number, side: 1 | -1): number | undefined {
-  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
-  if (!match) return undefined;
-  const date = new Date(fromMs);
-  date.setHours(Number(match[1]), Number(match[2]), 0, 0);
-  const isRightSide = side === 1 ? date.getTime() > fromMs : date.getTime() <= fromMs;
-  // By calendar day, because a day has 23 or 25 hours when clocks change.
-  if (!isRightSide) date.setDate(date.getDate() + side);
-  return Math.floor(date.getTime() / 1000);
-}
-
-function parseTime(what: string, value: string): number {
-  if (/^\d{1,12}$/.test(value)) return Number(value);
-  const timeMs = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
-  if (Number.isNaN(timeMs)) {
-    throw new UsageError(
-      `${what} must be a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not ${quoted(value)}`,
-    );
-  }
-  return Math.floor(timeMs / 1000);
 }
 
 /** The typed text for a message; a secret of ours that was passed by mistake is not repeated. */

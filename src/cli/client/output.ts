@@ -10,6 +10,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { type Column, tableLines } from '../../platform/table.ts';
+import { withOffset } from '../../platform/time-text.ts';
 import { EXIT_OK } from '../command.ts';
 import type { ActionContext } from './action.ts';
 import { printable } from './faults.ts';
@@ -66,13 +67,8 @@ export function printMessage<D extends DescMessage>(
 export function localTime(unixSeconds: bigint | number | undefined): string {
   const seconds = Number(unixSeconds ?? 0);
   if (seconds === 0) return '';
-  const date = new Date(seconds * 1000);
-  if (Number.isNaN(date.getTime())) return '?';
-  const offset = -date.getTimezoneOffset();
-  const shifted = new Date(date.getTime() + offset * 60_000).toISOString().slice(0, 19);
-  const minutes = Math.abs(offset);
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-  return `${shifted}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
+  const unixMs = seconds * 1000;
+  return Number.isNaN(new Date(unixMs).getTime()) ? '?' : withOffset(unixMs);
 }
 
 /** Name of an enum value; '' if it is unspecified or unknown to this program. */

@@ -28,6 +28,15 @@ export class ProgressLine {
     stderr(isTerminal ? `\r${text}` : `${text}\n`);
   }
 
+  /** The same for work without a count, from 0 to 1; only on a terminal. */
+  showShare(share: number): void {
+    const { isTerminal, stderr } = this.#surroundings;
+    const percent = Math.min(100, Math.floor(100 * share));
+    if (!isTerminal || percent <= this.#shown) return;
+    this.#shown = percent;
+    stderr(`\r${this.#verb} ${percent} % of ${this.#noun}`);
+  }
+
   /** Ends the updated line before anything else is printed. */
   end(): void {
     if (this.#surroundings.isTerminal && this.#shown > 0) this.#surroundings.stderr('\n');

@@ -1,6 +1,6 @@
 /** `svc notices`: problems of alerting itself, and changes of access. Read-only. */
 
-import { shownText } from '../../dashboard/pages/platform/notice-text.ts';
+import { shownText } from '../../delivery/api/notice-text.ts';
 import {
   AlertService,
   ListNoticesResponseSchema,

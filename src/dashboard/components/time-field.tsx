@@ -1,7 +1,7 @@
 /** A native date and time field, in the user's chosen time zone. */
 import type { VNode } from 'preact';
 import { preferences } from '../data/preferences.ts';
-import { formatTimeField, parseTimeField } from '../messages/format.ts';
+import { formatTimeField, readTimeField } from '../messages/format.ts';
 
 export interface TimeFieldProps {
   readonly label: string;
@@ -11,7 +11,10 @@ export interface TimeFieldProps {
   readonly onChange: (ms: number | undefined) => void;
 }
 
-/** Precise to the minute, or to the second where the browser supports it. */
+/**
+ * Precise to the minute, or to the second where the browser supports it. A time that does not exist
+ * is refused with a reason, and the last one stays.
+ */
 export function TimeField({ label, ms, onChange }: TimeFieldProps): VNode {
   const isUtc = preferences.zone.value === 'utc';
   return (
@@ -21,7 +24,13 @@ export function TimeField({ label, ms, onChange }: TimeFieldProps): VNode {
         type="datetime-local"
         step={1}
         value={ms === undefined ? '' : formatTimeField(ms, isUtc)}
-        onChange={({ currentTarget }) => onChange(parseTimeField(currentTarget.value, isUtc))}
+        onChange={({ currentTarget }) => {
+          const read = readTimeField(currentTarget.value, isUtc);
+          const problem = read && 'problem' in read ? read.problem : '';
+          currentTarget.setCustomValidity(problem);
+          if (problem === '') onChange(read && 'ms' in read ? read.ms : undefined);
+          else currentTarget.reportValidity();
+        }}
       />
     </label>
   );

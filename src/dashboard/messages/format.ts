@@ -3,6 +3,8 @@
  * parameters. Absent values are not formatted; the caller describes them in words.
  */
 
+import { readTime } from '../../platform/time-text.ts';
+
 /** Language and time zone of texts; the zone may be the browser's own. */
 export interface Format {
   readonly locale: string;
@@ -254,8 +256,35 @@ export function formatTimeField(ms: number, isUtc: boolean): string {
   return new Date(ms - offsetMs).toISOString().slice(0, 19);
 }
 
-/** Unix ms of such a field; undefined if it is empty. */
-export function parseTimeField(field: string, isUtc: boolean): number | undefined {
-  const ms = Date.parse(isUtc ? `${field}Z` : field);
-  return Number.isNaN(ms) ? undefined : ms;
+/**
+ * The moment of such a field, or the reason why it names none; undefined if it is empty. In an hour
+ * that clocks repeat, it is the first moment after `afterMs`.
+ */
+export function readTimeField(
+  field: string,
+  isUtc: boolean,
+  afterMs?: number,
+): { readonly ms: number } | { readonly problem: string } | undefined {
+  if (field === '') return undefined;
+  const read = readTime(field, {
+    zone: isUtc ? 'utc' : 'local',
+    takesFirst: true,
+    ...(afterMs !== undefined && { near: { unixMs: afterMs, side: 'after' } }),
+  });
+  if (read.kind === 'moment') return { ms: read.unixMs };
+  if (read.kind === 'refused') {
+    const problem = read.problem;
+    return { problem: `${problem.charAt(0).toUpperCase()}${problem.slice(1)}` };
+  }
+  return { problem: 'Enter a date and a time such as 2026-11-21T12:00' };
+}
+
+/** Unix ms of such a field; undefined if it is empty or names no moment. */
+export function parseTimeField(
+  field: string,
+  isUtc: boolean,
+  afterMs?: number,
+): number | undefined {
+  const read = readTimeField(field, isUtc, afterMs);
+  return read && 'ms' in read ? read.ms : undefined;
 }

@@ -11,6 +11,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
 import {
   clearCookie,
+  cookieName,
   type RotateCookie,
   readSessionCookie,
   setSessionCookie,
@@ -63,7 +64,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
         const cookie = await rotateCookie(session);
         if (cookie !== undefined) reply.header('set-cookie', cookie);
       } else if (readSessionCookie(request.headers.cookie, origin()) !== undefined) {
-        reply.header('set-cookie', clearCookie(origin(), 'session'));
+        reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
       }
       return session;
     },
@@ -85,7 +86,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
     },
     async end(request, reply, everywhere) {
       const session = shown(request);
-      reply.header('set-cookie', clearCookie(origin(), 'session'));
+      reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
       if (!session) return 0;
       if (everywhere) return people.endAllSessions(session.person, 'SIGNED_OUT_EVERYWHERE');
       await people.endSession(session.session, 'SIGNED_OUT');

@@ -229,7 +229,8 @@ function oversights(settings: Settings, given: GivenByName): string[] {
 }
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
-  const { oidcIssuer, oidcClientId, oidcClientSecretFile, smtpFrom, smtpUrl } = settings;
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
+  const { smtpFrom, smtpUrl } = settings;
   const problems: string[] = [];
   if (oidcIssuer !== null && oidcClientId === null) {
     problems.push(
@@ -243,10 +244,29 @@ function signInConflicts(settings: Settings, as: (name: string) => string): stri
     if (value === null || oidcIssuer !== null) continue;
     problems.push(`${as(name)} needs SVC_OIDC_ISSUER: the provider it belongs to`);
   }
+  if (oidcTrustEmail && oidcIssuer === null) {
+    problems.push(`${as('SVC_OIDC_TRUST_EMAIL')} needs SVC_OIDC_ISSUER: the provider to trust`);
+  }
+  if (oidcTrustEmail && oidcIssuer !== null && isSharedIssuer(oidcIssuer)) {
+    problems.push(
+      `${as('SVC_OIDC_TRUST_EMAIL')} is on for ${oidcIssuer}, where anybody can have an account with any address: use the issuer of your own tenant, or off`,
+    );
+  }
   if (smtpFrom !== null && smtpUrl === null) {
     problems.push(`${as('SVC_SMTP_FROM')} needs SVC_SMTP_URL: the server to send mail by`);
   }
   return problems;
+}
+
+/** Issuers of accounts from any tenant, and of Microsoft's personal accounts. */
+const SHARED_ISSUERS = [
+  /^https:\/\/accounts\.google\.com(\/|$)/,
+  /^https:\/\/appleid\.apple\.com(\/|$)/,
+  /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/i,
+];
+
+function isSharedIssuer(issuer: string): boolean {
+  return SHARED_ISSUERS.some((pattern) => pattern.test(issuer));
 }
 
 function natsConflicts(settings: Settings, as: (name: string) => string): string[] {

@@ -25,9 +25,14 @@ export type SendOutcome =
   | { readonly kind: 'stored'; readonly accepted: number; readonly rejected: readonly Rejected[] }
   /** The service will never accept the batch. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** The key is rejected. A new enrolment may help. */
-  | { readonly kind: 'denied'; readonly message: string }
-  | { readonly kind: 'later'; readonly message: string; readonly retryAfterMs?: number };
+  /** The key is rejected. A new enrolment may help. `reason` is the service's, if it gave one. */
+  | { readonly kind: 'denied'; readonly message: string; readonly reason?: string }
+  | {
+      readonly kind: 'later';
+      readonly message: string;
+      readonly reason?: string;
+      readonly retryAfterMs?: number;
+    };
 
 /** The endpoint and credential of a sender, such as an agent's enrolment. */
 export type SendAs = Pick<StoredEnrolment, 'endpoint' | 'key' | 'projectName' | 'vmName'>;
@@ -153,11 +158,13 @@ function outcomeOf(
     return { kind: 'stored', accepted: Number(accepted), rejected };
   }
   const { reason, field, message } = refusalOf(status, headers, body);
-  if (reason !== '' && (status === 401 || status === 403)) return { kind: 'denied', message };
+  if (reason !== '' && (status === 401 || status === 403))
+    return { kind: 'denied', message, reason };
   if (isFinal(status, reason, field)) return { kind: 'refused', message };
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterMs = Math.min(seconds * 1000, RETRY_AFTER_MS_MAX);
-  return { kind: 'later', message, ...(retryAfterMs > 0 && { retryAfterMs }) };
+  const known = reason === '' ? {} : { reason };
+  return { kind: 'later', message, ...known, ...(retryAfterMs > 0 && { retryAfterMs }) };
 }
 
 /**

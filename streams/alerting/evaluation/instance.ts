@@ -35,9 +35,9 @@ export interface RuleInForce {
    * Observations before it do not count for this rule, which was not active then. -Infinity: from
    * the beginning.
    */
-  readonly sinceMs: number;
+  sinceMs: number;
   /** For telemetry: silence is no breach before this time; -Infinity: whenever it began. */
-  readonly breachFromMs: number;
+  breachFromMs: number;
   /** VM ids; undefined = every VM of the project. */
   readonly vms: ReadonlySet<string> | undefined;
 }

@@ -5,6 +5,7 @@
  *
  *     row -> refused (future, retired VM) | VM facts (power, last seen) -> routes -> series buffers
  */
+import { isAhead } from '../../platform/clock.ts';
 import { type Edge, FUTURE_MS } from '../../telemetry/entry.ts';
 import { type Derivation, metricCatalogue } from '../../telemetry/metrics/catalogue.ts';
 import {
@@ -25,11 +26,13 @@ import {
 import { createBuffer, type Placement, place, refresh } from './series-buffer.ts';
 import {
   type Changes,
+  countRebased,
   type EvaluationState,
   isAway,
   isBeforeRetirement,
   type LayoutPlan,
   type Route,
+  rebaseFacts,
   recordObserved,
   recordUnevaluated,
   type WatchedProject,
@@ -91,11 +94,12 @@ export function observeBatch(state: EvaluationState, batch: SampleBatch): Change
     const named = batch.vms[batch.vm[i] ?? 0];
     const project = state.projects.get(named?.project ?? '');
     if (!project) continue;
-    if (isBeforeRetirement(project, named?.vm ?? '', batch.observedMs[i] ?? 0)) {
+    const times = { observedMs: batch.observedMs[i] ?? 0, receivedMs: batch.receivedMs };
+    if (isBeforeRetirement(state, project, named?.vm ?? '', times)) {
       state.counters.tooLate++;
       continue;
     }
-    if ((batch.observedMs[i] ?? 0) > batch.receivedMs + FUTURE_MS) {
+    if (times.observedMs > times.receivedMs + FUTURE_MS) {
       state.counters.future++;
       continue;
     }
@@ -124,6 +128,7 @@ function foldRow(context: RowContext, i: number): void {
   const routes = routesOf(project, vm, plan);
   const observedMs = batch.observedMs[i] ?? 0;
   const power = powerIn(batch, i);
+  if (rebaseFacts(vm.facts, batch.receivedMs)) countRebased(state);
   const away = isAway(vm.facts, observedMs, power);
   recordObserved(vm.facts, observedMs, power);
   if (away && vm.facts.power === 'STOPPED') context.stopped.add(vm);
@@ -134,7 +139,10 @@ function foldRow(context: RowContext, i: number): void {
     const arrived = { row, input };
     if (!isObserved(buffer.derivation, arrived)) continue;
     if (away && !isEvaluatedAway(buffer.derivation, power)) continue;
-    const placement = place(buffer, { input: arrived, receivedMs: batch.receivedMs }, touch);
+    if (isAhead(buffer.newestMs, batch.receivedMs)) countRebased(state);
+    const { aheadFromMs } = state;
+    const arrival = { input: arrived, receivedMs: batch.receivedMs, aheadFromMs };
+    const placement = place(buffer, arrival, touch);
     if (buffer.stale) state.stale.add(buffer);
     if (placement !== 'placed' && worst !== 'conflict') worst = placement;
   }

@@ -237,6 +237,7 @@ export function* changesOf(
   entry: LogEntry,
   joined: readonly Instance[],
 ): Steps<Changes> {
+  state.latestMs = Math.max(state.latestMs, timeOf(entry));
   switch (entry.kind) {
     case 'batch':
       return observeBatch(state, entry.batch);

@@ -7,7 +7,12 @@
  *     rows  [ base | ................ lateness window ................ newest ]
  *             ^ settled through here                current through here ^
  */
-import { GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from '../../telemetry/entry.ts';
+import {
+  FUTURE_MS,
+  GAP_TOLERANCE_MS,
+  LATENESS_MS,
+  type ObservedValue,
+} from '../../telemetry/entry.ts';
 import { derive, newDerived, powerOf, reportsState } from '../../telemetry/metrics/derive.ts';
 import {
   type BufferedInput,
@@ -74,25 +79,33 @@ export function createBuffer(
   };
 }
 
+/** An observation, and when it was received. */
+export interface Arrival {
+  readonly input: BufferedInput;
+  readonly receivedMs: number;
+  /** See `EvaluationState.aheadFromMs`. */
+  readonly aheadFromMs?: number;
+}
+
 const derived = newDerived();
 
 /** Inserts an observation at its time. `touch` receives the changed instances. */
 export function place(
   buffer: SeriesBuffer,
-  arrival: { readonly input: BufferedInput; readonly receivedMs: number },
+  arrival: Arrival,
   touch: (instance: Instance) => void,
 ): Placement {
   const { input, receivedMs } = arrival;
   const { observedMs } = input.row;
   if (isAgeBuffer(buffer)) passDecided(buffer, receivedMs);
   if (observedMs > buffer.newestMs) {
-    append(buffer, input, touch);
+    append(buffer, arrival, touch);
     buffer.receivedMs = receivedMs;
     return 'placed';
   }
   if (isClockBackwards(buffer, arrival)) {
     beginAgain(buffer, touch);
-    append(buffer, input, touch);
+    append(buffer, arrival, touch);
     buffer.receivedMs = receivedMs;
     return 'clockBackwards';
   }
@@ -140,14 +153,14 @@ export function settledThrough(buffer: SeriesBuffer): number {
 
 function append(
   buffer: SeriesBuffer,
-  input: BufferedInput,
+  { input, aheadFromMs = Number.POSITIVE_INFINITY }: Arrival,
   touch: (instance: Instance) => void,
 ): void {
   refresh(buffer, touch);
   const { observedMs } = input.row;
   for (const instance of buffer.instances) {
     const { decided } = instance;
-    const isPast = decided && observedMs > decidedThroughMs(decided);
+    const isPast = decided && observedMs > decidedThroughMs(decided) && observedMs <= aheadFromMs;
     if (isPast && !isAgeBuffer(buffer)) takeOver(instance);
   }
   const value = derive(buffer.derivation, buffer.rows.at(-1), input, derived);
@@ -235,17 +248,15 @@ function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: Buffe
 }
 
 /**
- * True if the source's clock went back: certainly when a later row of the same boot is observed
- * earlier. A row of another boot counts as too late, until the known boot has been silent for
+ * True if the service's clock went back since the newest row, which would be refused now; or if the
+ * source's clock did: certainly when a later row of the same boot is observed earlier. A row of another boot counts as too late, until the known boot has been silent for
  * longer than the tolerance.
  */
-function isClockBackwards(
-  buffer: SeriesBuffer,
-  { input, receivedMs }: { readonly input: BufferedInput; readonly receivedMs: number },
-): boolean {
+function isClockBackwards(buffer: SeriesBuffer, { input, receivedMs }: Arrival): boolean {
   const newest = buffer.rows.at(-1)?.row;
   const { boot, sequence, observedMs } = input.row;
   if (!newest || observedMs === newest.observedMs) return false;
+  if (buffer.newestMs > receivedMs + FUTURE_MS) return true;
   if (boot === newest.boot) return sequence > newest.sequence;
   if (boot === '' || observedMs >= buffer.newestMs - LATENESS_MS) return false;
   const knownBoot = buffer.rows.some(({ row }) => row.boot === boot);

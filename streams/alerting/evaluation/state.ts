@@ -13,6 +13,7 @@ import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import {
   type Edge,
   type EvaluationRule,
+  FUTURE_MS,
   GAP_TOLERANCE_MS,
   type InstanceKey,
   type Outage,
@@ -63,8 +64,10 @@ export interface EvaluationCounters {
   tooLate: number;
   /** Further ahead of its receipt than allowed; rejected. */
   future: number;
-  /** The source's clock had gone back. */
+  /** The source's clock had gone back, or the service's. */
   clockBackwards: number;
+  /** Times that lay ahead of a tick after the service's clock was set back, and were moved to it. */
+  rebased: number;
   /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
   /** Observations on which a rule could not be evaluated, by a fault of ours. */
@@ -160,6 +163,11 @@ export interface EvaluationState {
   epoch: number;
   /** Time of the last entry, Unix ms. */
   nowMs: number;
+  /**
+   * Latest time of an entry or a seed since the last tick, Unix ms. If it is above a tick, a clock
+   * was set back. Infinity: not known yet.
+   */
+  latestMs: number;
   /** Ticks have arrived without a break since then. Earlier silence proves nothing. */
   listeningSinceMs: number;
   lastTickMs: number;
@@ -172,6 +180,14 @@ export interface EvaluationState {
    * may have been wrong, proves nothing. Set by the reader until it has read all of the log.
    */
   isReplaying: boolean;
+  /**
+   * Observations after this time, Unix ms, are from before the clock was set back: the log is read
+   * again, and its rows cannot be of the future. They do not prove that the log has passed a
+   * decision in rows. Infinity: none.
+   */
+  aheadFromMs: number;
+  /** All of the log has been read, so nothing that rows have recorded can still follow in it. */
+  isLive: boolean;
   /** Time of the last search for silent VMs, Unix ms. */
   lastSweepMs: number;
 }
@@ -198,15 +214,19 @@ export function emptyState(): EvaluationState {
       tooLate: 0,
       future: 0,
       clockBackwards: 0,
+      rebased: 0,
       unrecorded: 0,
       failures: 0,
     },
     epoch: 0,
     nowMs: Number.NEGATIVE_INFINITY,
+    latestMs: Number.POSITIVE_INFINITY,
     listeningSinceMs: Number.POSITIVE_INFINITY,
     lastTickMs: Number.NEGATIVE_INFINITY,
     isAlwaysListening: false,
     isReplaying: false,
+    isLive: false,
+    aheadFromMs: Number.POSITIVE_INFINITY,
     lastSweepMs: Number.NEGATIVE_INFINITY,
   };
 }
@@ -325,10 +345,35 @@ function retiredOf({ retired }: EvaluationState, project: string): Map<string, R
   return known;
 }
 
-/** True for observations from before the VM's retirement, which only go to history. */
-export function isBeforeRetirement(project: WatchedProject, vm: string, observedMs: number) {
+/**
+ * True for observations from before the VM's retirement, which only go to history. Live, a
+ * retirement that lies ahead of the row's receipt was recorded by a clock that has been set back
+ * since. In a log that is read again, rows may have recorded it before its entry comes.
+ */
+export function isBeforeRetirement(
+  { isLive }: EvaluationState,
+  project: WatchedProject,
+  vm: string,
+  { observedMs, receivedMs }: { readonly observedMs: number; readonly receivedMs: number },
+): boolean {
   if (project.retired.size === 0) return false;
-  return observedMs <= (project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY);
+  const retiredMs = project.retired.get(vm)?.atMs ?? Number.NEGATIVE_INFINITY;
+  if (isLive && retiredMs > receivedMs + FUTURE_MS) return false;
+  return observedMs <= retiredMs;
+}
+
+/** Moves retirements that lie ahead of a tick to it. @returns true if there were any */
+export function retimeRetired({ retired, isLive }: EvaluationState, atMs: number): boolean {
+  let isMoved = false;
+  if (!isLive) return isMoved;
+  for (const vms of retired.values()) {
+    for (const [vm, one] of vms) {
+      if (one.atMs <= atMs + FUTURE_MS) continue;
+      vms.set(vm, { ...one, atMs });
+      isMoved = true;
+    }
+  }
+  return isMoved;
 }
 
 /** Forgets a buffer with its instances, none of which has an open incident. */
@@ -447,6 +492,24 @@ export function recordObserved(
   if (power === 'UNREPORTED' && facts.power === 'UNREPORTED') return;
   facts.powerMs = observedMs;
   facts.power = power;
+}
+
+/** Counts a time that was moved to the present. A log that is read again counts none twice. */
+export function countRebased({ counters, isLive }: EvaluationState): void {
+  if (isLive) counters.rebased++;
+}
+
+/**
+ * Moves facts that lie ahead of `nowMs` to it: the clock by which they were observed was set back,
+ * and later facts would not replace them. @returns true if there were any
+ */
+export function rebaseFacts(facts: VmFacts, nowMs: number): boolean {
+  const limitMs = nowMs + FUTURE_MS;
+  const isMoved = Math.max(facts.newestMs, facts.powerMs, facts.aheadMs) > limitMs;
+  if (facts.newestMs > limitMs) facts.newestMs = nowMs;
+  if (facts.powerMs > limitMs) facts.powerMs = nowMs;
+  if (facts.aheadMs > limitMs) facts.aheadMs = nowMs;
+  return isMoved;
 }
 
 /**

@@ -67,7 +67,10 @@ export function recordLastObservations(
 ): void {
   for (const { project, vm, observedMs, power = 'UNREPORTED', datacenter } of observed) {
     const facts = factsOf(projectFacts(state, project), vm);
-    if (observedMs !== undefined) recordObserved(facts, observedMs, power);
+    if (observedMs !== undefined) {
+      recordObserved(facts, observedMs, power);
+      state.latestMs = Math.max(state.latestMs, observedMs);
+    }
     if (datacenter !== undefined) facts.datacenter = datacenter;
   }
 }

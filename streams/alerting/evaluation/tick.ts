@@ -11,6 +11,7 @@ import {
   type LogEntry,
 } from '../../telemetry/entry.ts';
 import { isAgeBuffer } from './instance.ts';
+import { rebase } from './set-back.ts';
 import {
   type Changes,
   dropBuffer,
@@ -35,6 +36,7 @@ export function* passTime(
   }
   state.lastTickMs = atMs;
   state.nowMs = atMs;
+  rebase(state, atMs);
   if (livenessReport) takeLivenessReport(state, livenessReport, atMs);
   const edges = yield* silenceEdges(state, atMs);
   sweep(state, atMs);

@@ -172,6 +172,7 @@ const membership = modelOf<MembershipContext>({
       { type: 'roleChanged', at, role, by },
       { type: 'rejoined', at, role, by },
     ]),
+    { type: 'identityUnlinked', at, by, issuer: 'https://id.example.com', subject: '0' },
     { type: 'renamed', at, displayName: 'Ada L.', email: '' },
     { type: 'removed', at, reason: 'LEFT', by },
   ],

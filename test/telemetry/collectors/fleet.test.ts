@@ -15,7 +15,12 @@ import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 import { originOf } from '../../../streams/telemetry/samples/boot.ts';
 import { START_MS } from '../../support/host-in-memory.ts';
-import { fleetDomain, type Libvirts, virshOf } from '../../support/recorded-fleet.ts';
+import {
+  fleetDomain,
+  type Language,
+  type Libvirts,
+  virshOf,
+} from '../../support/recorded-fleet.ts';
 
 const A = 'qemu+ssh://monitor@host-a/system';
 const B = 'qemu+tls://host-b/system';
@@ -112,7 +117,13 @@ name late project shop`),
 });
 
 /** A running fleet over recorded libvirts, and the rows that reached its sink. */
-function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState) {
+function open(
+  t: Test,
+  text: string,
+  libvirts: Libvirts,
+  state?: PlacementsState,
+  language?: Language,
+) {
   const clock = new VirtualClock(START_MS);
   /** `project vm source state`, as written. */
   const written: string[] = [];
@@ -141,7 +152,7 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
     intervalMs: INTERVAL_MS,
     random: seededRandom(3),
     mapping: parseMapping(text),
-    run: virshOf(libvirts),
+    run: virshOf(libvirts, language),
     onFault: () => {},
     onState: (next) => {
       if (!gate.isStateWritable) throw new Error('no space left');
@@ -312,6 +323,38 @@ t.test(
     );
   },
 );
+
+for (const language of ['en', 'de'] as const) {
+  t.test(`SRC-12: a libvirtd in "${language}" is read alike`, async (t) => {
+    const text = `${sources}metadata urn:svc:project\nname * project shop`;
+    const blog = { ...db, project: 'blog' };
+    const world = open(t, text, { [A]: [web, blog], [B]: [old] }, undefined, language);
+    await world.settle();
+    t.same(world.written.sort(), ['blog db A RUNNING', 'shop old B RUNNING', 'shop web A RUNNING']);
+    t.same(world.fleet.status().unmatched, []);
+    t.same(
+      world.fleet.status().sources.flatMap(({ faults }) => faults),
+      [],
+    );
+    world.libvirts[A] = [web, { ...blog, project: null }];
+    t.ok((await world.round()).includes('blog db A RUNNING'), 'its last text stays');
+  });
+
+  t.test(
+    `SRC-12: no broader rule matches the only domain, unreadable in "${language}"`,
+    async (t) => {
+      const text = `${sources}metadata urn:svc:project\nname * project shop`;
+      const only = { [A]: [{ ...web, project: null }], [B]: [] };
+      const world = open(t, text, only, undefined, language);
+      await world.settle();
+      // Its error is the same for an element that cannot exist.
+      t.same(world.written, []);
+      t.match(world.fleet.status().sources[0]?.faults, [{ reason: 'INCOMPLETE' }]);
+      world.libvirts[A] = [web];
+      t.same(await world.round(), ['shop web A RUNNING']);
+    },
+  );
+}
 
 t.test('SRC-13: a domain that returns before its retirement stays', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });

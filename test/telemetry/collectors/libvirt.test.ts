@@ -216,7 +216,11 @@ t.test(
       ],
       [
         { code: 1, stderr: "error: Failed to connect socket to '/x': Permission denied\n" },
-        { reason: 'ACCESS_DENIED', message: /docs\/sources\.md/ },
+        { reason: 'SOURCE_FAILED', message: /Permission denied; see docs\/sources\.md/ },
+      ],
+      [
+        { code: 1, stderr: 'error: Verbindungsaufbau zu »/x«: Keine Berechtigung\n' },
+        { reason: 'SOURCE_FAILED', message: /Keine Berechtigung; see docs\/sources\.md/ },
       ],
       [
         { kind: 'failed', error: 'spawn EAGAIN' },

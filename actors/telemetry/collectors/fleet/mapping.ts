@@ -58,7 +58,7 @@ export type Place =
   | { readonly kind: 'unknown' };
 
 const UNMATCHED: Place = { kind: 'unmatched' };
-const PROJECT_ID = /^[A-Za-z0-9._~-]{1,128}$/;
+const PROJECT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SOURCE = /^[a-z][a-z0-9]*(\+[a-z0-9]+)?:\/\/\S*$/;
 

@@ -77,18 +77,21 @@ function nothing(fault: SourceFault): FileSystemReading {
   return { values: [], faults: [fault], absences: [{ reading: 'filesystem', cause }] };
 }
 
+/** A mount without a line was not read, whatever stat printed about it. */
 function answered(group: readonly Mount[], stdout: string, stderr: string): FileSystemReading {
   const byPath = new Map(group.map((mount) => [mount.mountpoint, mount]));
-  const values = stdout.split('\n').flatMap((line) => {
+  const lines = stdout.split('\n');
+  const values = lines.flatMap((line) => {
     const read = parseStatLine(line);
     const mount = read && byPath.get(read.path);
     return mount ? fileSystemValues({ ...mount, ...read }) : [];
   });
-  const complaint = stderr.trim().split('\n')[0];
-  const isImpossible = stdout.split('\n').some(hasMoreFreeThanAll);
-  const absences = absentIf(isImpossible, 'filesystem', 'IMPOSSIBLE');
-  if (!complaint) return { values, faults: [], absences };
-  const message = `file systems: ${complaint}`;
+  const printed = new Set(lines.map((line) => STAT_LINE.exec(line)?.[5]));
+  const unread = [...byPath.keys()].filter((path) => !printed.has(path));
+  const absences = absentIf(lines.some(hasMoreFreeThanAll), 'filesystem', 'IMPOSSIBLE');
+  if (unread.length === 0) return { values, faults: [], absences };
+  const complaint = stderr.trim().split('\n')[0] || 'stat printed nothing';
+  const message = `file systems: ${unread.join(', ')} could not be read: ${complaint}`;
   return {
     values,
     faults: [{ reason: 'INCOMPLETE', message }],
@@ -206,6 +209,7 @@ function unescapeOctal(text: string): string {
  * parseStatLine}.
  */
 const STAT_FORMAT = '%S %b %f %a %n';
+const STAT_LINE = /^(\d+) (\d+) (\d+) (\d+) (.+)$/;
 
 /**
  * Parses one line of `stat -f -c STAT_FORMAT`. Size is the space for ordinary programs, used plus
@@ -215,7 +219,7 @@ const STAT_FORMAT = '%S %b %f %a %n';
 export function parseStatLine(
   line: string,
 ): { readonly path: string; readonly sizeBytes: number; readonly usedBytes: number } | undefined {
-  const match = /^(\d+) (\d+) (\d+) (\d+) (.+)$/.exec(line);
+  const match = STAT_LINE.exec(line);
   if (!match) return undefined;
   const [block, all, free, available] = match.slice(1, 5).map(parseCount);
   const path = match[5];

@@ -10,10 +10,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
 import type { AbsenceCause } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import type { ObservedRow, ObservedValue, Reading, Source, SourceFault } from '../collector.ts';
-import { type RunCommand, runCommand } from '../command.ts';
+import { type CommandOutcome, type RunCommand, runCommand } from '../command.ts';
 import { fileSystemValues } from '../host/file-systems.ts';
 import { balloonUpdate, domainRow, hasCounters } from './domain-row.ts';
-import { type Libvirt, runVirsh, virshFault } from './virsh.ts';
+import { type Libvirt, messageOf, runVirsh, virshFault } from './virsh.ts';
 import {
   type Domain,
   indexesOf,
@@ -95,18 +95,24 @@ class LibvirtSource implements Source {
     // libvirt reads one domain after another and does not say when: the midpoint has the smallest
     // error.
     const observedMs = Math.round(startedMs + (clock.elapsed() - startedElapsedMs) / 2);
-    return this.#rows(outcome.stdout, observedMs, faults);
+    return this.#rows(outcome, observedMs, faults);
   }
 
   async close(): Promise<void> {
     await this.#guests?.close();
   }
 
-  async #rows(stdout: string, observedMs: number, faults: SourceFault[]): Promise<Reading> {
-    const { domains, changed, listed, uuids } = parseStatistics(stdout);
-    // If virsh reported no error, both lists of all domains are complete.
+  async #rows(
+    outcome: CommandOutcome,
+    observedMs: number,
+    faults: SourceFault[],
+  ): Promise<Reading> {
+    const { domains, changed, listed, uuids } = parseStatistics(outcome.stdout);
+    // The exit code is that of the last command: the second list of all domains is complete.
     const whole = faults.length === 0 ? uuids : undefined;
-    if (faults.length === 0 && domains.length === 0 && listed > 0) faults.push(noStatistics);
+    if (faults.length === 0 && domains.length === 0 && listed > 0) {
+      faults.push(noStatistics(messageOf(outcome)));
+    }
     for (const name of changed) faults.push(changedMeanwhile(name));
     const frozen = domains.filter((domain) => this.#isSilent(domain));
     for (const domain of frozen) faults.push(silent(domain));
@@ -181,10 +187,11 @@ const lateAnswer: SourceFault = {
     'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on, only VMs that respond at once are read',
 };
 
-const noStatistics: SourceFault = {
-  reason: 'UNREADABLE',
-  message: 'virsh lists domains, but the statistics of none of them could be read',
-};
+/** @param message of virsh; '' if it printed none */
+function noStatistics(message: string): SourceFault {
+  const what = 'virsh lists domains, but the statistics of none of them could be read';
+  return { reason: 'UNREADABLE', message: message === '' ? what : `${what}: ${message}` };
+}
 
 function changedMeanwhile(name: string): SourceFault {
   const message = `domain "${name}" started, stopped, appeared or disappeared while it was read: no row this time`;

@@ -30,7 +30,7 @@ export function runVirsh(
   return libvirt.run({ file: 'virsh', args, ...limits }, libvirt.clock);
 }
 
-/** The fault of a failed virsh; undefined if it exited successfully without an error message. */
+/** The fault of a failed virsh; undefined if it exited successfully. */
 export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFault | undefined {
   switch (outcome.kind) {
     case 'missing':
@@ -50,24 +50,28 @@ export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFau
 /** Maximum length of libvirt's message in a log line or `/readyz`, characters. */
 const MESSAGE_LENGTH_MAX = 300;
 
-/** The fault reported by virsh, as a sentence; undefined: none. */
+/**
+ * The fault of a virsh that exited; undefined: it succeeded. The exit code decides. The message is
+ * a sentence of libvirtd in the language of the host, or one of ssh, and is only quoted.
+ */
 export function complaintOf(
   libvirt: Libvirt,
   outcome: CommandOutcome & { kind: 'exited' },
 ): SourceFault | undefined {
-  const said = outcome.stderr
+  if (outcome.code === 0) return undefined;
+  const text = messageOf(outcome) || `exit code ${outcome.code}`;
+  const message = `libvirt at ${shownUrl(libvirt.uri)}: ${text}; see docs/sources.md`;
+  return { reason: 'SOURCE_FAILED', message };
+}
+
+/** The messages that virsh printed, for people; '' if there are none. */
+export function messageOf({ stderr }: Pick<CommandOutcome, 'stderr'>): string {
+  const said = stderr
     .replaceAll(/^error: /gm, '')
     .trim()
     .split(/\s*\n\s*/)
     .join(': ');
-  if (outcome.code === 0 && said === '') return undefined;
-  const where = `libvirt at ${shownUrl(libvirt.uri)}`;
-  const text = withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX) || `exit code ${outcome.code}`;
-  if (/permission denied|access denied|authentication|read only access/i.test(said)) {
-    const message = `${where} denies access to this user: ${text}; see docs/sources.md`;
-    return { reason: 'ACCESS_DENIED', message };
-  }
-  return { reason: 'SOURCE_FAILED', message: `${where}: ${text}` };
+  return withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX);
 }
 
 /**

@@ -11,8 +11,9 @@ import { nowMs } from '../../../data/clock.ts';
 import type { Draft } from '../../../data/draft.ts';
 import { format, preferences } from '../../../data/preferences.ts';
 import { texts as common } from '../../../messages/en.ts';
+import { formatTime } from '../../../messages/format.ts';
 import { texts } from './incident-texts.ts';
-import { fieldOf, latestUntilMs, untilOf, untilText } from './incident-words.ts';
+import { fieldOf, latestUntilMs, untilOf, untilProblem, untilText } from './incident-words.ts';
 
 const NOTE_CHARS_MAX = 1_000;
 
@@ -125,6 +126,7 @@ function SnoozeUntil({ isBusy, draft, effect, onSnooze }: SnoozeUntilProps): VNo
   const hintId = useId();
   const now = nowMs.value;
   const untilMs = untilOf(until, isUtc, now);
+  const problem = untilProblem(until, isUtc);
   return (
     <div class="snooze-until">
       <label class="form-field">
@@ -141,14 +143,16 @@ function SnoozeUntil({ isBusy, draft, effect, onSnooze }: SnoozeUntilProps): VNo
         />
       </label>
       <small id={hintId} class="weak">
-        {texts.act.untilZone(isUtc ? common.utc : common.local)}
+        {untilMs === undefined
+          ? texts.act.untilZone(isUtc ? common.utc : common.local)
+          : formatTime(untilMs, now, format.value)}
       </small>
       <RestoredNote draft={draft} />
       <ActionButton
         needs="EDITOR"
         look="quiet"
         isBusy={isBusy}
-        blocked={untilMs === undefined ? texts.act.chooseTime : undefined}
+        blocked={untilMs === undefined ? (problem ?? texts.act.chooseTime) : undefined}
         effect={untilMs === undefined ? undefined : effect(untilMs)}
         onPress={() => {
           if (untilMs !== undefined) onSnooze(untilMs);

@@ -10,6 +10,7 @@ import {
   formatThreshold,
   formatTimeField,
   parseTimeField,
+  readTimeField,
 } from '../../../messages/format.ts';
 import { operatorSigns, texts } from './incident-texts.ts';
 
@@ -79,8 +80,14 @@ export function fieldOf(ms: number, isUtc: boolean): string {
  * Unix ms of such a field; undefined if it is empty, in the past, or more than seven days ahead.
  */
 export function untilOf(field: string, isUtc: boolean, nowMs: number): number | undefined {
-  const ms = parseTimeField(field, isUtc);
+  const ms = parseTimeField(field, isUtc, nowMs);
   return ms !== undefined && ms > nowMs && ms <= nowMs + SNOOZE_MS_MAX ? ms : undefined;
+}
+
+/** Reason why the field names no moment; undefined if it does, or is empty. */
+export function untilProblem(field: string, isUtc: boolean): string | undefined {
+  const read = readTimeField(field, isUtc);
+  return read && 'problem' in read ? read.problem : undefined;
 }
 
 /** Latest possible end of a snooze, with a minute of margin for the request. */

@@ -1,17 +1,15 @@
 /** The dialog for planning a maintenance window. Input survives a reload. */
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
+import type { DialogFrame } from '../../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
 import { Field, SelectField, TextField } from '../../../components/fields.tsx';
-import { toast } from '../../../components/toasts.tsx';
 import { useRules, useVms, type Vm, vmNamesOf, vmsCalled } from '../../../data/catalogue.ts';
 import { serverClock } from '../../../data/clock.ts';
-import { typing, useDraft } from '../../../data/draft.ts';
-import { useMutation } from '../../../data/mutation.ts';
+import { useForm } from '../../../data/form.ts';
 import { idOf, unixOf } from '../../../data/names.ts';
-import { preferences } from '../../../data/preferences.ts';
+import { format, preferences } from '../../../data/preferences.ts';
 import { texts as common } from '../../../messages/en.ts';
-import { parseTimeField } from '../../../messages/format.ts';
+import { formatTime, parseTimeField, readTimeField } from '../../../messages/format.ts';
 import { coveredText, type Scope } from './maintenance.ts';
 import { texts as all } from './maintenance-texts.ts';
 
@@ -35,44 +33,39 @@ interface Fields {
 
 const BLANK: Fields = { ruleName: '', vm: '', from: '', length: '1', until: '', note: '' };
 
-export interface PlanMaintenanceProps {
+export interface PlanMaintenanceProps extends DialogFrame {
   readonly projectName: string;
-  readonly isOpen: boolean;
   /** Called if earlier input was restored. */
   readonly onRestored: () => void;
-  readonly onClose: () => void;
   readonly onSaved: () => void;
 }
 
 export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
-  const { projectName, isOpen, onRestored, onClose, onSaved } = props;
+  const { projectName, onRestored, onSaved, ...frame } = props;
   const vms = useVms(projectName);
   const rules = useRules(projectName);
-  const draft = useDraft(`planMaintenance ${projectName}`, BLANK);
-  const create = useMutation('MaintenanceService', 'createMaintenanceWindow');
-  useEffect(() => {
-    if (draft.isTyped()) onRestored();
-  }, [draft]);
-  const fields = draft.value.value;
-  const type = typing(draft, create);
+  const { mutation, draft, fields, type } = useForm(
+    'MaintenanceService',
+    'createMaintenanceWindow',
+    { key: `planMaintenance ${projectName}`, initial: BLANK, onRestored },
+  );
   const vmProblem = problemOfVm(fields.vm, vms);
   const isUtc = preferences.zone.value === 'utc';
+  const timeProblem = problemOf(fromOf(fields, isUtc)) ?? problemOf(untilOf(fields, isUtc));
+  const noUntil = untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.title}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
-      blocked={vmProblem ?? (untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined)}
-      mutation={create}
+      blocked={vmProblem ?? timeProblem ?? noUntil}
+      mutation={mutation}
       draft={draft}
       request={() => requestOf(projectName, draft.value.peek(), vms)}
-      onSaved={() => {
-        toast(texts.saved);
-        onSaved();
-      }}
+      done={texts.saved}
+      onSaved={onSaved}
     >
       <SelectField
         label={texts.rule}
@@ -132,6 +125,7 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
       <DateTime
         label={texts.from}
         help={texts.fromHelp(zone)}
+        read={fromOf(fields, isUtc)}
         value={fields.from}
         onInput={(from) => onChange({ from })}
       />
@@ -145,6 +139,7 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
         <DateTime
           label={texts.until}
           help={texts.untilHelp(zone)}
+          read={untilOf(fields, isUtc)}
           value={fields.until}
           onInput={(until) => onChange({ until })}
         />
@@ -156,13 +151,21 @@ function Times({ fields, isUtc, onChange }: TimesProps): VNode {
 interface DateTimeProps {
   readonly label: string;
   readonly help: string;
+  /** The moment that is typed, displayed with its zone; undefined if the field is empty. */
+  readonly read: ReturnType<typeof readTimeField>;
   readonly value: string;
   readonly onInput: (value: string) => void;
 }
 
-function DateTime({ label, help, value, onInput }: DateTimeProps): VNode {
+function DateTime({ label, help, read, value, onInput }: DateTimeProps): VNode {
+  const isMoment = read !== undefined && 'ms' in read;
+  const moment = isMoment ? formatTime(read.ms, serverClock.now(), format.value) : undefined;
   return (
-    <Field label={label} help={help}>
+    <Field
+      label={label}
+      help={moment === undefined ? help : `${help} (${moment})`}
+      problem={problemOf(read)}
+    >
       {(attributes) => (
         <input
           type="datetime-local"
@@ -188,16 +191,32 @@ function scopeOf({ ruleName, vm }: Fields, vms: readonly Vm[]): Scope {
   return { ruleName, vmName: text === '' ? '' : (vmsCalled(vms, text)[0]?.name ?? text) };
 }
 
+function problemOf(read: ReturnType<typeof readTimeField>): string | undefined {
+  return read && 'problem' in read ? read.problem : undefined;
+}
+
+function fromOf({ from }: Fields, isUtc: boolean) {
+  return readTimeField(from, isUtc, serverClock.now());
+}
+
+/** The end as typed; undefined if a duration is chosen instead. */
+function untilOf({ from, length, until }: Fields, isUtc: boolean) {
+  const nowMs = serverClock.now();
+  const fromMs = parseTimeField(from, isUtc, nowMs) ?? nowMs;
+  return length === 'time' ? readTimeField(until, isUtc, fromMs) : undefined;
+}
+
 /** Unix ms; undefined until an end is chosen. */
 function untilMsOf(fields: Fields, isUtc: boolean): number | undefined {
-  if (fields.length === 'time') return parseTimeField(fields.until, isUtc);
-  const fromMs = parseTimeField(fields.from, isUtc) ?? serverClock.now();
-  return fromMs + Number(fields.length) * HOUR_MS;
+  const nowMs = serverClock.now();
+  const fromMs = fields.from === '' ? nowMs : parseTimeField(fields.from, isUtc, nowMs);
+  if (fields.length === 'time') return parseTimeField(fields.until, isUtc, fromMs);
+  return fromMs === undefined ? undefined : fromMs + Number(fields.length) * HOUR_MS;
 }
 
 function requestOf(projectName: string, fields: Fields, vms: readonly Vm[]) {
   const isUtc = preferences.zone.peek() === 'utc';
-  const fromMs = parseTimeField(fields.from, isUtc);
+  const fromMs = parseTimeField(fields.from, isUtc, serverClock.now());
   const untilMs = untilMsOf(fields, isUtc);
   return {
     projectName,
