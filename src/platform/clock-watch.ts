@@ -1,7 +1,7 @@
 /**
- * Watches the clock of this machine. If it was set back, readiness says when, by how much, and what
- * was moved to the present. Nothing waits until the clock has caught up, but what was recorded
- * meanwhile has wrong times, and a clock that steps once will step again.
+ * Watches the clock of this machine. If it was set back, readiness reports when, by how much, and
+ * the times that were moved to the present. Nothing waits until the clock has caught up, but records
+ * of before have wrong times, and a clock that steps once will step again.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type HealthCheck, type PartHealth, ready } from './health.ts';
@@ -57,7 +57,7 @@ export class ClockWatch {
     this.#seen = counts;
     if (byMs < STEP_MS_MIN && !isRebased) return;
     const known = this.#step;
-    // What a step leaves is re-based over the next seconds, and belongs to it.
+    // Times are re-based over the next seconds, and belong to the same step.
     this.#step = {
       atMs: byMs >= STEP_MS_MIN || !known ? nowMs : known.atMs,
       byMs: Math.max(byMs >= STEP_MS_MIN ? byMs : 0, known?.byMs ?? 0),
@@ -66,7 +66,7 @@ export class ClockWatch {
   }
 
   #report({ atMs, byMs }: { atMs: number; byMs: number }): PartHealth {
-    const summary = 'The clock was set back: what lay ahead was moved to the present';
+    const summary = 'The clock was set back: times that lay ahead were moved to the present';
     const by = byMs === 0 ? '' : ` by ${Math.round(byMs / 1000)} s`;
     const time = new Date(atMs).toISOString().slice(0, 19);
     const moved = Object.entries(this.#seen)

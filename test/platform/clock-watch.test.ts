@@ -13,7 +13,7 @@ function watching() {
   return { clock, counts, check: watch.check };
 }
 
-t.test('DUR-28: a step back is reported with its size and with what was re-based', async (t) => {
+t.test('DUR-28: a step back is reported with its size and with the re-based things', async (t) => {
   const { clock, counts, check } = watching();
   clock.jump(HOUR_MS);
   t.match(check(), { state: 'ready' }, 'forward is no step back');
@@ -22,7 +22,7 @@ t.test('DUR-28: a step back is reported with its size and with what was re-based
   t.match(check(), {
     state: 'degraded',
     reason: /set back by 3600 s, noticed at 2026-11-28T14:00:02Z\. Moved to the present: nothing\./,
-    summary: 'The clock was set back: what lay ahead was moved to the present',
+    summary: 'The clock was set back: times that lay ahead were moved to the present',
   });
   counts.projects += 3;
   await clock.advance(2_000);

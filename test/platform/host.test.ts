@@ -238,6 +238,26 @@ t.test('the time of commits does not decrease within a minute', async (t) => {
   t.equal(host.counters().setBacks, 0);
 });
 
+t.test('DUR-13: a member whose own clock is behind does not take a project back', async (t) => {
+  const log = new FaultyLog();
+  const startMs = 1_750_000_000_000;
+  const right = countingNode({ stream: log.connect(), clock: new VirtualClock(startMs) });
+  const behind = countingNode({
+    stream: log.connect(),
+    clock: new VirtualClock(startMs - 3_600_000),
+    name: 'behind',
+    isClockWrong: () => true,
+  });
+  for (const { host } of [right, behind]) await host.start();
+  t.teardown(() => Promise.all([right.close(), behind.close()]));
+  const { sequence } = await add(right.host, 'demo', 'a');
+  await behind.host.waitFor(sequence);
+  await add(behind.host, 'demo', 'a');
+  const times = behind.host.view('demo').transitions({ limit: 9 }).items;
+  t.same([...new Set(times.map(({ atMs }) => atMs))], [startMs]);
+  t.equal(behind.host.counters().setBacks, 0);
+});
+
 t.test(
   'DUR-28: after a clock was set back, commits have its time, and lists find them',
   async (t) => {

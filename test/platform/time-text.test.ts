@@ -28,7 +28,7 @@ function near(side: Side, time: string): Pick<ReadTimeOptions, 'near'> {
   return { near: { unixMs: Date.parse(time), side } };
 }
 
-/** The moment with its offset, or the reason why there is none. */
+/** The moment with its offset, or the reason of the refusal. */
 function read(text: string, options: ReadTimeOptions): string {
   const found = readTime(text, options);
   if (found.kind === 'moment') return withOffset(found.unixMs, options.zone);

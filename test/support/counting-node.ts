@@ -27,6 +27,8 @@ export interface CountingNodeOptions {
   readonly random?: Random;
   readonly name?: string;
   readonly machine?: MachineDefinition;
+  /** See `HostOptions`. */
+  readonly isClockWrong?: () => boolean;
   /** Store of its projection. Default: a new one in memory. */
   readonly place?: Place;
 }
@@ -65,6 +67,7 @@ export function countingNode(options: CountingNodeOptions): CountingNode {
     machines: new Map([[machine.name, machine]]),
     expand: expandCounter,
     node: options.name ?? 'node',
+    ...(options.isClockWrong && { isClockWrong: options.isClockWrong }),
   });
   return {
     host,
@@ -101,6 +104,7 @@ const tables = [
   ['instances', 'project, machine, instance'],
   ['timers', 'project, machine, instance, id'],
   ['machine_versions', 'project, machine'],
+  ['set_backs', 'project, number'],
   ['transitions', 'id'],
   ['records', 'project, kind, id'],
   ['requests', 'project, scope, id'],

@@ -524,7 +524,7 @@ t.test('SRC-18: a claim is granted for a reason, and refused without one', async
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
 });
 
-t.test('DUR-28: what was heard while the clock was ahead is not recent for an hour', async (t) => {
+t.test('DUR-28: a report of before the step is not recent for an hour', async (t) => {
   const HOUR_MS = 3_600_000;
   const world = await openSources(t);
   const { registry } = world.member();

@@ -44,6 +44,8 @@ export interface CommitterOptions extends Interpretation {
   /** Name of this node: `writer` of its commits. */
   readonly node: string;
   readonly admission?: ChangeAdmission;
+  /** See `HostOptions`. */
+  readonly isClockWrong?: () => boolean;
 }
 
 /** Maximum number of submissions waiting in a project: 10,000 instances firing at once fit. */
@@ -171,7 +173,8 @@ export class Committer {
     const { store, clock, random, node, machines, expand, slices, admission } = this.#options;
     const head = store.head(this.#project);
     const now = clock.now();
-    const at = nextTime(head.at, Math.floor(now));
+    const isWrong = this.#options.isClockWrong?.() === true;
+    const at = isWrong ? Math.max(Math.floor(now), head.at) : nextTime(head.at, Math.floor(now));
     const context = {
       machines,
       expand,

@@ -14,10 +14,7 @@ import type {
   EndedPage,
   OldCommit,
 } from '../../../sqlite/platform/control/instance-reads.ts';
-import type {
-  InstanceStore,
-  TimerWithStep,
-} from '../../../sqlite/platform/control/instance-store.ts';
+import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { eventsStream } from '../../../streams/platform/commit/events.ts';
@@ -55,6 +52,11 @@ export interface HostOptions {
   readonly node: string;
   /** Refuses changes beyond the limits of their project. Default: every change may be committed. */
   readonly admission?: ChangeAdmission;
+  /**
+   * True if this node's clock differs from the cluster's: then a project's time never goes back,
+   * because it is this clock that is behind. Default: never.
+   */
+  readonly isClockWrong?: () => boolean;
   /** The stream of commits to create or compare. Default: one copy, 30 days. */
   readonly events?: StreamSpec;
 }
@@ -85,7 +87,7 @@ export interface RunningHost extends Host {
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
   /** See `InstanceStore.timersSetAfter`. */
-  timersSetAfter(sinceMs: number): TimerWithStep[];
+  timersSetAfter: InstanceStore['timersSetAfter'];
 }
 
 /** The host over its ports; nothing happens before `start`. */

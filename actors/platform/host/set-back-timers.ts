@@ -64,7 +64,7 @@ export class SetBackTimers {
     if (count > 0) this.#onFound(count, byMs);
   }
 
-  /** Those that are due, of projects that `owns` accepts. */
+  /** Due timers of projects that `owns` accepts. */
   dueNow(owns: (project: string) => boolean): DueTimer[] {
     const nowMs = this.#clock.elapsed();
     return [...this.#due.values()]
@@ -72,7 +72,7 @@ export class SetBackTimers {
       .map(({ timer }) => timer);
   }
 
-  /** Time until the next one is due, ms; undefined if there is none. */
+  /** Time until the next one is due, ms; undefined without any. */
   leftMs(owns: (project: string) => boolean): number | undefined {
     const left = [...this.#due.values()]
       .filter(({ timer }) => owns(timer.project))

@@ -24,7 +24,7 @@ export interface TimersOptions {
   readonly onFault: (timer: DueTimer, error: unknown) => void;
   /** Timers that measure a delay; default: those of all machines. */
   readonly delays?: Delays;
-  /** The clock was set back, and so many delays had begun before; `byMs`: the longest lead. */
+  /** Called after the clock was set back, with the number of delays that began before. */
   readonly onSetBack?: (count: number, byMs: number) => void;
 }
 

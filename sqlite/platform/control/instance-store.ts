@@ -90,13 +90,7 @@ export interface InstanceStore {
   /** Earliest due time of a timer of a project that `owns` accepts, Unix ms. */
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
   /** Timers of instances whose last step was after `sinceMs`, with its time. Reads all timers. */
-  timersSetAfter(sinceMs: number): TimerWithStep[];
-}
-
-/** A timer, and the time of its instance's last step, Unix ms. */
-export interface TimerWithStep {
-  readonly timer: DueTimer;
-  readonly stepMs: number;
+  timersSetAfter(sinceMs: number): { readonly timer: DueTimer; readonly stepMs: number }[];
 }
 
 /** Maximum number of cached project views. */

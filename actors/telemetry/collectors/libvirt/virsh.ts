@@ -64,7 +64,7 @@ export function complaintOf(
   return { reason: 'SOURCE_FAILED', message };
 }
 
-/** The messages that virsh printed, for people; '' if there are none. */
+/** The messages that virsh printed, for people; '' without any. */
 export function messageOf({ stderr }: Pick<CommandOutcome, 'stderr'>): string {
   const said = stderr
     .replaceAll(/^error: /gm, '')
