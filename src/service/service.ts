@@ -90,6 +90,7 @@ import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
+import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
@@ -97,7 +98,6 @@ import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
-import { timersPart, watchClock } from './clock-parts.ts';
 import { openStorage } from './storage.ts';
 import { superviseParts } from './supervise-parts.ts';
 
